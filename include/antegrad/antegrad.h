@@ -1,0 +1,7 @@
+#pragma once
+// The whole public face of antegrad, but for <antegrad/jit.h>, which is for TorchScript modules.
+#include "antegrad/compile.h"
+#include "antegrad/error.h"
+#include "antegrad/options.h"
+#include "antegrad/scope.h"
+#include "antegrad/tree.h"

@@ -1,0 +1,93 @@
+#pragma once
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "antegrad/function.h"
+#include "antegrad/options.h"
+#include "antegrad/tree.h"
+
+namespace antegrad {
+
+/// A callable that runs captured graphs. Copies share everything. Safe to call from many threads if the callable is.
+template <class F>
+class Compiled {
+ public:
+  Compiled(F function, Options options)
+      : function_(std::make_shared<F>(std::move(function))), core_(std::make_shared<detail::Function>(std::move(options))) {}
+
+  template <class... Args>
+  auto operator()(const Args&... args) const {
+    using Result = std::remove_cvref_t<std::invoke_result_t<F&, Args&...>>;
+    if (detail::capturing()) return Result((*function_)(args...));
+    Leaves leaves;
+    if constexpr (std::is_same_v<Result, at::Tensor> && (std::is_same_v<Args, at::Tensor> && ...)) {
+      (leaves.tensors.push_back(args), ...);
+      auto outcome = core_->call(leaves, [&](const std::vector<at::Tensor>& tensors) { return run<Result>(tensors, args...); });
+      return outcome.eager ? Result((*function_)(args...)) : Result(std::move(outcome.tensors[0]));
+    } else {
+      leaves.key.push_back(reinterpret_cast<int64_t>(&kTypeTag<Result, Args...>));
+      (flatten(args, leaves), ...);
+      auto outcome = core_->call(leaves, [&](const std::vector<at::Tensor>& tensors) { return run<Result>(tensors, args...); });
+      if (outcome.eager) return Result((*function_)(args...));
+      LeafReader reader(outcome.tensors);
+      return rebuild(*static_cast<const Result*>(outcome.pattern.get()), reader);
+    }
+  }
+
+  Report report() const { return core_->report(); }
+  /// The text of the newest captured graph, after the passes ("" before the first call).
+  std::string graph() const { return core_->graph_text(); }
+  /// What happens around a run of that graph.
+  std::string signature() const { return core_->signature_text(); }
+
+ private:
+  /// Its address tells the argument types of a generic callable apart.
+  template <class...>
+  static constexpr char kTypeTag = 0;
+
+  template <class Result, class... Args>
+  detail::Outcome run(const std::vector<at::Tensor>& tensors, const Args&... args) const {
+    LeafReader reader(tensors);
+    std::tuple<Args...> rebuilt{rebuild(args, reader)...};
+    Result result = std::apply(*function_, rebuilt);
+    Leaves leaves;
+    flatten(result, leaves);
+    detail::Outcome outcome;
+    outcome.tensors.assign(leaves.tensors.begin(), leaves.tensors.end());
+    // The pattern must not keep the capture's tensors.
+    const std::vector<at::Tensor> none;
+    LeafReader blank(none);
+    outcome.pattern = std::make_shared<Result>(rebuild(result, blank));
+    return outcome;
+  }
+
+  std::shared_ptr<F> function_;
+  std::shared_ptr<detail::Function> core_;
+};
+
+namespace detail {
+/// torch::nn modules in their holders (torch::nn::Linear …) and in std::shared_ptr.
+template <class T>
+concept ModuleHolder = requires(T& holder) {
+  holder.ptr();
+  holder->forward;
+} || requires(T& holder) {
+  holder.ptr();
+  holder.ptr()->named_parameters();
+};
+}  // namespace detail
+
+/// Compiles a callable. The first call with arguments of new types, shapes or values of numbers captures it.
+template <class F>
+auto compile(F function, Options options = {}) {
+  if constexpr (detail::ModuleHolder<F>) {
+    options.watch.push_back(function.ptr());
+    auto forward = [module = std::move(function)](auto&... args) mutable { return module->forward(args...); };
+    return Compiled<decltype(forward)>(std::move(forward), std::move(options));
+  } else {
+    return Compiled<F>(std::move(function), std::move(options));
+  }
+}
+
+}  // namespace antegrad

@@ -1,0 +1,62 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "antegrad/options.h"
+#include "antegrad/tree.h"
+
+namespace antegrad {
+
+/// What a compiled function has done so far.
+struct Report {
+  uint64_t calls = 0;
+  uint64_t captures = 0;
+  uint64_t eager_calls = 0;                          ///< with Unsupported::Eager
+  std::vector<std::string> eager_reasons;            ///< the error text of each kind met, once
+  std::vector<std::string> recapture_reasons;        ///< which guard failed, per capture after the first
+  std::map<std::string, uint64_t> shape_fallbacks;   ///< ops whose shape came from the real kernel on zeros
+  uint64_t nodes = 0;                                ///< in the newest graph, after the passes
+};
+
+namespace detail {
+
+/// One run of the user's function over given tensors: flattened outputs, and the result itself as a pattern for
+/// putting real outputs together.
+struct Outcome {
+  std::vector<at::Tensor> tensors;
+  std::shared_ptr<const void> pattern;
+  bool eager = false;  ///< nothing was run: the caller runs the function itself
+};
+using RunOnTensors = std::function<Outcome(const std::vector<at::Tensor>&)>;
+
+/// The type-erased core of a compiled function. Thread-safe.
+class Function {
+ public:
+  explicit Function(Options options);
+  ~Function();
+  Function(const Function&) = delete;
+  Function& operator=(const Function&) = delete;
+
+  /// `run` is called only to capture, and not after the call returns.
+  Outcome call(const Leaves& leaves, const RunOnTensors& run);
+
+  Report report() const;
+  std::string graph_text() const;
+  std::string signature_text() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Whether this thread is inside a capture: compiled functions called there are inlined.
+bool capturing();
+
+}  // namespace detail
+}  // namespace antegrad

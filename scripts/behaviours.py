@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Tells which rows of the list of behaviours (docs/behaviours.txt) no test names.
+
+    scripts/behaviours.py [--section NAME]
+
+A test covers a row by naming its id (three letters, dash, number) in its text: a comment or a test name. Rows in
+docs/behaviours-skipped.md are left out of the count. The exit status is 0 whatever is covered.
+"""
+import argparse
+import os
+import re
+import sys
+
+ID = re.compile(r"(?<![A-Za-z0-9])[A-Z]{3}-\d{2,3}(?![0-9])")
+TEST_NAME_ID = re.compile(r"(?<![A-Za-z0-9])([A-Z]{3})_(\d{2,3})(?![A-Za-z0-9])")  # TEST(Aliasing, ALI_04_mutated)
+
+
+def read(path):
+    with open(path, encoding="utf-8", errors="replace") as f:
+        return f.read()
+
+
+def rows(root):
+    """id -> section, in the order of the list."""
+    return dict(line.split("\t") for line in read(os.path.join(root, "docs/behaviours.txt")).splitlines() if line)
+
+
+def skipped(root):
+    """id -> why."""
+    path = os.path.join(root, "docs/behaviours-skipped.md")
+    text = read(path) if os.path.exists(path) else ""
+    return dict(re.findall(r"^\| *([A-Z]{3}-\d{2,3}) *\| *(.+?) *\|$", text, re.M))
+
+
+def test_files(root):
+    for folder, folders, names in os.walk(os.path.join(root, "tests")):
+        folders[:] = [f for f in folders if f not in ("project", "__pycache__")]  # project: its scripts hold sample ids
+        yield from (os.path.join(folder, name) for name in names)
+    for folder, _, names in os.walk(os.path.join(root, "src")):
+        yield from (os.path.join(folder, name) for name in names if name.endswith("_test.cpp"))
+    cli_test = os.path.join(root, "tests/project/cli_test.sh")
+    if os.path.exists(cli_test):
+        yield cli_test
+
+
+def named(root):
+    """id -> files (relative) that name it."""
+    found = {}
+    for path in sorted(test_files(root)):
+        text = read(path)
+        ids = set(ID.findall(text)) | {"-".join(parts) for parts in TEST_NAME_ID.findall(text)}
+        for row in ids:
+            found.setdefault(row, []).append(os.path.relpath(path, root))
+    return found
+
+
+def report(root, section=None):
+    sections = rows(root)
+    if section and section not in sections.values():
+        raise SystemExit(f"no section '{section}'; there are: " + ", ".join(dict.fromkeys(sections.values())))
+    left_out, found = skipped(root), named(root)
+    lines = [f"{'section':<28}{'covered':>8}{'skipped':>8}{'total':>6}"]
+    missing, totals = [], [0, 0, 0]
+    for name in dict.fromkeys(sections.values()):
+        if section and name != section:
+            continue
+        ids = [row for row in sections if sections[row] == name]
+        covered = [row for row in ids if row in found]
+        skips = [row for row in ids if row in left_out and row not in found]
+        lines.append(f"{name:<28}{len(covered):>8}{len(skips):>8}{len(ids):>6}")
+        totals = [a + b for a, b in zip(totals, (len(covered), len(skips), len(ids)))]
+        open_rows = [row for row in ids if row not in found and row not in left_out]
+        if open_rows:
+            missing.append(f"{name}: " + " ".join(open_rows))
+    lines.append(f"{'all':<28}{totals[0]:>8}{totals[1]:>8}{totals[2]:>6}")
+    if missing:
+        lines += ["", "no test names", *missing]
+    prefixes = {row[:3] for row in sections}
+    unknown = sorted(row for row in found if row not in sections and row[:3] in prefixes)
+    lines += [f"not in the list: {row} in {', '.join(found[row])}" for row in unknown]
+    lines += [f"skipped but not in the list: {row}" for row in left_out if row not in sections]
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--section", help="only this section, e.g. 'aliasing & mutation'")
+    parser.add_argument("--root", default=os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+    arguments = parser.parse_args()
+    print(report(arguments.root, arguments.section))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# Sets up what antegrad needs to build: Debian packages (when missing, and only as root) and LibTorch.
+#
+#   scripts/setup.sh            everything
+#   LIBTORCH=/path              use that LibTorch (an unpacked archive, or site-packages/torch) instead of fetching one
+#   ANTEGRAD_DEPS=/path         where a fetched LibTorch goes (default: .deps in the project)
+#
+# Running it again changes nothing and takes a few milliseconds.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+torch_version=2.11.0
+cudart_version=13.0.96   # libtorch_cpu of the PyPI wheel links the CUDA runtime and its profiler;
+cupti_version=13.0.85    # no GPU and no other CUDA library is needed to run it.
+deps=${ANTEGRAD_DEPS:-$PWD/.deps}
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+
+# command or header that a package brings, and the package
+needs=(
+  "g++:g++" "cmake:cmake" "ninja:ninja-build" "ccache:ccache" "git:git" "unzip:unzip" "python3:python3"
+  "/usr/include/gtest/gtest.h:libgtest-dev" "/usr/include/benchmark/benchmark.h:libbenchmark-dev"
+  "/usr/include/fmt/format.h:libfmt-dev" "/usr/include/CLI/CLI.hpp:libcli11-dev"
+)
+missing=()
+for need in "${needs[@]}"; do
+  what=${need%%:*} package=${need##*:}
+  if [[ $what == /* ]]; then [[ -e $what ]] || missing+=("$package"); else command -v "$what" >/dev/null || missing+=("$package"); fi
+done
+fetch_torch=0
+if [[ -z ${LIBTORCH:-} && ! -e $deps/libtorch/.complete-$torch_version ]]; then
+  fetch_torch=1
+  python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
+fi
+if ((${#missing[@]})); then
+  if ((EUID == 0)) && command -v apt-get >/dev/null; then
+    say "installing ${missing[*]}"
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get update -qq
+    apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+  else
+    say "missing: ${missing[*]}"
+    say "install them (as root: apt-get install ${missing[*]}) and run this again"
+    exit 1
+  fi
+fi
+
+if [[ -n ${LIBTORCH:-} ]]; then
+  [[ -e $LIBTORCH/lib/libtorch_cpu.so ]] || { say "LIBTORCH=$LIBTORCH has no lib/libtorch_cpu.so"; exit 1; }
+  exit 0
+fi
+((fetch_torch)) || exit 0
+
+say "fetching LibTorch $torch_version (530 MB)"
+mkdir -p "$deps"
+work=$(mktemp -d "$deps/fetch.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+get() {
+  python3 -m pip download -q --no-deps --disable-pip-version-check --only-binary=:all: --python-version 311 \
+    --implementation cp --abi cp311 --abi none --platform "manylinux_2_28_$(uname -m)" \
+    --platform "manylinux_2_27_$(uname -m)" --platform "manylinux_2_25_$(uname -m)" \
+    --platform "manylinux_2_17_$(uname -m)" --platform "manylinux2014_$(uname -m)" -d "$work" "$@"
+}
+get "torch==$torch_version"
+get "nvidia-cuda-runtime==$cudart_version" "nvidia-cuda-cupti==$cupti_version"
+unzip -q "$work"/torch-*.whl 'torch/include/*' 'torch/lib/libtorch_cpu.so' 'torch/lib/libc10.so' 'torch/lib/libgomp*' \
+  'torch/version.py' 'torch-*.dist-info/licenses/*' -d "$work/out"
+unzip -q "$work"/nvidia_cuda_runtime-*.whl 'nvidia/*/lib/*' -d "$work/out"
+unzip -q "$work"/nvidia_cuda_cupti-*.whl 'nvidia/*/lib/libcupti.so*' -d "$work/out"
+find "$work/out/nvidia" -name '*.so*' -exec mv -t "$work/out/torch/lib" {} +
+mv "$work"/out/torch-*.dist-info/licenses "$work/out/torch/licenses"
+rm -rf "$deps/libtorch"
+mv "$work/out/torch" "$deps/libtorch"
+touch "$deps/libtorch/.complete-$torch_version"
+say "LibTorch is in $deps/libtorch"

@@ -1,0 +1,237 @@
+#include "aot/functionalize.h"
+
+#include <fmt/format.h>
+
+#include "antegrad/error.h"
+#include "aot/convention.h"
+#include "aot/inplace.h"
+#include "aot/memory.h"
+#include "aot/views.h"
+#include "capture/op_schema.h"
+
+namespace antegrad::aot {
+namespace {
+
+using capture::OpSchema;
+
+class Functionalizer {
+ public:
+  explicit Functionalizer(const capture::Trace& trace) : trace_(trace), emit_(result_.graph), memory_(trace.graph, emit_) {}
+
+  FunctionalGraph run() {
+    result_.graph.name = trace_.graph.name;
+    result_.graph.stage = ir::Stage::Functional;
+    result_.graph.symbols = trace_.graph.symbols;
+    synonyms_.resize(trace_.graph.nodes.size());
+    auto inputs = add_inputs(trace_, emit_, memory_, result_.signature);
+    for (size_t i = 0; i < trace_.graph.nodes.size(); ++i) visit(trace_.graph.nodes[i], synonyms_[i]);
+    finish_signature(trace_, inputs, emit_, memory_, result_);
+    return std::move(result_);
+  }
+
+ private:
+  void visit(const ir::Node& node, ir::Node& synonym);
+  void visit_plain(const ir::Node& node);
+  void visit_metadata_change(const ir::Node& node, ir::Node& synonym);
+  void visit_resize(const ir::Node& node, ir::Node& synonym);
+  void visit_write(const ir::Node& node, const OpSchema& schema);
+  bool write_by_variant(const ir::Node& node, const OpSchema& schema);
+  void write_on_copies(const ir::Node& node);
+  ir::Node with_current_values(const ir::Node& node);
+  bool same_types(const ir::Node& node);
+  void define(const ir::Node& node, size_t index, ir::ValueId value);
+  void define_strided(const ir::Node& node, ir::Node& synonym, ir::ValueId base);
+
+  const capture::Trace& trace_;
+  FunctionalGraph result_;
+  Emitter emit_;
+  Memory memory_;
+  std::vector<ir::Node> synonyms_;  ///< per traced node: the view op that stands for it where that is another one
+};
+
+/// The node with every traced tensor replaced by its current contents; outputs are left out.
+ir::Node Functionalizer::with_current_values(const ir::Node& node) {
+  auto copy = node;
+  copy.outputs.clear();
+  ir::for_each_input(copy, [&](ir::ValueId& v) {
+    if (trace_.graph.type_of(v).tensor()) v = memory_.read(v);
+  });
+  return copy;
+}
+
+bool Functionalizer::same_types(const ir::Node& node) {
+  bool same = true;
+  ir::for_each_input(node, [&](ir::ValueId v) {
+    if (const auto* type = trace_.graph.type_of(v).tensor()) same &= emit_.type(memory_.read(v)) == *type;
+  });
+  return same;
+}
+
+/// Gives result `index` of a traced node its memory: a new root, or a view of its first argument on the same storage.
+void Functionalizer::define(const ir::Node& node, size_t index, ir::ValueId value) {
+  const auto traced = node.outputs[index];
+  if (trace_.graph.type_of(traced).tensor() == nullptr) return;
+  const auto storage = trace_.graph.storage_of(traced);
+  if (storage == traced) {
+    memory_.add_root(traced, value);
+    return;
+  }
+  const auto* first = node.args.empty() ? nullptr : node.args[0].as<ir::ValueId>();
+  if (first != nullptr && trace_.graph.storage_of(*first) == storage)
+    memory_.add_view(traced, *first, node, static_cast<int32_t>(index), value);
+  else
+    memory_.add_region(traced, memory_.root_of(storage));
+}
+
+/// as_strided and its like count from the storage, so they are views of the first tensor on it.
+void Functionalizer::define_strided(const ir::Node& node, ir::Node& synonym, ir::ValueId base) {
+  const auto traced = node.outputs[0];
+  const auto& type = trace_.graph.tensor_type(traced);
+  ir::Arg::List sizes(type.sizes.begin(), type.sizes.end());
+  ir::Arg::List strides(type.strides.begin(), type.strides.end());
+  synonym.op = "antegrad.strided";
+  const auto offset = (type.offset - trace_.graph.tensor_type(base).offset).constant();
+  synonym.args = {base, ir::Arg(std::move(sizes)), ir::Arg(std::move(strides)), offset};
+  memory_.add_view(traced, base, synonym, 0, emit_.strided(memory_.read(base), type, offset));
+}
+
+void Functionalizer::visit_plain(const ir::Node& node) {
+  const bool known = node.op.rfind("aten.", 0) != 0 || same_types(node);
+  auto copy = with_current_values(node);
+  std::vector<ir::ValueId> outputs;
+  if (known) {
+    std::vector<ir::Value> results;
+    for (auto traced : node.outputs) {
+      ir::Value value{trace_.graph.type_of(traced), {}};
+      const auto storage = trace_.graph.storage_of(traced);
+      if (storage != traced) {
+        const auto* first = copy.args.empty() ? nullptr : copy.args[0].as<ir::ValueId>();
+        value.base = result_.graph.storage_of(first != nullptr ? *first : memory_.read(storage));
+      }
+      results.push_back(std::move(value));
+    }
+    outputs = emit_.known(std::move(copy), results);
+  } else {
+    outputs = emit_.infer(std::move(copy));
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) define(node, i, outputs[i]);
+}
+
+void Functionalizer::visit_resize(const ir::Node& node, ir::Node& synonym) {
+  const auto before = *node.args[0].as<ir::ValueId>();
+  const auto after = node.outputs[0];
+  const auto root = trace_.graph.storage_of(before);
+  const auto have = extent_of(trace_.graph.tensor_type(root));
+  const auto need = extent_of(trace_.graph.tensor_type(after));
+  if (need.first >= have.first && need.last <= have.last) {
+    define_strided(node, synonym, root);
+    return;
+  }
+  if (before != root || memory_.view_of(before) != nullptr)
+    throw Error(ErrorCode::UnsupportedOp, "functionalize:" + node.op,
+                "it makes a view larger than the memory that it shares with other tensors",
+                "Make a new tensor of the larger size");
+  ir::Node grow;
+  grow.op = "antegrad.resize";
+  const auto& type = trace_.graph.tensor_type(after);
+  grow.args = {memory_.read(before), ir::Arg(ir::Arg::List(type.sizes.begin(), type.sizes.end()))};
+  auto grown = type;
+  grown.offset = 0;
+  memory_.regrow(before, after, emit_.known(std::move(grow), {{grown, {}}})[0]);
+}
+
+void Functionalizer::visit_metadata_change(const ir::Node& node, ir::Node& synonym) {
+  const auto after = node.outputs[0];
+  if (node.op.rfind("aten.resize", 0) == 0) return visit_resize(node, synonym);
+  const auto base = trace_.graph.storage_of(after);
+  if (base == after)  // set_() without a source
+    throw Error(ErrorCode::UnsupportedOp, "functionalize:" + node.op, "a tensor is given an empty storage",
+                "Use resize_(0) or a new tensor");
+  if (node.op.rfind("aten.set_", 0) == 0 || node.op.rfind("aten.as_strided", 0) == 0 ||
+      capture::find_schema(view_op_of_inplace(node.op)) == nullptr)
+    return define_strided(node, synonym, base);
+  synonym = node;
+  synonym.op = view_op_of_inplace(node.op);
+  auto call = with_current_values(synonym);
+  call.effects = {};
+  const auto value = emit_.infer(std::move(call)).at(0);
+  memory_.add_view(after, *node.args[0].as<ir::ValueId>(), synonym, 0, value);
+}
+
+bool Functionalizer::write_by_variant(const ir::Node& node, const OpSchema& schema) {
+  const auto* variant = functional_variant(schema);
+  if (variant == nullptr) return false;
+  auto call = with_current_values(functional_call(node, schema, *variant));
+  const auto mark = result_.graph.nodes.size();
+  call.effects = {};
+  const auto values = emit_.infer(std::move(call));
+  bool fits = values.size() == node.effects.writes.size();
+  for (size_t i = 0; fits && i < values.size(); ++i) {
+    const auto& wanted = trace_.graph.tensor_type(node.outputs.empty() ? node.effects.writes[i] : node.outputs[i]);
+    fits = emit_.type(values[i]).dtype == wanted.dtype && emit_.type(values[i]).sizes == wanted.sizes;
+  }
+  if (!fits) {
+    result_.graph.nodes.resize(mark);
+    return false;
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto target = node.effects.writes[i];
+    if (node.outputs.empty()) {
+      memory_.write(target, values[i]);
+    } else {  // an out= argument that the op resized
+      if (memory_.view_of(target) != nullptr || trace_.graph.storage_of(target) != target)
+        throw Error(ErrorCode::UnsupportedOp, "functionalize:" + node.op, "its out= argument is a view of another size",
+                    "Pass an out= tensor of the right size");
+      memory_.regrow(target, node.outputs[i], emit_.fit(values[i], trace_.graph.tensor_type(node.outputs[i])));
+    }
+  }
+  return true;
+}
+
+void Functionalizer::write_on_copies(const ir::Node& node) {
+  auto call = with_current_values(node);
+  std::vector<ir::Value> results;
+  for (auto traced : node.outputs) {
+    if (trace_.graph.storage_of(traced) != traced)
+      throw Error(ErrorCode::UnsupportedOp, "functionalize:" + node.op,
+                  "it both writes to an argument and returns a view of one", "Call it outside the compiled function");
+    results.push_back({trace_.graph.type_of(traced), {}});
+  }
+  for (size_t i = 0; i < node.effects.writes.size(); ++i) {
+    auto type = trace_.graph.tensor_type(node.effects.writes[i]);
+    type.offset = 0;
+    results.push_back({type, {}});
+    call.effects.writes[i] = memory_.read(node.effects.writes[i]);
+  }
+  call.functional = true;
+  const auto outputs = emit_.known(std::move(call), results);
+  for (size_t i = 0; i < node.outputs.size(); ++i) define(node, i, outputs[i]);
+  for (size_t i = 0; i < node.effects.writes.size(); ++i)
+    memory_.write(node.effects.writes[i], outputs[node.outputs.size() + i]);
+}
+
+void Functionalizer::visit_write(const ir::Node& node, const OpSchema& schema) {
+  const auto& writes = node.effects.writes;
+  for (size_t i = 0; i < writes.size(); ++i)
+    for (size_t j = i + 1; j < writes.size(); ++j)
+      if (memory_.root_of(writes[i]) == memory_.root_of(writes[j]))
+        throw Error(ErrorCode::UnsupportedOp, "functionalize:" + node.op, "it writes to two tensors that share memory",
+                    "Call it once for each of them");
+  if (!write_by_variant(node, schema)) write_on_copies(node);
+}
+
+void Functionalizer::visit(const ir::Node& node, ir::Node& synonym) {
+  emit_.provenance = node.provenance;
+  const auto* schema = capture::find_schema(node.op);
+  if (schema == nullptr) return visit_plain(node);
+  if (!node.effects.writes.empty()) return visit_write(node, *schema);
+  if (schema->inplace_view && !node.outputs.empty()) return visit_metadata_change(node, synonym);
+  if (node.op == "aten.as_strided") return define_strided(node, synonym, trace_.graph.storage_of(node.outputs[0]));
+  visit_plain(node);
+}
+
+}  // namespace
+
+FunctionalGraph functionalize(const capture::Trace& trace) { return Functionalizer(trace).run(); }
+
+}  // namespace antegrad::aot

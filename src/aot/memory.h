@@ -1,0 +1,72 @@
+#pragma once
+#include <vector>
+
+#include "aot/aliasing.h"
+#include "aot/emitter.h"
+#include "capture/capture.h"
+
+namespace antegrad::aot {
+
+/// The memory of a traced program as values. Every traced tensor lies on a *root*, the value of a whole storage; it is
+/// the root itself, a view op on a parent, or a strided region of the root. Writing a tensor gives its root a new
+/// value; reading a tensor whose root has moved on replays its views.
+class Memory {
+ public:
+  Memory(const ir::Graph& trace, Emitter& emit) : trace_(trace), emit_(emit), tensors_(trace.values.size()) {}
+
+  /// `traced` starts a storage whose contents are `value`. Returns the root.
+  int32_t add_root(ir::ValueId traced, ir::ValueId value);
+  /// A storage that no traced tensor covers whole (the base of overlapping inputs); `first`: its offset in the real one.
+  int32_t add_base(ir::ValueId value, int64_t first);
+  /// `traced` is the part of a root that its type says.
+  void add_region(ir::ValueId traced, int32_t root);
+  /// `traced` is result `output` of a view op on `parent`; `value`: its contents now, when known.
+  void add_view(ir::ValueId traced, ir::ValueId parent, const ir::Node& view, int32_t output, ir::ValueId value = {});
+
+  ir::ValueId read(ir::ValueId traced);
+  /// `value` has the sizes and dtype of `traced`.
+  void write(ir::ValueId traced, ir::ValueId value);
+  /// The storage of `traced`, which is a root, is now this value of other sizes, known as `successor`.
+  void regrow(ir::ValueId traced, ir::ValueId successor, ir::ValueId value);
+
+  int32_t root_of(ir::ValueId traced) const { return at(traced).root; }
+  bool written(int32_t root) const { return roots_[static_cast<size_t>(root)].generation > 0; }
+  bool regrown(int32_t root) const { return roots_[static_cast<size_t>(root)].regrown; }
+  ir::ValueId contents(int32_t root) const { return roots_[static_cast<size_t>(root)].value; }
+
+  /// The view from `traced` towards its root: what it is a view of, and how. Null: it is the root or a region of it.
+  struct View {
+    ir::ValueId parent;
+    const ir::Node* node;
+    int32_t output;
+  };
+  const View* view_of(ir::ValueId traced) const { return at(traced).view.node ? &at(traced).view : nullptr; }
+
+ private:
+  struct Root {
+    ir::ValueId value;
+    ir::TensorType type;  ///< as traced: its offset is the one that regions count from
+    int32_t generation = 0;
+    bool regrown = false;
+  };
+  struct Tensor {
+    int32_t root = -1;
+    bool is_root = false;
+    View view{{}, nullptr, 0};
+    ir::ValueId value;
+    int32_t generation = -1;
+  };
+
+  Tensor& at(ir::ValueId v) { return tensors_[static_cast<size_t>(v.index)]; }
+  const Tensor& at(ir::ValueId v) const { return tensors_[static_cast<size_t>(v.index)]; }
+  ir::ValueId replay(ir::ValueId traced);
+  ir::ValueId scatter_into_root(ir::ValueId traced, ir::ValueId value);
+  int64_t offset_in_root(ir::ValueId traced) const;
+
+  const ir::Graph& trace_;
+  Emitter& emit_;
+  std::vector<Tensor> tensors_;  ///< by traced value
+  std::vector<Root> roots_;
+};
+
+}  // namespace antegrad::aot

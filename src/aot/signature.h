@@ -1,0 +1,110 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace antegrad::aot {
+
+/// One view op to apply to a real tensor: the tensor stands where the node names value 0.
+/// "antegrad.strided" takes its offset relative to the tensor's own.
+struct ViewStep {
+  ir::Node node;
+  int32_t output = 0;  ///< which of the op's results
+  bool operator==(const ViewStep&) const = default;
+};
+
+/// How to make a tensor that the caller sees.
+struct Recipe {
+  enum class Kind : uint8_t {
+    Undefined,
+    Result,  ///< graph output `index`
+    Input,   ///< the caller's tensor of graph input `index`
+    Output,  ///< the same tensor object as the earlier user output `index`
+  } kind = Kind::Undefined;
+  int32_t index = -1;
+  std::vector<ViewStep> views;  ///< then these, in order
+  bool operator==(const Recipe&) const = default;
+};
+
+// --- The calling convention: what to do around a run of the graph, in order.
+
+/// Slot `slot` becomes a flat tensor over the memory that the inputs `members` share; it starts `offset` elements
+/// before the first element of members[0].
+struct MakeBase {
+  int32_t slot = 0;
+  std::vector<int32_t> members;
+  int64_t offset = 0;
+  int64_t elements = 0;
+  bool operator==(const MakeBase&) const = default;
+};
+struct RunGraph {
+  bool operator==(const RunGraph&) const = default;
+};
+/// The caller's input grows to these sizes (resize_ inside the function).
+struct ResizeInput {
+  int32_t input = 0;
+  std::vector<int64_t> sizes;
+  bool operator==(const ResizeInput&) const = default;
+};
+/// The memory of slot `slot` takes the contents of graph output `result`.
+struct WriteBack {
+  int32_t slot = 0;
+  int32_t result = 0;
+  bool operator==(const WriteBack&) const = default;
+};
+/// User output `output` is made by the recipe.
+struct MakeOutput {
+  int32_t output = 0;
+  Recipe recipe;
+  uint32_t version = 0;  ///< of a fresh tensor, when in-place ops made it
+  bool requires_grad = false;
+  bool operator==(const MakeOutput&) const = default;
+};
+/// The caller's input becomes another view of memory: its own, or that of the recipe's tensor (set_, t_ …).
+struct SetInput {
+  int32_t input = 0;
+  Recipe recipe;
+  bool operator==(const SetInput&) const = default;
+};
+struct BumpVersion {
+  int32_t input = 0;
+  uint32_t by = 0;
+  bool operator==(const BumpVersion&) const = default;
+};
+struct RequireGrad {
+  int32_t input = 0;
+  bool value = false;
+  bool operator==(const RequireGrad&) const = default;
+};
+
+using Step =
+    std::variant<MakeBase, RunGraph, ResizeInput, WriteBack, MakeOutput, SetInput, BumpVersion, RequireGrad>;
+
+/// Inputs that one run must find on one storage, at these distances (elements) from the first of them.
+struct SharedMemory {
+  std::vector<int32_t> inputs;
+  std::vector<int64_t> offsets;
+  bool operator==(const SharedMemory&) const = default;
+};
+
+/// Everything the runtime needs besides the graph. Slots 0 … inputs-1 are the caller's inputs (user, then lifted);
+/// MakeBase fills the slots after them.
+struct Signature {
+  int32_t user_inputs = 0;
+  int32_t inputs = 0;
+  int32_t slots = 0;
+  int32_t user_outputs = 0;
+  std::vector<int32_t> graph_inputs;  ///< per input of the graph: its slot
+  std::vector<Step> steps;
+  std::vector<SharedMemory> shared;        ///< aliasing that the graph relies on
+  std::vector<int32_t> written;            ///< inputs whose memory is written: no other input may overlap it, bar `shared`
+  std::vector<int32_t> fixed_offsets;      ///< inputs whose storage offset is part of the program
+  bool operator==(const Signature&) const = default;
+};
+
+std::string print(const Signature& signature);  ///< one step a line, for people and tests
+
+}  // namespace antegrad::aot

@@ -1,0 +1,218 @@
+#include "capture/capture.h"
+
+#include <ATen/autocast_mode.h>
+#include <fmt/format.h>
+#include <torch/csrc/autograd/variable.h>
+#include <torch/csrc/jit/runtime/graph_executor.h>
+#include <torch/csrc/jit/runtime/profiling_graph_executor_impl.h>
+
+#include <mutex>
+
+#include "antegrad/error.h"
+#include "capture/mode.h"
+#include "capture/recorder.h"
+
+namespace antegrad::capture {
+namespace {
+
+/// autocast would keep casts of real weights that are fakes in its cache.
+class AutocastCacheOff {
+ public:
+  AutocastCacheOff() : was_(at::autocast::is_autocast_cache_enabled()) { at::autocast::set_autocast_cache_enabled(false); }
+  ~AutocastCacheOff() { at::autocast::set_autocast_cache_enabled(was_); }
+  AutocastCacheOff(const AutocastCacheOff&) = delete;
+  AutocastCacheOff& operator=(const AutocastCacheOff&) = delete;
+
+ private:
+  bool was_;
+};
+
+/// TorchScript's profiling executor would specialise on fakes. A process-wide switch, so captures share it.
+class JitProfilingOff {
+ public:
+  JitProfilingOff() {
+    std::scoped_lock lock(mutex());
+    if (depth()++ == 0) {
+      saved().first = torch::jit::getProfilingMode().exchange(false);
+      saved().second = torch::jit::getExecutorMode().exchange(false);
+    }
+  }
+  ~JitProfilingOff() {
+    std::scoped_lock lock(mutex());
+    if (--depth() == 0) {
+      torch::jit::getProfilingMode() = saved().first;
+      torch::jit::getExecutorMode() = saved().second;
+    }
+  }
+  JitProfilingOff(const JitProfilingOff&) = delete;
+  JitProfilingOff& operator=(const JitProfilingOff&) = delete;
+
+ private:
+  static std::mutex& mutex() {
+    static std::mutex m;
+    return m;
+  }
+  static int& depth() {
+    static int d = 0;
+    return d;
+  }
+  static std::pair<bool, bool>& saved() {
+    static std::pair<bool, bool> s;
+    return s;
+  }
+};
+
+std::vector<at::Tensor> run_recorded(const TensorFunction& function, const std::vector<at::Tensor>& fakes,
+                                     Recorder& recorder) {
+  JitProfilingOff profiling;
+  AutocastCacheOff cache;
+  RecordingMode mode(recorder);
+  try {
+    return function(fakes);
+  } catch (const c10::Error& error) {
+    // Access to a fake's pointer is found out deep inside LibTorch, which can only throw its own type.
+    if (std::string_view(error.what_without_backtrace()).find(kDataAccessPrefix) == std::string_view::npos) throw;
+    throw Error(ErrorCode::DataRead, "capture:data_ptr", "the function reads the memory of a tensor on the host",
+                "Compute with tensor ops, pass the tensor's contents as an argument, or set Options::unsupported to "
+                "Eager");
+  }
+}
+
+OutputEnd end_of_output(const at::Tensor& output, const std::vector<at::Tensor>& fakes, Recorder& recorder) {
+  OutputEnd end;
+  if (!output.defined()) return end;
+  end.value = recorder.value_of(output);
+  for (size_t i = 0; i < fakes.size(); ++i)
+    if (fakes[i].defined() && fakes[i].is_same(output)) end.same_as_input = static_cast<int>(i);
+  const auto& counter = output.unsafeGetTensorImpl()->version_counter();
+  if (counter.enabled()) end.version = counter.current_version();
+  end.requires_grad = output.requires_grad();
+  end.has_grad_fn = output.grad_fn() != nullptr;
+  return end;
+}
+
+InputEnd end_of_input(const at::Tensor& real, const at::Tensor& fake, ir::ValueId original) {
+  InputEnd end;
+  end.value = original;
+  if (!fake.defined()) return end;
+  end.value = as_fake(fake)->value();
+  const auto& counter = fake.unsafeGetTensorImpl()->version_counter();
+  if (counter.enabled()) end.version_bumps = counter.current_version();
+  end.required_grad = real.requires_grad();
+  end.requires_grad = fake.requires_grad();
+  end.has_grad_fn = fake.grad_fn() != nullptr;
+  return end;
+}
+
+ir::Node constant_node(const Outsider& outsider) {
+  ir::Node node;
+  node.op = "antegrad.constant";
+  node.attrs.push_back({"data", outsider.snapshot ? outsider.snapshot : contents_of(outsider.tensor)});
+  if (outsider.wrapped_number) node.attrs.push_back({"wrapped", true});
+  node.outputs = {outsider.value};
+  return node;
+}
+
+/// Born during the capture and gone with it: nobody but us holds it.
+bool is_constant(const Outsider& outsider) { return outsider.wrapped_number || outsider.tensor.use_count() == 1; }
+
+void check_constant(const Outsider& outsider) {
+  if (outsider.wrapped_number) return;
+  if (is_borrowed(outsider.tensor) && (outsider.written || !outsider.snapshot))
+    throw Error(ErrorCode::UnsupportedOp, "capture:from_blob",
+                outsider.written ? "the function writes to memory of the host through from_blob()"
+                                 : fmt::format("from_blob() over {} bytes inside the function", outsider.tensor.nbytes()),
+                "Make the tensor outside the function and pass it as an argument, or clone() it first");
+}
+
+/// Numbers storages in order of appearance.
+class StorageNumbers {
+ public:
+  int32_t of(const c10::Storage& storage) {
+    return numbers_.try_emplace(storage.unsafeGetStorageImpl(), static_cast<int32_t>(numbers_.size())).first->second;
+  }
+
+ private:
+  std::unordered_map<const c10::StorageImpl*, int32_t> numbers_;
+};
+
+/// Decides for each outsider whether it is an input or a constant, and completes the graph.
+void add_outsiders(Recorder& recorder, const CaptureOptions& options, StorageNumbers& storages, Trace& trace) {
+  std::vector<ir::Node> constants;
+  for (const auto& outsider : recorder.outside().all()) {
+    if (is_constant(*outsider)) {
+      check_constant(*outsider);
+      constants.push_back(constant_node(*outsider));
+      // A constant is stored row-major, whatever the strides of the tensor it came from.
+      auto& type = *trace.graph.values[static_cast<size_t>(outsider->value.index)].type.tensor();
+      type.strides = ir::contiguous_strides(type.sizes);
+      type.offset = 0;
+      continue;
+    }
+    auto name = options.name_of_lifted ? options.name_of_lifted(outsider->tensor) : std::string();
+    if (name.empty()) name = fmt::format("lifted{}", trace.lifted.size());
+    const auto role = outsider->requires_grad ? ir::InputRole::Param : ir::InputRole::Buffer;
+    trace.graph.inputs.push_back({outsider->value, role, std::move(name)});
+    trace.lifted.push_back({c10::weak_intrusive_ptr<c10::TensorImpl>(outsider->tensor.getIntrusivePtr())});
+    InputEnd end;
+    end.value = outsider->value;
+    end.version_bumps = outsider->version_bumps;
+    end.required_grad = end.requires_grad = outsider->requires_grad;
+    end.has_grad_fn = outsider->gained_grad_fn;
+    trace.input_ends.push_back(end);
+    trace.input_storage.push_back(storages.of(outsider->storage));
+  }
+  auto& nodes = trace.graph.nodes;
+  nodes.insert(nodes.begin(), std::make_move_iterator(constants.begin()), std::make_move_iterator(constants.end()));
+}
+
+void restore_outside(Recorder& recorder) {
+  const auto changed = recorder.outside().restore();
+  if (changed.empty()) return;
+  const auto& outsider = *changed.front();
+  throw Error(ErrorCode::UnsupportedOp, "capture",
+              c10::str("the function replaces the data or the .grad of a tensor of shape ",
+                       at::IntArrayRef(outsider.sizes), " that was made outside it"),
+              "Use copy_() instead of set_data(), and torch::autograd::grad() instead of backward()");
+}
+
+}  // namespace
+
+Trace capture(const TensorFunction& function, const std::vector<at::Tensor>& inputs, const CaptureOptions& options) {
+  Recorder recorder;
+  Trace trace;
+  trace.user_inputs = inputs.size();
+  recorder.graph().name = options.name;
+  std::vector<at::Tensor> fakes;
+  StorageNumbers storages;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    trace.input_storage.push_back(inputs[i].defined() && inputs[i].has_storage() ? storages.of(inputs[i].storage()) : -1);
+    auto name = i < options.input_names.size() ? options.input_names[i] : fmt::format("arg{}", i);
+    if (!inputs[i].defined()) recorder.graph().add_input(ir::ScalarKind::None, ir::InputRole::UserInput, name);
+    fakes.push_back(inputs[i].defined() ? recorder.add_input(inputs[i], std::move(name)) : at::Tensor());
+  }
+  auto outputs = run_recorded(function, fakes, recorder);
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    auto end = end_of_output(outputs[k], fakes, recorder);
+    for (size_t j = 0; j < k && end.same_as_output < 0 && outputs[k].defined(); ++j)
+      if (outputs[j].is_same(outputs[k])) end.same_as_output = static_cast<int>(j);
+    trace.output_ends.push_back(end);
+  }
+  for (size_t i = 0; i < fakes.size(); ++i)
+    trace.input_ends.push_back(end_of_input(inputs[i], fakes[i], recorder.graph().inputs[i].value));
+  restore_outside(recorder);
+  outputs.clear();
+  fakes.clear();
+  recorder.host_memory().make_constants(recorder.graph());
+  trace.graph = std::move(recorder.graph());
+  add_outsiders(recorder, options, storages, trace);
+  for (auto& end : trace.output_ends) {
+    trace.graph.outputs.push_back({end.value, ir::OutputRole::UserOutput, {}, -1});
+    for (size_t i = trace.user_inputs; i < trace.graph.inputs.size(); ++i)
+      if (end.value.valid() && trace.graph.inputs[i].value == end.value) end.same_as_input = static_cast<int>(i);
+  }
+  trace.counts = recorder.counts();
+  return trace;
+}
+
+}  // namespace antegrad::capture

@@ -1,0 +1,59 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "capture/infer.h"
+#include "ir/graph.h"
+
+namespace antegrad::capture {
+
+/// The state of a graph input when the function returned, against its state at the call.
+struct InputEnd {
+  ir::ValueId value;           ///< another one than the input's own: its shape or storage was changed in place
+  uint32_t version_bumps = 0;  ///< by in-place ops on it or on its views
+  bool required_grad = false;  ///< at the call
+  bool requires_grad = false;
+  bool has_grad_fn = false;  ///< autograd saw an in-place op on it
+};
+
+struct OutputEnd {
+  ir::ValueId value;  ///< not valid: an undefined tensor
+  int same_as_input = -1;   ///< the very tensor object of that graph input
+  int same_as_output = -1;  ///< the very tensor object of that earlier output
+  uint32_t version = 0;
+  bool requires_grad = false;
+  bool has_grad_fn = false;
+};
+
+/// A real tensor that became a graph input. Held weakly: when it dies, what was captured with it is stale.
+struct LiftedTensor {
+  c10::weak_intrusive_ptr<c10::TensorImpl> tensor;
+};
+
+/// What a function did, op by op. Graph inputs: the user's (undefined tensors included, as none), then the lifted ones.
+struct Trace {
+  ir::Graph graph;
+  size_t user_inputs = 0;
+  std::vector<LiftedTensor> lifted;
+  std::vector<InputEnd> input_ends;   ///< per graph input
+  std::vector<int32_t> input_storage;  ///< per graph input: equal numbers mean one storage; -1: undefined
+  std::vector<OutputEnd> output_ends;
+  InferenceCounts counts;
+};
+
+using TensorFunction = std::function<std::vector<at::Tensor>(const std::vector<at::Tensor>&)>;
+
+struct CaptureOptions {
+  std::string name = "graph";
+  std::vector<std::string> input_names;                           ///< may be shorter than the inputs
+  std::function<std::string(const at::Tensor&)> name_of_lifted;  ///< "" or unset: numbered
+};
+
+/// Runs the function once over fakes of the inputs and writes down what it does. Nothing outside changes, also when
+/// it throws. Exceptions of the function itself pass through untouched.
+Trace capture(const TensorFunction& function, const std::vector<at::Tensor>& inputs, const CaptureOptions& options = {});
+
+}  // namespace antegrad::capture

@@ -1,0 +1,95 @@
+#include "capture/fake.h"
+
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <fmt/format.h>
+
+#include "capture/guards.h"
+#include "capture/recorder.h"
+
+namespace antegrad::capture {
+namespace {
+
+c10::DispatchKeySet keys_for(c10::Device device, const at::Tensor& meta) {
+  c10::DispatchKeySet keys(device.is_cuda() ? c10::DispatchKey::CUDA : c10::DispatchKey::CPU);
+  if (meta.is_conj()) keys = keys.add(c10::DispatchKey::Conjugate);
+  if (meta.is_neg()) keys = keys.add(c10::DispatchKey::Negative);
+  return keys;
+}
+
+/// Fake storages are told by their allocator: nothing else uses this one.
+struct NoAllocator final : c10::Allocator {
+  c10::DataPtr allocate(size_t) override { return {nullptr, c10::Device(c10::kCPU)}; }
+  void copy_data(void*, const void*, size_t) const override {}
+};
+NoAllocator no_allocator;
+
+}  // namespace
+
+FakeTensor::FakeTensor(c10::Storage storage, at::Tensor meta, c10::Device device, uint64_t capture_id,
+                       ir::ValueId value)
+    : TensorImpl(std::move(storage), keys_for(device, meta), meta.dtype()),
+      meta_(std::move(meta)),
+      capture_id_(capture_id),
+      value_(value) {
+  take_metadata_of_twin();
+}
+
+void FakeTensor::take_metadata_of_twin() {
+  const auto* twin = meta_.unsafeGetTensorImpl();
+  set_sizes_and_strides(twin->sizes(), twin->strides(), twin->storage_offset());
+  if (twin->is_wrapped_number()) set_wrapped_number(true);
+}
+
+void FakeTensor::rebind(ir::ValueId value, c10::Storage storage) {
+  value_ = value;
+  storage_ = std::move(storage);
+  data_type_ = meta_.dtype();
+  take_metadata_of_twin();
+}
+
+c10::intrusive_ptr<c10::TensorImpl> FakeTensor::shallow_copy_and_detach(
+    const c10::VariableVersion& version_counter, bool allow_tensor_metadata_change) const {
+  auto copy = Recorder::alias_of(*this);
+  if (!copy->is_inference()) copy->set_version_counter(version_counter);
+  copy->set_allow_tensor_metadata_change(allow_tensor_metadata_change);
+  return copy;
+}
+
+c10::intrusive_ptr<c10::TensorImpl> FakeTensor::shallow_copy_and_detach(
+    c10::VariableVersion&& version_counter, bool allow_tensor_metadata_change) const {
+  return shallow_copy_and_detach(static_cast<const c10::VariableVersion&>(version_counter),
+                                 allow_tensor_metadata_change);
+}
+
+void FakeTensor::shallow_copy_from(const c10::intrusive_ptr<TensorImpl>& source) {
+  const auto* fake = as_fake(at::Tensor(source));
+  if (fake == nullptr || fake->capture_id() != capture_id_)
+    throw Error(ErrorCode::UnsupportedOp, "capture:set_data",
+                "set_data() gives a tensor of the capture the data of a tensor from outside",
+                "Use copy_() instead");
+  TensorImpl::shallow_copy_from(source);
+  BelowRecording below;
+  meta_ = at::Tensor(fake->meta_.unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(), true));
+  value_ = fake->value_;
+}
+
+FakeTensor* as_fake(const at::Tensor& tensor) {
+  if (!tensor.defined() || !tensor.has_storage() || !is_fake_storage(tensor.storage())) return nullptr;
+  return dynamic_cast<FakeTensor*>(tensor.unsafeGetTensorImpl());
+}
+
+bool is_fake_storage(const c10::Storage& storage) { return storage.allocator() == &no_allocator; }
+
+c10::Storage make_fake_storage(size_t bytes, c10::Device device) {
+  c10::Storage storage(c10::Storage::use_byte_size_t(), bytes, c10::DataPtr(nullptr, device), &no_allocator, true);
+  forbid_data_access(storage);
+  return storage;
+}
+
+void forbid_data_access(const c10::Storage& storage) {
+  static const std::optional<std::string> message =
+      fmt::format("{} the data of a tensor is read while its function is captured", kDataAccessPrefix);
+  storage.unsafeGetStorageImpl()->release_data_and_set_meta_custom_data_ptr_error_msg_(message);
+}
+
+}  // namespace antegrad::capture

@@ -1,0 +1,52 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+#include "ir/graph.h"
+
+namespace antegrad::capture {
+
+class Recorder;
+
+/// A tensor that has a device, a dtype and a shape but no data. User code sees an ordinary tensor of the real device;
+/// touching its data throws. It belongs to one Recorder, which may be gone when the tensor leaks out of its capture.
+class FakeTensor final : public c10::TensorImpl {
+ public:
+  /// `meta` is the twin on the meta device that shape rules run on; its metadata are this tensor's.
+  FakeTensor(c10::Storage storage, at::Tensor meta, c10::Device device, uint64_t capture_id, ir::ValueId value);
+
+  const at::Tensor& meta() const { return meta_; }
+  ir::ValueId value() const { return value_; }
+  uint64_t capture_id() const { return capture_id_; }
+
+  /// After an in-place change of metadata (t_, resize_, set_): the twin has changed, and this is another value now.
+  void rebind(ir::ValueId value, c10::Storage storage);
+
+  c10::intrusive_ptr<TensorImpl> shallow_copy_and_detach(const c10::VariableVersion& version_counter,
+                                                         bool allow_tensor_metadata_change) const override;
+  c10::intrusive_ptr<TensorImpl> shallow_copy_and_detach(c10::VariableVersion&& version_counter,
+                                                         bool allow_tensor_metadata_change) const override;
+  void shallow_copy_from(const c10::intrusive_ptr<TensorImpl>& source) override;
+
+ private:
+  void take_metadata_of_twin();
+
+  at::Tensor meta_;
+  uint64_t capture_id_;
+  ir::ValueId value_;
+};
+
+FakeTensor* as_fake(const at::Tensor& tensor);  ///< null when it is not a fake
+bool is_fake_storage(const c10::Storage& storage);
+
+/// The text that starts every exception thrown by an access to a fake's data.
+inline constexpr const char* kDataAccessPrefix = "[capture:data_ptr]";
+
+/// Makes every further access to the storage's pointer throw.
+void forbid_data_access(const c10::Storage& storage);
+
+/// Storage of a size without memory; reading its pointer throws.
+c10::Storage make_fake_storage(size_t bytes, c10::Device device);
+
+}  // namespace antegrad::capture

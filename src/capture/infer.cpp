@@ -1,0 +1,113 @@
+#include "capture/infer.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/empty_strided.h>
+#include <ATen/ops/zeros.h>
+#include <fmt/format.h>
+
+#include "antegrad/error.h"
+#include "capture/guards.h"
+#include "capture/rules/rules.h"
+
+namespace antegrad::capture {
+namespace {
+
+/// Runs a kernel without moving the state of the default CPU generator.
+class KeepGenerator {
+ public:
+  KeepGenerator() : generator_(at::detail::getDefaultCPUGenerator()) {
+    std::scoped_lock lock(generator_.mutex());
+    saved_ = generator_.get_state();
+  }
+  ~KeepGenerator() {
+    std::scoped_lock lock(generator_.mutex());
+    generator_.set_state(saved_);
+  }
+  KeepGenerator(const KeepGenerator&) = delete;
+  KeepGenerator& operator=(const KeepGenerator&) = delete;
+
+ private:
+  at::Generator generator_;
+  at::Tensor saved_;
+};
+
+at::Tensor zeros_like_meta(const at::Tensor& meta) {
+  if (!meta.defined()) return meta;
+  const auto elements = static_cast<int64_t>(meta.storage().nbytes() / meta.element_size());
+  return at::zeros({elements}, meta.options().device(c10::kCPU))
+      .as_strided(meta.sizes(), meta.strides(), meta.storage_offset());
+}
+
+c10::IValue map_tensors(const c10::IValue& value, const std::function<at::Tensor(const at::Tensor&)>& fn) {
+  if (value.isTensor()) return fn(value.toTensor());
+  if (value.isTensorList()) {
+    c10::List<at::Tensor> out;
+    for (const at::Tensor& t : value.toTensorVector()) out.push_back(fn(t));
+    return out;
+  }
+  if (value.isOptionalTensorList()) {
+    c10::List<std::optional<at::Tensor>> out;
+    for (const auto& t : value.toOptionalTensorVector()) out.push_back(t ? std::optional(fn(*t)) : std::nullopt);
+    return out;
+  }
+  if (value.isDevice()) return c10::Device(c10::kCPU);
+  return value;
+}
+
+/// The real kernel on zeros. Results that share memory with an argument are given as views of the argument's twin.
+void run_real_kernel(const OpSchema& schema, torch::jit::Stack& stack) {
+  const std::vector<c10::IValue> metas(stack.begin(), stack.end());
+  std::unordered_map<const void*, at::Tensor> twin_of_storage;
+  std::unordered_map<const void*, at::Tensor> twin_of_tensor;
+  auto to_real = [&](const at::Tensor& meta) {
+    auto real = zeros_like_meta(meta);
+    if (real.defined()) {
+      twin_of_storage[real.storage().unsafeGetStorageImpl()] = meta;
+      twin_of_tensor[real.unsafeGetTensorImpl()] = meta;
+    }
+    return real;
+  };
+  auto to_meta = [&](const at::Tensor& real) {
+    if (!real.defined()) return real;
+    if (auto same = twin_of_tensor.find(real.unsafeGetTensorImpl()); same != twin_of_tensor.end()) return same->second;
+    if (auto base = twin_of_storage.find(real.storage().unsafeGetStorageImpl()); base != twin_of_storage.end())
+      return base->second.as_strided(real.sizes(), real.strides(), real.storage_offset());
+    return at::empty_strided(real.sizes(), real.strides(), real.options().device(c10::kMeta));
+  };
+  KeepGenerator keep;
+  for (auto& value : stack) value = map_tensors(value, to_real);
+  schema.handle.callBoxed(stack);
+  for (auto& value : stack) value = map_tensors(value, to_meta);
+}
+
+}  // namespace
+
+void infer_results(const OpSchema& schema, torch::jit::Stack& stack, InferenceCounts& counts) {
+  const auto& name = schema.handle.operator_name();
+  if (has_data_dependent_shape(name))
+    throw Error(ErrorCode::DataDependentShape, "capture:" + schema.name,
+                "the size of its result depends on the data of its arguments",
+                "Use a form of fixed size (where, masked_fill, a bound plus a mask), or call it outside the function");
+  BelowRecording below;
+  if (auto rule = find_shape_rule(name)) {
+    ++counts.rules;
+    rule(stack);
+    return;
+  }
+  if (schema.has_meta_kernel) {
+    ++counts.meta_kernels;
+    auto arguments = std::vector<c10::IValue>(stack.begin(), stack.end());
+    try {
+      schema.handle.callBoxed(stack);
+      return;
+    } catch (const c10::NotImplementedError&) {
+      // A composite kernel that calls an op without a meta kernel.
+      stack.assign(arguments.begin(), arguments.end());
+      --counts.meta_kernels;
+    }
+  }
+  ++counts.real_kernels[schema.name];
+  run_real_kernel(schema, stack);
+}
+
+}  // namespace antegrad::capture

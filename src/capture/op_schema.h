@@ -1,0 +1,67 @@
+#pragma once
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace antegrad::capture {
+
+enum class ArgKind : uint8_t {
+  Tensor,  ///< also optional
+  TensorList,
+  OptionalTensorList,
+  Number,
+  Int,
+  Float,
+  Bool,
+  String,
+  DType,
+  Layout,
+  MemoryFormat,
+  Device,
+  IntList,
+  FloatList,
+  BoolList,
+  NumberList,
+  Generator,
+  Other
+};
+
+struct ArgSchema {
+  std::string name;
+  ArgKind kind = ArgKind::Other;
+  bool keyword = false;
+  bool optional = false;
+  bool symbolic = false;  ///< SymInt or SymInt[] in C++
+  bool written = false;  ///< by the schema's alias annotation, or by kUnannotatedWrites in op_schema.cpp
+  bool aliased = false;  ///< some return may share its memory
+  bool has_default = false;
+  c10::IValue default_value;
+};
+
+/// What recording, functionalization and running need to know of an op, read once from its schema.
+struct OpSchema {
+  explicit OpSchema(const c10::OperatorHandle& handle);
+
+  c10::OperatorHandle handle;
+  std::string name;  ///< as in graphs: "aten.add.Tensor"
+  std::vector<ArgSchema> args;
+  std::vector<ArgKind> returns;
+  std::vector<int> return_is_arg;  ///< per return: the written argument that it is, or -1
+  bool random = false;
+  bool writes = false;
+  bool has_alias = false;      ///< some return may be a view of an argument
+  bool inplace_view = false;   ///< t_, resize_, set_ …: changes the metadata of its argument
+  bool is_view = false;        ///< returns only views of its first argument and writes nothing
+  bool has_meta_kernel = false;
+  bool is_composite = false;   ///< its only kernel is made of other ops
+  int device_arg = -1;
+};
+
+/// Cached per thread; the reference lives as long as the process.
+const OpSchema& schema_of(const c10::OperatorHandle& handle);
+/// By graph name. Null when LibTorch has no such op.
+const OpSchema* find_schema(std::string_view graph_name);
+
+}  // namespace antegrad::capture

@@ -1,0 +1,132 @@
+#include "capture/outside.h"
+
+#include <ATen/ops/empty_strided.h>
+#include <fmt/format.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include "antegrad/error.h"
+#include "capture/convert.h"
+#include "capture/fake.h"
+#include "capture/guards.h"
+
+namespace antegrad::capture {
+namespace {
+
+constexpr size_t kMaxSnapshotBytes = size_t{64} << 20;
+
+void remember_state(Outsider& outsider, const at::Tensor& real) {
+  const auto* impl = real.unsafeGetTensorImpl();
+  outsider.storage = real.storage();
+  outsider.sizes = real.sizes().vec();
+  outsider.strides = real.strides().vec();
+  outsider.offset = real.storage_offset();
+  if (impl->version_counter().enabled()) outsider.version = impl->version_counter().current_version();
+  outsider.requires_grad = real.requires_grad();
+  if (auto* meta = torch::autograd::impl::get_autograd_meta(real)) {
+    outsider.grad = meta->grad_;
+    outsider.grad_fn = meta->grad_fn_;
+    outsider.output_nr = meta->output_nr_;
+  }
+}
+
+/// True when the function gave the tensor new data.
+bool restore_data(const Outsider& outsider) {
+  auto* impl = outsider.tensor.unsafeGetTensorImpl();
+  if (outsider.tensor.storage().unsafeGetStorageImpl() == outsider.storage.unsafeGetStorageImpl() &&
+      outsider.tensor.sizes() == outsider.sizes && outsider.tensor.strides() == outsider.strides &&
+      outsider.tensor.storage_offset() == outsider.offset)
+    return false;
+  impl->set_storage_keep_dtype(outsider.storage);
+  impl->set_sizes_and_strides(outsider.sizes, outsider.strides, outsider.offset);
+  return true;
+}
+
+/// True when .grad was replaced.
+bool restore_autograd(Outsider& outsider) {
+  const auto& tensor = outsider.tensor;
+  auto* impl = tensor.unsafeGetTensorImpl();
+  if (impl->version_counter().enabled()) {
+    outsider.version_bumps = impl->version_counter().current_version() - outsider.version;
+    auto counter = impl->version_counter();  // shares the count with the tensor's own
+    counter.set_version(outsider.version);
+  }
+  auto* meta = torch::autograd::impl::get_autograd_meta(tensor);
+  if (meta == nullptr) return false;
+  const bool grad_replaced = !meta->grad_.is_same(outsider.grad);
+  if (grad_replaced) meta->grad_ = outsider.grad;
+  if (meta->grad_fn_ != outsider.grad_fn) {
+    outsider.gained_grad_fn = true;
+    meta->grad_fn_ = outsider.grad_fn;
+    meta->output_nr_ = outsider.output_nr;
+  }
+  if (!outsider.grad_fn && meta->requires_grad_ != outsider.requires_grad) meta->requires_grad_ = outsider.requires_grad;
+  return grad_replaced;
+}
+
+}  // namespace
+
+bool is_borrowed(const at::Tensor& tensor) {
+  return tensor.device().is_cpu() && !tensor.storage().resizable() && tensor.storage().allocator() == nullptr;
+}
+
+ir::Bytes contents_of(const at::Tensor& tensor) {
+  BelowRecording below;
+  auto dense = tensor.detach().contiguous();
+  const auto* data = static_cast<const uint8_t*>(dense.const_data_ptr());
+  return std::make_shared<std::vector<uint8_t>>(data, data + dense.nbytes());
+}
+
+void check_capturable(const at::Tensor& tensor, const char* where) {
+  const char* kind = nullptr;
+  if (tensor.layout() != c10::kStrided) kind = "sparse or otherwise not strided";
+  else if (tensor.is_quantized()) kind = "quantized";
+  else if (tensor.is_nested()) kind = "nested";
+  else if (tensor.is_mkldnn()) kind = "opaque (mkldnn)";
+  else if (!tensor.has_storage()) kind = "without storage";
+  else if (!tensor.device().is_cpu() && !tensor.device().is_cuda()) kind = "on a device other than cpu and cuda";
+  if (kind != nullptr)
+    throw Error(ErrorCode::UnsupportedTensor, where,
+                fmt::format("a tensor of dtype {} is {}", c10::toString(tensor.scalar_type()), kind),
+                "Convert it to a dense tensor (to_dense(), dequantize()) before the call, or set "
+                "Options::unsupported to Eager");
+}
+
+OutsideWorld::~OutsideWorld() { restore(); }
+
+Outsider* OutsideWorld::find(const at::Tensor& real) {
+  auto found = index_.find(real.unsafeGetTensorImpl());
+  return found == index_.end() ? nullptr : found->second;
+}
+
+Outsider& OutsideWorld::add(const at::Tensor& real, ir::Graph& graph) {
+  check_capturable(real, "capture");
+  auto outsider = std::make_unique<Outsider>();
+  outsider->tensor = real;
+  const auto type = type_of(real, real.device());
+  outsider->meta = make_meta(type);
+  outsider->wrapped_number = real.unsafeGetTensorImpl()->is_wrapped_number();
+  if (outsider->wrapped_number) outsider->meta.unsafeGetTensorImpl()->set_wrapped_number(true);
+  if (real.is_conj()) outsider->meta.unsafeGetTensorImpl()->_set_conj(true);
+  if (real.is_neg()) outsider->meta.unsafeGetTensorImpl()->_set_neg(true);
+  outsider->fake_storage = make_fake_storage(real.storage().nbytes(), real.device());
+  outsider->value = graph.add_value(type);
+  if (is_borrowed(real) && real.nbytes() <= kMaxSnapshotBytes) outsider->snapshot = contents_of(real);
+  remember_state(*outsider, real);
+  index_[real.unsafeGetTensorImpl()] = outsider.get();
+  all_.push_back(std::move(outsider));
+  return *all_.back();
+}
+
+std::vector<const Outsider*> OutsideWorld::restore() {
+  std::vector<const Outsider*> changed;
+  if (restored_) return changed;
+  restored_ = true;
+  for (const auto& outsider : all_) {
+    const bool data = restore_data(*outsider);
+    const bool grad = restore_autograd(*outsider);
+    if (data || grad) changed.push_back(outsider.get());
+  }
+  return changed;
+}
+
+}  // namespace antegrad::capture

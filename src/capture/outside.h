@@ -1,0 +1,71 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace torch::autograd {
+struct Node;
+}
+
+namespace antegrad::capture {
+
+/// A real tensor that the captured function reached without receiving it.
+struct Outsider {
+  at::Tensor tensor;  ///< strong, until the capture ends
+  at::Tensor meta;    ///< twin on the meta device
+  ir::ValueId value;
+  c10::Storage fake_storage;  ///< for views of it
+  ir::Bytes snapshot;         ///< contents at the first meeting, where the memory may be gone later (from_blob)
+  bool wrapped_number = false;
+  bool written = false;
+  uint32_t version_bumps = 0;  ///< by the captured function; known after restore()
+  bool gained_grad_fn = false;  ///< likewise
+
+  // as it was when first met
+  c10::Storage storage;
+  std::vector<int64_t> sizes, strides;
+  int64_t offset = 0;
+  uint32_t version = 0;
+  bool requires_grad = false;
+  at::Tensor grad;
+  std::shared_ptr<torch::autograd::Node> grad_fn;
+  uint32_t output_nr = 0;
+};
+
+/// Every real tensor met during a capture, and the promise to leave each exactly as it was.
+class OutsideWorld {
+ public:
+  OutsideWorld() = default;
+  OutsideWorld(const OutsideWorld&) = delete;
+  OutsideWorld& operator=(const OutsideWorld&) = delete;
+  ~OutsideWorld();  ///< restores whatever restore() has not
+
+  Outsider* find(const at::Tensor& real);
+  /// Notes a real tensor. Throws Error(UnsupportedTensor) for what cannot be captured.
+  Outsider& add(const at::Tensor& real, ir::Graph& graph);
+
+  std::vector<std::unique_ptr<Outsider>>& all() { return all_; }
+
+  /// Puts back version counters, autograd state, .grad and data of all of them. Returns the outsiders whose data
+  /// (set_data) or .grad the captured function replaced by a fake: such a function cannot be captured.
+  std::vector<const Outsider*> restore();
+
+ private:
+  std::vector<std::unique_ptr<Outsider>> all_;
+  std::unordered_map<const c10::TensorImpl*, Outsider*> index_;
+  bool restored_ = false;
+};
+
+/// The elements of a real tensor, row-major.
+ir::Bytes contents_of(const at::Tensor& tensor);
+/// from_blob memory belongs to someone else and may be gone when the captured function returns.
+bool is_borrowed(const at::Tensor& tensor);
+
+/// Throws Error(UnsupportedTensor) unless the tensor is a dense, strided, unquantized one.
+void check_capturable(const at::Tensor& tensor, const char* where);
+
+}  // namespace antegrad::capture

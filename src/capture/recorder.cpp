@@ -1,0 +1,292 @@
+#include "capture/recorder.h"
+
+#include <ATen/SequenceNumber.h>
+#include <c10/core/GradMode.h>
+#include <fmt/format.h>
+
+#include <atomic>
+
+#include "capture/convert.h"
+#include "capture/guards.h"
+#include "capture/mode.h"
+#include "capture/scope.h"
+
+namespace antegrad::capture {
+namespace {
+
+std::atomic<uint64_t> next_capture_id{1};
+
+c10::Device device_or_cpu(const c10::IValue& value) {
+  return value.isDevice() ? value.toDevice() : c10::Device(c10::kCPU);
+}
+
+bool same_metadata(const at::Tensor& tensor, const at::Tensor& meta) {
+  return tensor.sizes() == meta.sizes() && tensor.strides() == meta.strides() &&
+         tensor.storage_offset() == meta.storage_offset() && tensor.dtype() == meta.dtype();
+}
+
+}  // namespace
+
+/// One op under way: its arguments as the caller gave them, and as the shape rules see them.
+struct Recorder::Call {
+  std::vector<c10::IValue> arguments;
+  std::vector<c10::IValue> stack;  ///< twins in, results out
+  struct TensorArgument {
+    at::Tensor tensor;
+    const c10::TensorImpl* twin;
+    const c10::StorageImpl* twin_storage;
+  };
+  c10::SmallVector<TensorArgument, 4> tensors;
+  std::optional<c10::Device> device;
+};
+
+Recorder::Recorder() : id_(next_capture_id++), first_sequence_(static_cast<int64_t>(at::sequence_number::peek())) {}
+
+at::Tensor Recorder::add_input(const at::Tensor& real, std::string name) {
+  if (auto* fake = as_fake(real)) {
+    throw Error(ErrorCode::ForeignFake, "capture",
+                fmt::format("argument '{}' belongs to capture {}, not to a program's run", name, fake->capture_id()),
+                "Do not keep tensors of a captured function beyond its call");
+  }
+  check_capturable(real, "capture");
+  auto type = type_of(real, real.device());
+  auto meta = make_meta(type);
+  if (real.is_conj()) meta.unsafeGetTensorImpl()->_set_conj(true);
+  if (real.is_neg()) meta.unsafeGetTensorImpl()->_set_neg(true);
+  if (real.unsafeGetTensorImpl()->is_wrapped_number()) meta.unsafeGetTensorImpl()->set_wrapped_number(true);
+  auto value = graph_.add_input(std::move(type), ir::InputRole::UserInput, std::move(name));
+  at::Tensor fake(make_fake(std::move(meta), real.device(), value, make_fake_storage(real.storage().nbytes(), real.device())));
+  if (real.requires_grad()) fake.set_requires_grad(true);
+  return fake;
+}
+
+c10::intrusive_ptr<FakeTensor> Recorder::make_fake(at::Tensor meta, c10::Device device, ir::ValueId value,
+                                                   c10::Storage storage) {
+  return c10::make_intrusive<FakeTensor>(std::move(storage), std::move(meta), device, id_, value);
+}
+
+at::Tensor Recorder::twin_of(const at::Tensor& tensor) {
+  if (auto* fake = as_fake(tensor)) {
+    if (fake->capture_id() != id_)
+      throw Error(ErrorCode::ForeignFake, "capture",
+                  fmt::format("a tensor of capture {} is used in capture {}", fake->capture_id(), id_),
+                  "Return tensors from the captured function instead of keeping them in outer variables");
+    return fake->meta();
+  }
+  auto* known = outside_.find(tensor);
+  return known != nullptr ? known->meta : outside_.add(tensor, graph_).meta;
+}
+
+ir::ValueId Recorder::value_of(const at::Tensor& tensor) {
+  twin_of(tensor);
+  if (auto* fake = as_fake(tensor)) {
+    host_memory_.on_read(tensor.storage());
+    return fake->value();
+  }
+  return outside_.find(tensor)->value;
+}
+
+c10::Storage Recorder::storage_for(const at::Tensor& tensor) {
+  auto* outsider = as_fake(tensor) ? nullptr : outside_.find(tensor);
+  return outsider != nullptr ? outsider->fake_storage : tensor.storage();
+}
+
+c10::intrusive_ptr<FakeTensor> Recorder::add_alias(const at::Tensor& tensor) {
+  BelowRecording below;
+  auto twin = twin_of(tensor);
+  at::Tensor meta(twin.unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0), true));
+  const auto source = value_of(tensor);
+  ir::Node node;
+  node.op = "aten.alias";
+  node.args = {ir::Arg(source)};
+  const auto value = graph_.add_value(graph_.type_of(source), graph_.storage_of(source));
+  node.outputs = {value};
+  graph_.add_node(std::move(node));
+  return make_fake(std::move(meta), tensor.device(), value, storage_for(tensor));
+}
+
+c10::intrusive_ptr<FakeTensor> Recorder::alias_of(const FakeTensor& fake) {
+  auto* recorder = active_recorder();
+  // The caller holds it; the count goes back down when `tensor` is released.
+  at::Tensor tensor(c10::intrusive_ptr<c10::TensorImpl>::unsafe_reclaim_from_nonowning(const_cast<FakeTensor*>(&fake)));
+  if (recorder != nullptr && recorder->id_ == fake.capture_id()) return recorder->add_alias(tensor);
+  BelowRecording below;
+  at::Tensor meta(fake.meta().unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0), true));
+  return c10::make_intrusive<FakeTensor>(fake.storage(), std::move(meta), fake.device(), fake.capture_id(), fake.value());
+}
+
+void Recorder::note_argument(const at::Tensor& tensor, const at::Tensor& twin, Call& call) {
+  call.tensors.push_back({tensor, twin.unsafeGetTensorImpl(), twin.storage().unsafeGetStorageImpl()});
+  // A 0-dim CPU tensor may be mixed into ops of another device; the first other tensor decides.
+  if (!call.device || (call.device->is_cpu() && tensor.dim() > 0)) call.device = tensor.device();
+}
+
+c10::IValue Recorder::with_twins(const c10::IValue& value, Call& call) {
+  auto twin = [&](const at::Tensor& tensor) {
+    if (!tensor.defined()) return tensor;
+    auto meta = twin_of(tensor);
+    note_argument(tensor, meta, call);
+    return meta;
+  };
+  if (value.isTensor()) return twin(value.toTensor());
+  if (value.isTensorList()) {
+    c10::List<at::Tensor> out;
+    for (const at::Tensor& t : value.toTensorVector()) out.push_back(twin(t));
+    return out;
+  }
+  if (value.isOptionalTensorList()) {
+    c10::List<std::optional<at::Tensor>> out;
+    for (const auto& t : value.toOptionalTensorVector()) out.push_back(t ? std::optional(twin(*t)) : std::nullopt);
+    return out;
+  }
+  return value;
+}
+
+void Recorder::infer(const OpSchema& schema, Call& call) {
+  call.stack.reserve(call.arguments.size());
+  for (const auto& argument : call.arguments) call.stack.push_back(with_twins(argument, call));
+  if (schema.device_arg >= 0) {
+    auto& device = call.stack[static_cast<size_t>(schema.device_arg)];
+    // Without a device argument *_like and new_* follow their tensor, and factories mean the CPU.
+    if (device.isDevice() || call.tensors.empty()) call.device = device_or_cpu(device);
+    if (device.isDevice() || call.tensors.empty()) device = c10::Device(c10::kMeta);
+  }
+  if (!call.device) call.device = c10::Device(c10::kCPU);
+  infer_results(schema, call.stack, counts_);
+}
+
+at::Tensor Recorder::take_changed_argument(const at::Tensor& argument, const at::Tensor& meta, Call& call,
+                                           ir::Node& node) {
+  auto* fake = as_fake(argument);
+  if (fake == nullptr)
+    throw Error(ErrorCode::UnsupportedOp, "capture:" + node.op,
+                "it changes the shape or the storage of a tensor that was made outside the function",
+                "Pass the tensor as an argument, or make the change outside");
+  auto base = graph_.storage_of(fake->value());
+  auto storage = argument.storage();
+  for (const auto& other : call.tensors)  // set_ moves it to the memory of another argument
+    if (other.twin != meta.unsafeGetTensorImpl() && other.twin_storage == meta.storage().unsafeGetStorageImpl()) {
+      base = graph_.storage_of(value_of(other.tensor));
+      storage = storage_for(other.tensor);
+    }
+  const auto value = graph_.add_value(type_of(meta, argument.device()), base);
+  node.outputs.push_back(value);
+  fake->rebind(value, std::move(storage));
+  return argument;
+}
+
+at::Tensor Recorder::take_result(const at::Tensor& meta, Call& call, ir::Node& node) {
+  if (!meta.defined()) {
+    node.outputs.push_back(graph_.add_value(ir::ScalarKind::None));
+    return meta;
+  }
+  if (meta.layout() != c10::kStrided || !meta.has_storage())
+    throw Error(ErrorCode::UnsupportedTensor, "capture:" + node.op, "its result is not a dense tensor",
+                "Keep sparse, nested and opaque tensors outside the compiled function");
+  const auto* storage_impl = meta.storage().unsafeGetStorageImpl();
+  for (const auto& argument : call.tensors) {
+    if (argument.twin_storage != storage_impl) continue;
+    const auto base = graph_.storage_of(value_of(argument.tensor));
+    const auto value = graph_.add_value(type_of(meta, argument.tensor.device()), base);
+    node.outputs.push_back(value);
+    return at::Tensor(make_fake(meta, argument.tensor.device(), value, storage_for(argument.tensor)));
+  }
+  const auto device = *call.device;
+  const auto value = graph_.add_value(type_of(meta, device));
+  node.outputs.push_back(value);
+  const auto bytes = meta.storage().nbytes();
+  const bool fillable = node.op == "aten.empty.memory_format" && device.is_cpu() && bytes > 0 &&
+                        bytes <= HostMemory::kMaxBytes && meta.is_contiguous();
+  auto storage = fillable ? host_memory_.allocate(bytes, device, graph_.nodes.size()) : make_fake_storage(bytes, device);
+  return at::Tensor(make_fake(meta, device, value, std::move(storage)));
+}
+
+void Recorder::take_results(const OpSchema& schema, Call& call, ir::Node& node) {
+  auto take = [&](const at::Tensor& meta, int written_argument) -> at::Tensor {
+    if (written_argument >= 0 && meta.defined())
+      for (const auto& argument : call.tensors)
+        if (argument.twin == meta.unsafeGetTensorImpl()) {
+          if (schema.inplace_view || !same_metadata(argument.tensor, meta))
+            return take_changed_argument(argument.tensor, meta, call, node);
+          return argument.tensor;
+        }
+    return take_result(meta, call, node);
+  };
+  bool has_list = false;
+  std::vector<int32_t> returns;
+  for (size_t i = 0; i < call.stack.size(); ++i) {
+    auto& result = call.stack[i];
+    const auto before = node.outputs.size();
+    if (result.isTensor()) {
+      result = take(result.toTensor(), schema.return_is_arg[i]);
+      if (node.outputs.size() > before) returns.push_back(-1);
+    } else if (result.isTensorList()) {
+      has_list = true;
+      c10::List<at::Tensor> list;
+      for (const at::Tensor& meta : result.toTensorVector()) list.push_back(take(meta, schema.return_is_arg[i]));
+      result = std::move(list);
+      if (schema.return_is_arg[i] < 0) returns.push_back(static_cast<int32_t>(node.outputs.size() - before));
+    }
+  }
+  if (has_list) node.returns = std::move(returns);
+}
+
+bool Recorder::read_host_data(const OpSchema& schema, torch::jit::Stack* stack) {
+  if (schema.name != "aten._local_scalar_dense") return false;
+  const auto& tensor = stack->back().toTensor();
+  auto* fake = as_fake(tensor);
+  const void* data = fake != nullptr ? host_memory_.data_of(tensor.storage()) : nullptr;
+  if (data == nullptr) return false;
+  BelowRecording below;
+  auto storage = c10::Storage(c10::Storage::use_byte_size_t(), tensor.storage().nbytes(),
+                              c10::DataPtr(const_cast<void*>(data), c10::kCPU), nullptr, false);
+  auto real = at::detail::make_tensor<c10::TensorImpl>(std::move(storage), c10::DispatchKeySet(c10::DispatchKey::CPU),
+                                                       tensor.dtype());
+  real.unsafeGetTensorImpl()->set_sizes_and_strides(at::IntArrayRef{}, at::IntArrayRef{}, tensor.storage_offset());
+  stack->back() = real;
+  schema.handle.callBoxed(stack);
+  return true;
+}
+
+void Recorder::record(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const auto& schema = schema_of(op);
+  if (read_host_data(schema, stack)) return;
+  Call call;
+  call.arguments.assign(stack->end() - static_cast<std::ptrdiff_t>(schema.args.size()), stack->end());
+  const bool answers_host = !schema.returns.empty() && schema.returns[0] != ArgKind::Tensor &&
+                            schema.returns[0] != ArgKind::TensorList && schema.name != "aten.is_same_size";
+  if (answers_host)
+    throw Error(ErrorCode::DataRead, "capture:" + schema.name, "the function reads the data of a tensor on the host",
+                "Compute with tensors (where, masked_fill) instead of item(), pass the number as an argument, or set "
+                "Options::unsupported to Eager");
+  ir::Node node;
+  node.op = schema.name;
+  // Before the shape rule runs: a rule that changes a twin in place must not change what was read.
+  set_arguments(node, schema, call.arguments, [&](const at::Tensor& t) { return value_of(t); });
+  for (size_t i = 0; schema.writes && i < schema.args.size(); ++i) {
+    if (!schema.args[i].written) continue;
+    auto note_write = [&](const at::Tensor& tensor) {
+      if (!tensor.defined()) return;
+      node.effects.writes.push_back(value_of(tensor));
+      if (auto* outsider = as_fake(tensor) ? nullptr : outside_.find(tensor)) outsider->written = true;
+      else host_memory_.on_write(tensor.storage());
+    };
+    const auto& argument = call.arguments[i];
+    if (argument.isTensor()) note_write(argument.toTensor());
+    if (argument.isTensorList())
+      for (const at::Tensor& t : argument.toTensorVector()) note_write(t);
+  }
+  infer(schema, call);
+  take_results(schema, call, node);
+  if (schema.inplace_view && !schema.random) node.effects.writes.clear();  // metadata, not memory
+  node.effects.random = schema.random;
+  node.effects.ordered = schema.returns.empty() && node.effects.writes.empty();
+  if (c10::GradMode::is_enabled())
+    node.provenance.sequence = static_cast<int64_t>(at::sequence_number::peek()) - first_sequence_;
+  node.provenance.scope = current_scope();
+  graph_.add_node(std::move(node));
+  torch::jit::drop(*stack, schema.args.size());
+  for (auto& result : call.stack) stack->push_back(std::move(result));
+}
+
+}  // namespace antegrad::capture

@@ -1,0 +1,66 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+#include <ATen/core/stack.h>
+
+#include <unordered_map>
+#include <vector>
+
+#include "antegrad/error.h"
+#include "capture/fake.h"
+#include "capture/host_memory.h"
+#include "capture/infer.h"
+#include "capture/outside.h"
+#include "ir/graph.h"
+
+namespace antegrad::capture {
+
+/// Writes down the ops of one capture. It is reached through LibTorch's dispatch mode (mode.h), so it follows the
+/// thread-local state into the autograd engine's threads. Not for use by two threads at once: the engine runs the ops
+/// of one device one after another, and a capture is of one device.
+class Recorder {
+ public:
+  Recorder();
+
+  /// A fake with the metadata of `real` as the next user input of the graph.
+  at::Tensor add_input(const at::Tensor& real, std::string name);
+
+  /// Handles one op: infers its results, appends its node. Arguments on the stack are replaced by results.
+  void record(const c10::OperatorHandle& op, torch::jit::Stack* stack);
+
+  /// The value of a tensor in the graph; a real tensor is lifted to an input or becomes a constant.
+  ir::ValueId value_of(const at::Tensor& tensor);
+
+  /// A fresh tensor object over the memory of `tensor`, as detach() makes it.
+  c10::intrusive_ptr<FakeTensor> add_alias(const at::Tensor& tensor);
+  /// For FakeTensor: the alias in the running capture, or an unrecorded copy when its capture is over.
+  static c10::intrusive_ptr<FakeTensor> alias_of(const FakeTensor& fake);
+
+  uint64_t id() const { return id_; }
+  ir::Graph& graph() { return graph_; }
+  OutsideWorld& outside() { return outside_; }
+  HostMemory& host_memory() { return host_memory_; }
+  InferenceCounts& counts() { return counts_; }
+
+ private:
+  struct Call;
+
+  at::Tensor twin_of(const at::Tensor& tensor);
+  c10::IValue with_twins(const c10::IValue& value, Call& call);
+  void note_argument(const at::Tensor& tensor, const at::Tensor& twin, Call& call);
+  void infer(const OpSchema& schema, Call& call);
+  void take_results(const OpSchema& schema, Call& call, ir::Node& node);
+  at::Tensor take_result(const at::Tensor& meta, Call& call, ir::Node& node);
+  at::Tensor take_changed_argument(const at::Tensor& argument, const at::Tensor& meta, Call& call, ir::Node& node);
+  c10::Storage storage_for(const at::Tensor& tensor);
+  c10::intrusive_ptr<FakeTensor> make_fake(at::Tensor meta, c10::Device device, ir::ValueId value, c10::Storage storage);
+  bool read_host_data(const OpSchema& schema, torch::jit::Stack* stack);
+
+  uint64_t id_;
+  int64_t first_sequence_;
+  ir::Graph graph_;
+  OutsideWorld outside_;
+  HostMemory host_memory_;
+  InferenceCounts counts_;
+};
+
+}  // namespace antegrad::capture

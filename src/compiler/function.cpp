@@ -1,0 +1,190 @@
+#include "antegrad/function.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <mutex>
+#include <shared_mutex>
+#include <sstream>
+
+#include "antegrad/error.h"
+#include "capture/mode.h"
+#include "compiler/environment.h"
+#include "compiler/version.h"
+#include "ir/text.h"
+#include "passes/pipeline.h"
+
+namespace antegrad::detail {
+namespace {
+
+using compiler::Inputs;
+using compiler::Version;
+
+/// Errors that say "this function cannot be compiled", as against "this call is wrong".
+bool is_unsupported(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::DataRead:
+    case ErrorCode::DataDependentShape:
+    case ErrorCode::UnsupportedTensor:
+    case ErrorCode::UnsupportedOp:
+    case ErrorCode::UnsupportedArgument:
+    case ErrorCode::NeedsGrad: return true;
+    default: return false;
+  }
+}
+
+/// The first lines in which two graph texts differ.
+std::string first_difference(const std::string& before, const std::string& after) {
+  std::istringstream a(before);
+  std::istringstream b(after);
+  std::string old_line;
+  std::string new_line;
+  for (int number = 1;; ++number) {
+    const bool more_a = static_cast<bool>(std::getline(a, old_line));
+    const bool more_b = static_cast<bool>(std::getline(b, new_line));
+    if (!more_a) old_line = "<end>";
+    if (!more_b) new_line = "<end>";
+    if (old_line != new_line || (!more_a && !more_b))
+      return fmt::format("line {}:\n- {}\n+ {}\n", number, old_line, new_line);
+  }
+}
+
+}  // namespace
+
+struct Function::Impl {
+  Options options;
+  std::atomic<uint64_t> calls{0};
+
+  mutable std::shared_mutex versions_mutex;  ///< guards versions and report
+  std::vector<std::shared_ptr<const Version>> versions;  ///< newest first
+  Report report;
+
+  std::mutex capture_mutex;  ///< one capture at a time; taken before versions_mutex
+
+  std::shared_ptr<const Version> find(const Leaves& leaves, const runtime::Ambient& ambient, Inputs& inputs) const {
+    std::shared_lock lock(versions_mutex);
+    for (const auto& version : versions)
+      if (version->matches(leaves, ambient, inputs)) return version;
+    return nullptr;
+  }
+
+  std::shared_ptr<const Version> find_or_capture(const Leaves& leaves, const runtime::Ambient& ambient, Inputs& inputs,
+                                                 const RunOnTensors& run);
+  std::shared_ptr<const Version> capture(const Leaves& leaves, const RunOnTensors& run, std::string& eager_reason);
+  void add(std::shared_ptr<const Version> version, const std::string& reason, const std::string& eager_reason);
+  bool room_for_another(std::string& reason, const Leaves& leaves, const runtime::Ambient& ambient);
+  void check_recapture(const Version& version, const Leaves& leaves, const RunOnTensors& run);
+};
+
+std::shared_ptr<const Version> Function::Impl::capture(const Leaves& leaves, const RunOnTensors& run,
+                                                       std::string& eager_reason) {
+  try {
+    return Version::capture(options, leaves, run);
+  } catch (const Error& error) {
+    if (options.unsupported != Unsupported::Eager || !is_unsupported(error.code())) throw;
+    eager_reason = error.what();
+    return Version::eager(options, leaves);
+  }
+}
+
+/// Drops versions that can never match again. Says why none of the rest matches; false when there are too many.
+bool Function::Impl::room_for_another(std::string& reason, const Leaves& leaves, const runtime::Ambient& ambient) {
+  std::unique_lock lock(versions_mutex);
+  if (!versions.empty()) reason = versions.front()->mismatch(leaves, ambient);
+  std::erase_if(versions, [](const auto& version) { return version->dead(); });
+  return versions.size() < static_cast<size_t>(std::max(1, options.max_versions));
+}
+
+void Function::Impl::add(std::shared_ptr<const Version> version, const std::string& reason,
+                         const std::string& eager_reason) {
+  std::unique_lock lock(versions_mutex);
+  ++report.captures;
+  if (!reason.empty()) report.recapture_reasons.push_back(reason);
+  if (!eager_reason.empty() &&
+      std::find(report.eager_reasons.begin(), report.eager_reasons.end(), eager_reason) == report.eager_reasons.end())
+    report.eager_reasons.push_back(eager_reason);
+  report.nodes = version->graph().nodes.size();
+  for (const auto& [op, count] : version->shape_fallbacks()) report.shape_fallbacks[op] += count;
+  versions.insert(versions.begin(), std::move(version));
+}
+
+std::shared_ptr<const Version> Function::Impl::find_or_capture(const Leaves& leaves, const runtime::Ambient& ambient,
+                                                               Inputs& inputs, const RunOnTensors& run) {
+  std::scoped_lock capturing(capture_mutex);
+  if (auto version = find(leaves, ambient, inputs)) return version;  // another thread was first
+  std::string reason;
+  if (!room_for_another(reason, leaves, ambient)) {
+    const auto text = fmt::format("'{}' was captured {} times, the last time because {}", options.name,
+                                  options.max_versions, reason);
+    if (options.unsupported != Unsupported::Eager)
+      throw Error(ErrorCode::TooManyVersions, "compile", text,
+                  "Pass what changes from call to call as a tensor, or raise Options::max_versions");
+    std::unique_lock lock(versions_mutex);
+    if (report.eager_reasons.empty() || report.eager_reasons.back() != text) report.eager_reasons.push_back(text);
+    return nullptr;
+  }
+  std::string eager_reason;
+  auto version = capture(leaves, run, eager_reason);
+  if (!version->matches(leaves, ambient, inputs))
+    throw Error(ErrorCode::Internal, "compile", "a captured graph does not serve the call it was captured for: " +
+                                                    version->mismatch(leaves, ambient));
+  add(version, reason, eager_reason);
+  return version;
+}
+
+void Function::Impl::check_recapture(const Version& version, const Leaves& leaves, const RunOnTensors& run) {
+  const auto text = compiler::traced_text_now(options, leaves, run);
+  if (text == version.traced_text()) return;
+  throw Error(ErrorCode::GraphChanged, "compile",
+              fmt::format("'{}' does something else than when it was captured; {}", options.name,
+                          first_difference(version.traced_text(), text)),
+              "Pass what changed (a number, a flag) as an argument, or name the module in Options::watch");
+}
+
+Function::Function(Options options) : impl_(std::make_unique<Impl>()) {
+  impl_->options = compiler::with_environment(std::move(options));
+  for (const auto& name : impl_->options.disabled_passes) passes::find_pass(name);
+}
+
+Function::~Function() = default;
+
+Outcome Function::call(const Leaves& leaves, const RunOnTensors& run) {
+  impl_->calls.fetch_add(1, std::memory_order_relaxed);
+  const auto ambient = runtime::Ambient::now();
+  Inputs inputs;
+  auto version = impl_->find(leaves, ambient, inputs);
+  const bool known = version != nullptr;
+  if (!known) version = impl_->find_or_capture(leaves, ambient, inputs, run);
+  if (version == nullptr || version->is_eager()) {
+    std::unique_lock lock(impl_->versions_mutex);
+    ++impl_->report.eager_calls;
+    return {{}, nullptr, true};
+  }
+  if (known && impl_->options.check_recapture) impl_->check_recapture(*version, leaves, run);
+  return {version->caller().call(inputs), version->pattern(), false};
+}
+
+Report Function::report() const {
+  std::shared_lock lock(impl_->versions_mutex);
+  auto report = impl_->report;
+  report.calls = impl_->calls.load(std::memory_order_relaxed);
+  return report;
+}
+
+std::string Function::graph_text() const {
+  std::shared_lock lock(impl_->versions_mutex);
+  for (const auto& version : impl_->versions)
+    if (!version->is_eager()) return ir::print(version->graph());
+  return {};
+}
+
+std::string Function::signature_text() const {
+  std::shared_lock lock(impl_->versions_mutex);
+  for (const auto& version : impl_->versions)
+    if (!version->is_eager()) return aot::print(version->caller().signature());
+  return {};
+}
+
+bool capturing() { return capture::active_recorder() != nullptr; }
+
+}  // namespace antegrad::detail

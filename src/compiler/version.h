@@ -1,0 +1,63 @@
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "antegrad/function.h"
+#include "capture/capture.h"
+#include "compiler/watch.h"
+#include "ir/graph.h"
+#include "runtime/calling.h"
+#include "runtime/guards.h"
+
+namespace antegrad::compiler {
+
+using Inputs = c10::SmallVector<at::Tensor, 16>;
+
+/// One captured form of a function: what must hold for it to be used, and how to run it.
+class Version {
+ public:
+  /// Captures, functionalizes, runs the passes. Throws what capture throws.
+  static std::shared_ptr<const Version> capture(const Options& options, const Leaves& leaves,
+                                                const detail::RunOnTensors& run);
+  /// Stands for calls that run eagerly because capturing them threw.
+  static std::shared_ptr<const Version> eager(const Options& options, const Leaves& leaves);
+
+  /// Whether it may serve this call. When it may, `inputs` are the tensors to call it with.
+  bool matches(const Leaves& leaves, const runtime::Ambient& ambient, Inputs& inputs) const;
+  /// Why it may not, for people.
+  std::string mismatch(const Leaves& leaves, const runtime::Ambient& ambient) const;
+  bool dead() const;  ///< a lifted tensor is gone: it can never match again
+
+  bool is_eager() const { return caller_ == nullptr; }
+  const runtime::Caller& caller() const { return *caller_; }
+  const std::shared_ptr<const void>& pattern() const { return pattern_; }
+  const ir::Graph& graph() const { return graph_; }
+  const std::string& traced_text() const { return traced_text_; }
+  const std::map<std::string, uint64_t>& shape_fallbacks() const { return shape_fallbacks_; }
+
+ private:
+  Version(const Options& options, const Leaves& leaves);
+  struct Lifted {
+    c10::weak_intrusive_ptr<c10::TensorImpl> tensor;
+    runtime::TensorGuard guard;
+  };
+
+  c10::SmallVector<int64_t, 8> key_;
+  runtime::Ambient ambient_;
+  std::vector<runtime::TensorGuard> guards_;
+  std::vector<Lifted> lifted_;
+  std::vector<int64_t> offsets_;  ///< storage offsets of all inputs when captured
+  std::unique_ptr<ModuleState> modules_;
+  bool check_aliasing_ = false;
+  std::unique_ptr<runtime::Caller> caller_;
+  std::shared_ptr<const void> pattern_;
+  ir::Graph graph_;
+  std::string traced_text_;  ///< only with Options::check_recapture
+  std::map<std::string, uint64_t> shape_fallbacks_;
+};
+
+/// The text of the graph that capturing the function now gives.
+std::string traced_text_now(const Options& options, const Leaves& leaves, const detail::RunOnTensors& run);
+
+}  // namespace antegrad::compiler

@@ -1,0 +1,61 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace antegrad::ir {
+
+namespace detail {
+struct DimExpr;
+}
+
+/// A closed interval of integers; the limits of int64_t stand for "no bound".
+struct Range {
+  int64_t lower = std::numeric_limits<int64_t>::min();
+  int64_t upper = std::numeric_limits<int64_t>::max();
+  bool operator==(const Range&) const = default;
+};
+
+/// An immutable integer expression over symbols s0, s1, … with + * floor division, modulo, min and max.
+/// Always in canonical form, so equal forms mean equal expressions and a == b compares forms.
+/// Constants, by far the most common case, need no allocation.
+/// Arithmetic wraps nowhere: overflow of a constant throws Error(InvalidArgument).
+class Dim {
+ public:
+  Dim(int64_t value = 0) : constant_(value) {}
+  static Dim symbol(int32_t index);
+
+  bool is_constant() const { return expr_ == nullptr; }
+  int64_t constant() const { return constant_; }  ///< only when is_constant()
+  std::optional<int32_t> as_symbol() const;       ///< the index when this is exactly one symbol
+
+  friend Dim operator+(const Dim& a, const Dim& b);
+  friend Dim operator-(const Dim& a, const Dim& b);
+  friend Dim operator*(const Dim& a, const Dim& b);
+  friend Dim floor_div(const Dim& a, const Dim& b);  ///< rounds to minus infinity; a constant 0 divisor throws
+  friend Dim mod(const Dim& a, const Dim& b);        ///< a - floor_div(a, b) * b
+  friend Dim min(const Dim& a, const Dim& b);
+  friend Dim max(const Dim& a, const Dim& b);
+  friend bool operator==(const Dim& a, const Dim& b);
+  friend bool operator<(const Dim& a, const Dim& b);  ///< a total order of forms, for canonical sorting; not a magnitude
+
+  using Assignment = std::function<int64_t(int32_t symbol)>;
+  int64_t evaluate(const Assignment& value_of) const;
+  Dim substitute(const std::function<Dim(int32_t symbol)>& replacement_of) const;
+  Range bounds(const std::function<Range(int32_t symbol)>& range_of) const;  ///< always holds, not always tight
+  void collect_symbols(std::vector<int32_t>& out) const;                    ///< each once, ascending
+
+  std::string to_string() const;  ///< parse_dim(to_string()) gives an equal Dim
+  size_t hash() const;
+
+ private:
+  friend struct detail::DimExpr;
+  int64_t constant_ = 0;
+  std::shared_ptr<const detail::DimExpr> expr_;  ///< null for a constant
+};
+
+}  // namespace antegrad::ir

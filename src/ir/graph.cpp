@@ -1,0 +1,186 @@
+#include "ir/graph.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "antegrad/error.h"
+#include "ir/numbering.h"
+
+namespace antegrad::ir {
+namespace {
+
+bool same_bits(double a, double b) {
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
+  return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
+}
+
+struct SameAs {
+  const Arg& other;
+
+  template <class T>
+  bool operator()(const T& value) const {
+    return value == *other.as<T>();
+  }
+  bool operator()(double value) const { return same_bits(value, *other.as<double>()); }
+  bool operator()(const std::complex<double>& value) const {
+    const auto& rhs = *other.as<std::complex<double>>();
+    return same_bits(value.real(), rhs.real()) && same_bits(value.imag(), rhs.imag());
+  }
+  bool operator()(const Bytes& value) const {
+    const auto& rhs = *other.as<Bytes>();
+    return value == rhs || (value && rhs && *value == *rhs);
+  }
+  bool operator()(const GraphPtr& value) const {
+    const auto& rhs = *other.as<GraphPtr>();
+    return value == rhs || (value && rhs && *value == *rhs);
+  }
+};
+
+template <class G, class Fn>
+void for_each_read(G& graph, Fn&& fn) {
+  for (auto& node : graph.nodes) {
+    for_each_input(node, fn);
+    for (auto& id : node.effects.writes) fn(id);
+  }
+  for (auto& output : graph.outputs) fn(output.value);
+}
+
+/// A `returns` that says nothing but "one return per output" is left out.
+void normalize_returns(Node& node) {
+  const size_t own =
+      node.outputs.size() - (node.functional ? std::min(node.effects.writes.size(), node.outputs.size()) : 0);
+  if (node.returns.size() != own) return;
+  for (const int32_t count : node.returns)
+    if (count != -1) return;
+  node.returns.clear();
+}
+
+bool equal_compacted(const Graph& a, const Graph& b) {
+  return a.name == b.name && a.stage == b.stage && a.symbols == b.symbols && a.values == b.values &&
+         a.inputs == b.inputs && a.nodes == b.nodes && a.outputs == b.outputs;
+}
+
+}  // namespace
+
+std::string_view name(InputRole role) {
+  static constexpr std::string_view kNames[] = {"param", "buffer",    "user", "constant", "tangent",
+                                                "saved", "saved_dim", "rng",  "token"};
+  return kNames[static_cast<size_t>(role)];
+}
+
+std::string_view name(OutputRole role) {
+  static constexpr std::string_view kNames[] = {"user",  "mutated",   "base", "grad",
+                                                "saved", "saved_dim", "token"};
+  return kNames[static_cast<size_t>(role)];
+}
+
+std::string_view name(Stage stage) {
+  static constexpr std::string_view kNames[] = {"traced",  "functional", "joint",
+                                                "forward", "backward",   "lowered"};
+  return kNames[static_cast<size_t>(stage)];
+}
+
+bool Arg::operator==(const Arg& other) const {
+  return v.index() == other.v.index() && std::visit(SameAs{other}, v);
+}
+
+ValueId Graph::add_value(Type type, ValueId base) {
+  values.push_back({std::move(type), base});
+  return {static_cast<int32_t>(values.size() - 1)};
+}
+
+ValueId Graph::add_input(Type type, InputRole role, std::string input_name) {
+  const ValueId id = add_value(std::move(type));
+  inputs.push_back({id, role, std::move(input_name)});
+  return id;
+}
+
+Node& Graph::add_node(Node node) {
+  nodes.push_back(std::move(node));
+  return nodes.back();
+}
+
+const TensorType& Graph::tensor_type(ValueId id) const {
+  if (id.index < 0 || static_cast<size_t>(id.index) >= values.size() || !type_of(id).tensor())
+    throw Error(ErrorCode::Internal, "graph", "value %" + std::to_string(id.index) + " is no tensor");
+  return *type_of(id).tensor();
+}
+
+ValueId Graph::storage_of(ValueId id) const {
+  const ValueId base = values[static_cast<size_t>(id.index)].base;
+  return base.valid() ? base : id;
+}
+
+Numbering number_values(const Graph& graph) {
+  Numbering out;
+  const auto count = graph.values.size();
+  out.number.assign(count, -1);
+  out.base.assign(count, {});
+  const auto known = [&](ValueId id) { return id.valid() && static_cast<size_t>(id.index) < count; };
+  const auto take = [&](ValueId id) {
+    if (!known(id) || out.number[static_cast<size_t>(id.index)] >= 0) return;
+    out.number[static_cast<size_t>(id.index)] = static_cast<int32_t>(out.defined.size());
+    out.defined.push_back(id.index);
+  };
+  for (const auto& input : graph.inputs) take(input.value);
+  for (const auto& node : graph.nodes)
+    for (const auto id : node.outputs) take(id);
+  for_each_read(graph, take);
+
+  std::vector<ValueId> heir(count);  // of a base that is gone: the first value left on its storage
+  for (const int32_t index : out.defined) {
+    const ValueId base = graph.values[static_cast<size_t>(index)].base;
+    if (!known(base)) continue;
+    auto& next = heir[static_cast<size_t>(base.index)];
+    if (out.number[static_cast<size_t>(base.index)] >= 0) {
+      out.base[static_cast<size_t>(index)] = base;
+    } else if (next.valid()) {
+      out.base[static_cast<size_t>(index)] = next;
+    } else {
+      next = {index};
+    }
+  }
+  return out;
+}
+
+void Graph::compact() {
+  const Numbering numbering = number_values(*this);
+  const auto renumber = [&](ValueId& id) {
+    const bool known = id.valid() && static_cast<size_t>(id.index) < numbering.number.size();
+    id = known ? ValueId{numbering.number[static_cast<size_t>(id.index)]} : ValueId{};
+  };
+  std::vector<Value> kept;
+  kept.reserve(numbering.defined.size());
+  for (const int32_t index : numbering.defined) {
+    ValueId base = numbering.base[static_cast<size_t>(index)];
+    renumber(base);
+    kept.push_back({std::move(values[static_cast<size_t>(index)].type), base});
+  }
+  values = std::move(kept);
+  for (auto& input : inputs) renumber(input.value);
+  for (auto& node : nodes) {
+    for (auto& id : node.outputs) renumber(id);
+    normalize_returns(node);
+  }
+  for_each_read(*this, renumber);
+}
+
+bool operator==(const Graph& a, const Graph& b) {
+  if (&a == &b) return true;
+  if (a.nodes.size() != b.nodes.size() || a.inputs.size() != b.inputs.size()) return false;
+  Graph left = a, right = b;
+  left.compact();
+  right.compact();
+  return equal_compacted(left, right);
+}
+
+void replace_uses(Graph& graph, const std::vector<ValueId>& map) {
+  for_each_read(graph, [&](ValueId& id) {
+    if (!id.valid() || static_cast<size_t>(id.index) >= map.size()) return;
+    const ValueId to = map[static_cast<size_t>(id.index)];
+    if (to.valid()) id = to;
+  });
+}
+
+}  // namespace antegrad::ir

@@ -1,0 +1,157 @@
+#pragma once
+#include <complex>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ir/types.h"
+
+namespace antegrad::ir {
+
+/// Index of a value in Graph::values.
+struct ValueId {
+  int32_t index = -1;
+  bool valid() const { return index >= 0; }
+  auto operator<=>(const ValueId&) const = default;
+};
+
+struct Graph;
+struct None {
+  bool operator==(const None&) const = default;
+};
+/// The contents of a constant tensor, row-major. Shared, never changed.
+using Bytes = std::shared_ptr<const std::vector<uint8_t>>;
+using GraphPtr = std::shared_ptr<const Graph>;
+
+/// One argument of an op: a value of the graph, a literal, or a list of arguments.
+struct Arg {
+  using List = std::vector<Arg>;
+  std::variant<None, ValueId, bool, Dim, double, std::complex<double>, std::string, DType, Device, Layout, MemoryFormat,
+               Bytes, GraphPtr, List>
+      v;
+
+  Arg() = default;
+  template <class T>
+    requires(!std::is_same_v<std::remove_cvref_t<T>, Arg> && std::is_constructible_v<decltype(v), T &&>)
+  Arg(T&& value) : v(std::forward<T>(value)) {}
+  Arg(int value) : v(Dim(value)) {}
+  Arg(int64_t value) : v(Dim(value)) {}
+  Arg(const char* value) : v(std::string(value)) {}
+
+  template <class T>
+  const T* as() const {
+    return std::get_if<T>(&v);
+  }
+  /// Bytes and graphs compare by contents, doubles by bits (so NaN == NaN and 0.0 != -0.0).
+  bool operator==(const Arg& other) const;
+};
+
+struct NamedArg {
+  std::string name;
+  Arg value;
+  bool operator==(const NamedArg&) const = default;
+};
+
+/// What a node does besides computing its outputs. No list of op names decides what may be removed: this does.
+struct Effects {
+  bool random = false;          ///< draws from a generator
+  bool ordered = false;         ///< must stay, in order with the other ordered nodes (assertions, …)
+  std::vector<ValueId> writes;  ///< tensors whose memory it writes; see Node::functional
+  bool none() const { return !random && !ordered && writes.empty(); }
+  bool operator==(const Effects&) const = default;
+};
+
+struct Provenance {
+  std::string scope;      ///< where in the user's program, e.g. a module path
+  int64_t sequence = -1;  ///< autograd sequence number; -1: none
+  bool operator==(const Provenance&) const = default;
+};
+
+/// One call of an op.
+/// Outputs that are an argument itself (the result of add_) are no outputs: later nodes name the argument.
+struct Node {
+  std::string op;                ///< "aten.add.Tensor" (namespace.name[.overload]) or "antegrad.constant"
+  std::vector<Arg> args;         ///< positional, trailing defaults left out
+  std::vector<NamedArg> attrs;   ///< keyword arguments that differ from their defaults, in schema order
+  std::vector<ValueId> outputs;  ///< flat
+  std::vector<int32_t> returns;  ///< empty: one return per output. Else per return: -1 plain, n >= 0 a list of n
+  Effects effects;
+  /// The op writes to copies of effects.writes; the copies' new contents follow the op's own outputs in `outputs`.
+  bool functional = false;
+  Provenance provenance;
+  bool operator==(const Node&) const = default;
+};
+
+enum class InputRole : uint8_t { Param, Buffer, UserInput, Constant, Tangent, SavedTensor, SavedDim, RngState, Token };
+enum class OutputRole : uint8_t { UserOutput, MutatedInput, IntermediateBase, Grad, SavedTensor, SavedDim, Token };
+std::string_view name(InputRole role);   ///< as in graph text: "param", "user", …
+std::string_view name(OutputRole role);
+
+struct Input {
+  ValueId value;
+  InputRole role = InputRole::UserInput;
+  std::string name;
+  bool operator==(const Input&) const = default;
+};
+
+struct Output {
+  ValueId value;  ///< not valid: an undefined tensor
+  OutputRole role = OutputRole::UserOutput;
+  std::string name;
+  int32_t target = -1;  ///< MutatedInput, Grad: index of the graph input it belongs to
+  bool operator==(const Output&) const = default;
+};
+
+struct Value {
+  Type type;
+  ValueId base;  ///< the first value on the same storage; not valid: this one is the first
+  bool operator==(const Value&) const = default;
+};
+
+enum class Stage : uint8_t { Traced, Functional, Joint, Forward, Backward, Lowered };
+std::string_view name(Stage stage);
+
+/// A straight-line program. Plain data: copy it, edit the vectors. Values may have holes after an edit; compact()
+/// numbers them densely in order of definition, which printing and comparing assume.
+struct Graph {
+  std::string name = "graph";
+  Stage stage = Stage::Traced;
+  std::vector<Range> symbols;  ///< the range of each symbol that dims may name
+  std::vector<Value> values;
+  std::vector<Input> inputs;
+  std::vector<Node> nodes;  ///< in order of execution
+  std::vector<Output> outputs;
+
+  ValueId add_value(Type type, ValueId base = {});
+  ValueId add_input(Type type, InputRole role, std::string input_name = {});
+  Node& add_node(Node node);
+  const Type& type_of(ValueId id) const { return values[static_cast<size_t>(id.index)].type; }
+  const TensorType& tensor_type(ValueId id) const;  ///< throws Error(Internal) when it is no tensor
+  ValueId storage_of(ValueId id) const;             ///< its base, or itself
+
+  void compact();
+};
+
+/// Equal as programs: both compacted, then member by member (nested graphs by contents).
+bool operator==(const Graph& a, const Graph& b);
+
+/// Calls fn(ValueId&) for each value that the argument, node or node list reads (args and attrs, nested lists included;
+/// not effects.writes, not nested graphs, which see no outer values).
+template <class A, class Fn>
+void for_each_value(A& arg, Fn&& fn) {
+  if (auto* id = std::get_if<ValueId>(&arg.v)) fn(*id);
+  if (auto* list = std::get_if<Arg::List>(&arg.v))
+    for (auto& element : *list) for_each_value(element, fn);
+}
+template <class N, class Fn>
+void for_each_input(N& node, Fn&& fn) {
+  for (auto& arg : node.args) for_each_value(arg, fn);
+  for (auto& attr : node.attrs) for_each_value(attr.value, fn);
+}
+
+/// Replaces every read (args, attrs, writes, outputs of the graph) of values by map[index] where that is valid.
+void replace_uses(Graph& graph, const std::vector<ValueId>& map);
+
+}  // namespace antegrad::ir

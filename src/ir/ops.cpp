@@ -1,0 +1,32 @@
+#include "ir/ops.h"
+
+#include <algorithm>
+
+namespace antegrad::ir {
+namespace {
+
+std::vector<OpInfo> sorted_table() {
+  std::vector<OpInfo> table{
+#define OP(name, kind, recompute, expression) {name, OpKind::kind, Recompute::recompute, expression},
+#include "ir/ops.def"
+#undef OP
+  };
+  std::sort(table.begin(), table.end(), [](const OpInfo& a, const OpInfo& b) { return a.name < b.name; });
+  return table;
+}
+
+}  // namespace
+
+const std::vector<OpInfo>& all_ops() {
+  static const std::vector<OpInfo> table = sorted_table();
+  return table;
+}
+
+const OpInfo* find_op(std::string_view name) {
+  const auto& table = all_ops();
+  const auto at = std::lower_bound(table.begin(), table.end(), name,
+                                   [](const OpInfo& row, std::string_view key) { return row.name < key; });
+  return at != table.end() && at->name == name ? &*at : nullptr;
+}
+
+}  // namespace antegrad::ir

@@ -1,0 +1,29 @@
+#pragma once
+#include <cstddef>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace antegrad::passes {
+
+/// Hash and equality of what nodes compute: op, arguments, attributes, returns and output types, with every
+/// value that they read replaced by its number. Provenance and the nodes' own output ids do not count.
+class NodeKey {
+ public:
+  /// number[i] is the number of value i; both references must outlive the key.
+  NodeKey(const ir::Graph& graph, const std::vector<ir::ValueId>& number) : graph_(graph), number_(number) {}
+
+  size_t hash(const ir::Node& node) const;
+  bool equal(const ir::Node& a, const ir::Node& b) const;
+
+ private:
+  size_t hash(const ir::Arg& arg) const;
+  bool equal(const ir::Arg& a, const ir::Arg& b) const;
+  bool equal_outputs(const ir::Node& a, const ir::Node& b) const;
+  ir::ValueId number(ir::ValueId id) const { return number_[static_cast<size_t>(id.index)]; }
+
+  const ir::Graph& graph_;
+  const std::vector<ir::ValueId>& number_;
+};
+
+}  // namespace antegrad::passes

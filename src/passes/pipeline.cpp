@@ -1,0 +1,102 @@
+#include "passes/pipeline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+
+#include "antegrad/error.h"
+#include "ir/text.h"
+#include "ir/verify.h"
+#include "passes/common_subexpressions.h"
+#include "passes/constant_folding.h"
+#include "passes/dead_code.h"
+#include "passes/remove_noop.h"
+
+namespace antegrad::passes {
+namespace {
+
+constexpr Pass kRemoveNoop{"remove_noop", remove_noop, "remove views and copies that change nothing"};
+constexpr Pass kConstantFolding{"constant_folding", constant_folding, "compute small constant tensors now"};
+constexpr Pass kCommonSubexpressions{"common_subexpressions", common_subexpressions,
+                                     "merge nodes that compute the same"};
+constexpr Pass kDeadCode{"dead_code", dead_code, "remove nodes whose outputs nobody uses"};
+
+std::string joined_names(const std::vector<Pass>& passes) {
+  std::string names;
+  for (const auto& pass : passes) names += fmt::format("{}{}", names.empty() ? "" : ", ", pass.name);
+  return names;
+}
+
+bool contains(const std::vector<Pass>& passes, std::string_view name) {
+  return std::ranges::find(passes, name, &Pass::name) != passes.end();
+}
+
+/// Error adds the full stop itself.
+std::string without_full_stop(std::string_view text) {
+  while (!text.empty() && (text.back() == '.' || text.back() == '\n')) text.remove_suffix(1);
+  return std::string(text);
+}
+
+bool run_named(ir::Graph& graph, const Pass& pass) {
+  const auto where = fmt::format("pass:{}", pass.name);
+  try {
+    return pass.run(graph);
+  } catch (const Error& error) {
+    throw Error(error.code(), where, without_full_stop(error.what()));
+  } catch (const std::exception& error) {
+    throw Error(ErrorCode::Internal, where, without_full_stop(error.what()));
+  } catch (...) {
+    throw Error(ErrorCode::Internal, where, "threw something that is no std::exception");
+  }
+}
+
+void verify_after(const ir::Graph& graph, const Pass& pass) {
+  try {
+    ir::verify(graph);
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("pass:{}", pass.name),
+                fmt::format("left a broken graph: {}", without_full_stop(error.what())),
+                fmt::format("This is a defect of antegrad; leave the pass out by its name, {}, meanwhile",
+                            pass.name));
+  }
+}
+
+}  // namespace
+
+const std::vector<Pass>& default_pipeline() {
+  static const std::vector<Pass> passes = {kRemoveNoop, kConstantFolding, kCommonSubexpressions, kDeadCode};
+  return passes;
+}
+
+const std::vector<Pass>& all_passes() { return default_pipeline(); }
+
+const Pass& find_pass(std::string_view name) {
+  const auto found = std::ranges::find(all_passes(), name, &Pass::name);
+  if (found == all_passes().end())
+    throw Error(ErrorCode::UnknownPass, "passes", fmt::format("there is no pass named \"{}\"", name),
+                fmt::format("The passes are {}", joined_names(all_passes())));
+  return *found;
+}
+
+std::vector<PassRecord> run_pipeline(ir::Graph& graph, const std::vector<Pass>& passes,
+                                     const PipelineOptions& options) {
+  for (const auto& name : options.disabled)
+    if (!contains(passes, name)) find_pass(name);
+  if (options.verify) ir::verify(graph);
+
+  std::vector<PassRecord> records;
+  for (const auto& pass : passes) {
+    if (std::ranges::find(options.disabled, pass.name) != options.disabled.end()) continue;
+    const auto start = std::chrono::steady_clock::now();
+    PassRecord record{pass.name, 0, run_named(graph, pass), {}};
+    record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (record.changed && options.verify) verify_after(graph, pass);
+    if (record.changed && options.keep_texts) record.text_after = ir::print(graph);
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
+}  // namespace antegrad::passes

@@ -1,0 +1,138 @@
+#include "passes/pipeline.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "antegrad/error.h"
+#include "ir/text.h"
+
+namespace antegrad::passes {
+namespace {
+
+constexpr auto* kText = R"(graph @f functional {
+  in %0: f32[4] user "x"
+  %1: f32[4] &%0 = aten.alias(%0)
+  %2: f32[4] = aten.exp(%1)
+  %3: f32[4] = aten.exp(%0)
+  %4: f32[4] = aten.add.Tensor(%2, %3)
+  %5: f32[4] = aten.sin(%4)
+  out %4 user
+}
+)";
+
+constexpr auto* kOptimised = R"(graph @f functional {
+  in %0: f32[4] user "x"
+  %1: f32[4] = aten.exp(%0)
+  %2: f32[4] = aten.add.Tensor(%1, %1)
+  out %2 user
+}
+)";
+
+/// The text of the Error that the call throws, with its code checked.
+template <class Fn>
+std::string error_of(ErrorCode code, Fn&& fn) {
+  try {
+    fn();
+  } catch (const Error& error) {
+    EXPECT_EQ(error_code_name(error.code()), error_code_name(code));
+    return error.what();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return {};
+}
+
+TEST(Pipeline, RunsInOrderAndRecords) {
+  auto graph = ir::parse(kText);
+  const auto records =
+      run_pipeline(graph, default_pipeline(), {.disabled = {}, .verify = true, .keep_texts = true});
+  EXPECT_EQ(ir::print(graph), kOptimised);
+  ASSERT_EQ(records.size(), 4U);
+  const std::vector<std::string_view> names = {"remove_noop", "constant_folding", "common_subexpressions",
+                                               "dead_code"};
+  for (size_t i = 0; i < records.size(); ++i) {
+    EXPECT_EQ(records[i].pass, names[i]);
+    EXPECT_GE(records[i].seconds, 0);
+    EXPECT_EQ(records[i].changed, names[i] != "constant_folding");
+    EXPECT_EQ(records[i].text_after.empty(), !records[i].changed);
+  }
+  EXPECT_EQ(records.back().text_after, kOptimised);
+}
+
+TEST(Pipeline, KeepsNoTextsUnlessAsked) {
+  auto graph = ir::parse(kText);
+  for (const auto& record : run_pipeline(graph, default_pipeline(), {}))
+    EXPECT_TRUE(record.text_after.empty());
+}
+
+TEST(Pipeline, LeavesOutDisabledPasses) {
+  auto graph = ir::parse(kText);
+  const auto records =
+      run_pipeline(graph, default_pipeline(), {.disabled = {"dead_code", "remove_noop"}, .verify = true});
+  ASSERT_EQ(records.size(), 2U);
+  EXPECT_EQ(records[0].pass, "constant_folding");
+  EXPECT_EQ(records[1].pass, "common_subexpressions");
+  EXPECT_EQ(graph.nodes.size(), 5U);
+}
+
+TEST(Pipeline, FindsPassesByName) {
+  for (const auto& pass : all_passes()) {
+    EXPECT_EQ(&find_pass(pass.name), &pass);
+    EXPECT_FALSE(pass.summary.empty());
+  }
+}
+
+TEST(Pipeline, UnknownNamesAreErrors) {
+  const std::string expected =
+      "[passes] there is no pass named \"dead\". "
+      "The passes are remove_noop, constant_folding, common_subexpressions, dead_code.";
+  EXPECT_EQ(error_of(ErrorCode::UnknownPass, [] { find_pass("dead"); }), expected);
+  auto graph = ir::parse(kText);
+  EXPECT_EQ(error_of(ErrorCode::UnknownPass,
+                     [&] { run_pipeline(graph, default_pipeline(), {.disabled = {"dead"}}); }),
+            expected);
+  EXPECT_EQ(ir::print(graph), kText) << "nothing may run before the names are checked";
+}
+
+TEST(Pipeline, DisablesPassesOfItsOwnListToo) {
+  const std::vector<Pass> passes = {{"mine", [](ir::Graph&) -> bool { throw std::logic_error("ran"); }}};
+  auto graph = ir::parse(kText);
+  EXPECT_TRUE(run_pipeline(graph, passes, {.disabled = {"mine", "dead_code"}}).empty());
+}
+
+TEST(Pipeline, NamesTheGuiltyPass) {
+  auto graph = ir::parse(kText);
+  const auto run = [&](bool (*pass)(ir::Graph&)) { run_pipeline(graph, {{"bad", pass}}, {}); };
+  EXPECT_EQ(error_of(ErrorCode::Internal,
+                     [&] { run([](ir::Graph&) -> bool { throw std::out_of_range("at 7"); }); }),
+            "[pass:bad] at 7.");
+  EXPECT_EQ(error_of(ErrorCode::Internal, [&] { run([](ir::Graph&) -> bool { throw 1; }); }),
+            "[pass:bad] threw something that is no std::exception.");
+  EXPECT_EQ(
+      error_of(ErrorCode::UnsupportedOp,
+               [&] {
+                 run([](ir::Graph&) -> bool { throw Error(ErrorCode::UnsupportedOp, "x:y", "no", "Yes"); });
+               }),
+      "[pass:bad] [x:y] no. Yes.");
+}
+
+TEST(Pipeline, VerifiesAroundPasses) {
+  const std::vector<Pass> breaking = {{"breaks", [](ir::Graph& graph) {
+                                         graph.outputs.front().value = ir::ValueId{99};
+                                         return true;
+                                       }}};
+  auto graph = ir::parse(kText);
+  EXPECT_NO_THROW(run_pipeline(graph, breaking, {}));
+  const auto before =
+      error_of(ErrorCode::Verify, [&] { run_pipeline(graph, breaking, {.disabled = {}, .verify = true}); });
+  EXPECT_TRUE(before.starts_with("[verify:")) << before;
+
+  graph = ir::parse(kText);
+  const auto after =
+      error_of(ErrorCode::Verify, [&] { run_pipeline(graph, breaking, {.disabled = {}, .verify = true}); });
+  EXPECT_TRUE(after.starts_with("[pass:breaks] left a broken graph: [verify:functional] ")) << after;
+  EXPECT_NE(after.find("leave the pass out by its name, breaks"), std::string::npos) << after;
+}
+
+}  // namespace
+}  // namespace antegrad::passes

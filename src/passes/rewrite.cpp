@@ -1,0 +1,98 @@
+#include "passes/rewrite.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace antegrad::passes {
+namespace {
+
+size_t index(ir::ValueId id) { return static_cast<size_t>(id.index); }
+
+}  // namespace
+
+Rewrite::Rewrite(ir::Graph& graph)
+    : graph_(graph),
+      in_nodes_(graph.values.size()),
+      in_outputs_(graph.values.size()),
+      storage_(graph.values.size()),
+      erased_(graph.nodes.size()) {}
+
+ir::ValueId Rewrite::resolve(ir::ValueId id) const {
+  const auto to = in_nodes_[index(id)];
+  return to.valid() ? to : id;
+}
+
+void Rewrite::replace_in_nodes(ir::ValueId from, ir::ValueId to) {
+  in_nodes_[index(from)] = resolve(to);
+  changed_ = true;
+}
+
+void Rewrite::replace_in_outputs(ir::ValueId from, ir::ValueId to) {
+  in_outputs_[index(from)] = to;
+  changed_ = true;
+}
+
+void Rewrite::move_storage(ir::ValueId from, ir::ValueId to) {
+  const auto root = graph_.storage_of(to);
+  storage_[index(from)] = storage_[index(root)].valid() ? storage_[index(root)] : root;
+  changed_ = true;
+}
+
+void Rewrite::erase_node(size_t node) {
+  erased_[node] = true;
+  changed_ = true;
+}
+
+bool Rewrite::apply() {
+  if (!changed_) return false;
+  size_t kept = 0;
+  for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+    if (erased_[i]) continue;
+    if (kept != i) graph_.nodes[kept] = std::move(graph_.nodes[i]);
+    ++kept;
+  }
+  graph_.nodes.resize(kept);
+  auto outputs = graph_.outputs;
+  for (auto& output : outputs)
+    if (output.value.valid() && in_outputs_[index(output.value)].valid())
+      output.value = in_outputs_[index(output.value)];
+  ir::replace_uses(graph_, in_nodes_);
+  graph_.outputs = std::move(outputs);
+  for (auto& value : graph_.values)
+    if (value.base.valid() && storage_[index(value.base)].valid()) value.base = storage_[index(value.base)];
+  graph_.compact();
+  return true;
+}
+
+std::vector<int32_t> definitions(const ir::Graph& graph) {
+  std::vector<int32_t> node_of(graph.values.size(), -1);
+  for (size_t i = 0; i < graph.nodes.size(); ++i)
+    for (auto id : graph.nodes[i].outputs) node_of[index(id)] = static_cast<int32_t>(i);
+  return node_of;
+}
+
+std::vector<int32_t> reads_by_nodes(const ir::Graph& graph) {
+  std::vector<int32_t> reads(graph.values.size());
+  for (const auto& node : graph.nodes)
+    ir::for_each_input(node, [&](const ir::ValueId& id) { ++reads[index(id)]; });
+  return reads;
+}
+
+std::vector<bool> read_by_writers(const ir::Graph& graph) {
+  std::vector<bool> reads(graph.values.size());
+  for (const auto& node : graph.nodes) {
+    if (node.effects.writes.empty()) continue;
+    ir::for_each_input(node, [&](const ir::ValueId& id) { reads[index(id)] = true; });
+    for (auto id : node.effects.writes) reads[index(id)] = true;
+  }
+  return reads;
+}
+
+bool is_wrapped_number(const ir::Node& node) {
+  return std::ranges::any_of(node.attrs, [](const ir::NamedArg& attr) {
+    const auto* set = attr.value.as<bool>();
+    return attr.name == "wrapped" && set != nullptr && *set;
+  });
+}
+
+}  // namespace antegrad::passes

@@ -1,0 +1,51 @@
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace antegrad::passes {
+
+/// Which values share memory, and whose memory somebody outside the graph can see.
+/// Two relations are kept apart, because a pass may merge only what surely shares and must spare what
+/// possibly does: `root` is what the graph records (Value::base), `group` also joins a view op's output that
+/// records no base to the tensor it views.
+class Sharing {
+ public:
+  explicit Sharing(const ir::Graph& graph);
+
+  ir::ValueId root(ir::ValueId id) const;
+  bool is_root(ir::ValueId id) const { return root(id) == id; }
+
+  /// Graph outputs (by any role that carries tensors) that possibly share memory with the value.
+  int32_t outputs(ir::ValueId id) const { return group(id).outputs; }
+  /// Graph outputs that are this very value.
+  int32_t direct_outputs(ir::ValueId id) const { return direct_[index(id)]; }
+  bool is_input(ir::ValueId id) const { return is_input_[index(id)]; }
+  /// The caller can write this memory between the forward and the backward half of a joint graph.
+  bool caller_writes(ir::ValueId id) const { return group(id).caller_writes; }
+
+  /// Tells that the fresh memory `from` was given up for the memory of `to`.
+  void merge(ir::ValueId from, ir::ValueId to);
+  /// Tells that the graph outputs that were `from` now are `to`.
+  void move_outputs(ir::ValueId from, ir::ValueId to);
+
+ private:
+  struct Group {
+    size_t merged_into = 0;  ///< itself, unless merged
+    int32_t outputs = 0;
+    bool caller_writes = false;
+  };
+  static size_t index(ir::ValueId id) { return static_cast<size_t>(id.index); }
+  size_t find(ir::ValueId id) const;
+  const Group& group(ir::ValueId id) const { return groups_[find(id)]; }
+  void place(const ir::Graph& graph, ir::ValueId id, ir::ValueId viewed);
+
+  std::vector<ir::ValueId> root_;  ///< of a root: itself, unless merged
+  std::vector<size_t> group_;      ///< index in groups_, where the value that founded the group stands
+  std::vector<Group> groups_;
+  std::vector<int32_t> direct_;
+  std::vector<bool> is_input_;
+};
+
+}  // namespace antegrad::passes

@@ -1,0 +1,115 @@
+#include <fmt/format.h>
+
+#include "antegrad/error.h"
+#include "capture/convert.h"
+#include "runtime/instructions.h"
+
+namespace antegrad::runtime {
+namespace {
+
+using capture::ArgKind;
+
+/// Where registers go into the prepared stack.
+struct TensorArgument {
+  size_t position = 0;
+  std::vector<int32_t> registers;  ///< -1: undefined or none
+  ArgKind kind = ArgKind::Tensor;
+};
+
+class BoxedCall final : public Instruction {
+ public:
+  BoxedCall(const ir::Node& node, const capture::OpSchema& schema, const RegisterMap& register_of)
+      : handle_(schema.handle), return_is_arg_(schema.return_is_arg), functional_(node.functional) {
+    // Tensors are put in at each run; the rest of the stack is made once.
+    stack_ = capture::boxed_arguments(node, schema, [](ir::ValueId) { return at::Tensor(); });
+    for (size_t i = 0; i < schema.args.size(); ++i) {
+      const ir::Arg* given = i < node.args.size() ? &node.args[i] : nullptr;
+      for (const auto& attr : node.attrs)
+        if (attr.name == schema.args[i].name) given = &attr.value;
+      if (given != nullptr) add_argument(i, *given, schema.args[i].kind, register_of);
+    }
+    for (auto value : node.outputs) outputs_.push_back(register_of[static_cast<size_t>(value.index)]);
+    if (functional_)
+      for (auto value : node.effects.writes) written_.push_back(register_of[static_cast<size_t>(value.index)]);
+  }
+
+  void run(Registers& registers) const override {
+    auto stack = stack_;
+    std::vector<at::Tensor> copies;
+    for (auto slot : written_) copies.push_back(clone_with_strides(registers[static_cast<size_t>(slot)]));
+    auto tensor = [&](int32_t slot) -> at::Tensor {
+      if (slot < 0) return {};
+      for (size_t i = 0; i < written_.size(); ++i)
+        if (written_[i] == slot) return copies[i];
+      return registers[static_cast<size_t>(slot)];
+    };
+    for (const auto& argument : tensors_) stack[argument.position] = boxed(argument, tensor);
+    handle_.callBoxed(stack);
+    size_t next = 0;
+    for (size_t i = 0; i < stack.size(); ++i) {
+      if (return_is_arg_[i] >= 0) continue;
+      if (stack[i].isTensor()) registers[static_cast<size_t>(outputs_[next++])] = std::move(stack[i]).toTensor();
+      else if (stack[i].isTensorList())
+        for (at::Tensor& result : stack[i].toTensorVector())
+          registers[static_cast<size_t>(outputs_[next++])] = std::move(result);
+    }
+    for (auto& copy : copies) registers[static_cast<size_t>(outputs_[next++])] = std::move(copy);
+  }
+
+ private:
+  void add_argument(size_t position, const ir::Arg& arg, ArgKind kind, const RegisterMap& register_of) {
+    if (kind != ArgKind::Tensor && kind != ArgKind::TensorList && kind != ArgKind::OptionalTensorList) return;
+    if (kind == ArgKind::Tensor && arg.as<ir::ValueId>() == nullptr) return;
+    if (kind != ArgKind::Tensor && arg.as<ir::Arg::List>() == nullptr) return;
+    TensorArgument argument{position, {}, kind};
+    auto add = [&](const ir::Arg& a) {
+      const auto* value = a.as<ir::ValueId>();
+      argument.registers.push_back(value != nullptr ? register_of[static_cast<size_t>(value->index)] : -1);
+    };
+    if (kind == ArgKind::Tensor) add(arg);
+    else
+      for (const auto& element : *arg.as<ir::Arg::List>()) add(element);
+    tensors_.push_back(std::move(argument));
+  }
+
+  static c10::IValue boxed(const TensorArgument& argument, auto&& tensor) {
+    if (argument.kind == ArgKind::Tensor) return tensor(argument.registers[0]);
+    if (argument.kind == ArgKind::TensorList) {
+      c10::List<at::Tensor> list;
+      for (auto slot : argument.registers) list.push_back(tensor(slot));
+      return list;
+    }
+    c10::List<std::optional<at::Tensor>> list;
+    for (auto slot : argument.registers) list.push_back(slot < 0 ? std::optional<at::Tensor>() : tensor(slot));
+    return list;
+  }
+
+  c10::OperatorHandle handle_;
+  std::vector<int> return_is_arg_;
+  bool functional_;
+  std::vector<c10::IValue> stack_;
+  std::vector<TensorArgument> tensors_;
+  std::vector<int32_t> outputs_;
+  std::vector<int32_t> written_;
+};
+
+}  // namespace
+
+std::unique_ptr<Instruction> make_boxed_call(const ir::Node& node, const capture::OpSchema& schema,
+                                             const RegisterMap& register_of) {
+  return std::make_unique<BoxedCall>(node, schema, register_of);
+}
+
+std::unique_ptr<Instruction> make_instruction(const ir::Node& node, const ir::Graph& graph,
+                                              const RegisterMap& register_of) {
+  if (auto own = make_own_call(node, graph, register_of)) return own;
+  const auto* schema = capture::find_schema(node.op);
+  if (schema == nullptr)
+    throw Error(ErrorCode::UnsupportedOp, "run:" + node.op, "LibTorch has no such op",
+                "Load the library that registers it before the graph is used");
+  if (!node.functional)
+    if (auto typed = make_typed_call(node, *schema, register_of)) return typed;
+  return make_boxed_call(node, *schema, register_of);
+}
+
+}  // namespace antegrad::runtime

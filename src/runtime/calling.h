@@ -1,0 +1,35 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <vector>
+
+#include "aot/signature.h"
+#include "runtime/executable.h"
+
+namespace antegrad::runtime {
+
+/// Runs the steps of a signature: the one interpreter of the calling convention.
+class Caller {
+ public:
+  Caller(aot::Signature signature, std::shared_ptr<const Executable> executable);
+  ~Caller();
+
+  /// `inputs`: the user's tensors, then the lifted ones. Returns the user's outputs.
+  std::vector<at::Tensor> call(c10::ArrayRef<at::Tensor> inputs) const;
+
+  const aot::Signature& signature() const { return signature_; }
+
+ private:
+  struct Prepared;
+  struct State;
+  at::Tensor make(const aot::Recipe& recipe, const Prepared& prepared, State& state) const;
+  void run(const aot::Step& step, const Prepared& prepared, State& state) const;
+
+  aot::Signature signature_;
+  std::shared_ptr<const Executable> executable_;
+  std::vector<Prepared> prepared_;  ///< per step
+  bool plain_ = false;              ///< nothing but a run with fresh outputs
+};
+
+}  // namespace antegrad::runtime

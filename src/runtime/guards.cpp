@@ -1,0 +1,115 @@
+#include "runtime/guards.h"
+
+#include <ATen/Context.h>
+#include <ATen/autocast_mode.h>
+#include <c10/core/DefaultDtype.h>
+#include <c10/core/GradMode.h>
+#include <c10/core/InferenceMode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <fmt/format.h>
+
+#include "aot/aliasing.h"
+#include "capture/convert.h"
+
+namespace antegrad::runtime {
+
+Ambient Ambient::now() {
+  Ambient ambient;
+  const auto keys = c10::impl::tls_local_dispatch_key_set();
+  ambient.included_keys = keys.included_.raw_repr();
+  ambient.excluded_keys = keys.excluded_.raw_repr();
+  ambient.grad_mode = c10::GradMode::is_enabled();
+  ambient.inference_mode = c10::InferenceMode::is_enabled();
+  ambient.deterministic = at::globalContext().deterministicAlgorithms();
+  ambient.default_dtype = c10::get_default_dtype_as_scalartype();
+  // autocast shows in the excluded keys; its dtypes matter only then
+  ambient.autocast_cpu = !keys.excluded_.has(c10::DispatchKey::AutocastCPU);
+  ambient.autocast_cuda = !keys.excluded_.has(c10::DispatchKey::AutocastCUDA);
+  if (ambient.autocast_cpu) ambient.autocast_cpu_dtype = at::autocast::get_autocast_dtype(c10::kCPU);
+  if (ambient.autocast_cuda) ambient.autocast_cuda_dtype = at::autocast::get_autocast_dtype(c10::kCUDA);
+  return ambient;
+}
+
+std::string difference(const Ambient& captured, const Ambient& now) {
+  auto changed = [](const char* what, auto was, auto is) { return fmt::format("{} was {} and is {}", what, was, is); };
+  if (captured.grad_mode != now.grad_mode) return changed("grad mode", captured.grad_mode, now.grad_mode);
+  if (captured.inference_mode != now.inference_mode)
+    return changed("inference mode", captured.inference_mode, now.inference_mode);
+  if (captured.deterministic != now.deterministic)
+    return changed("the deterministic flag", captured.deterministic, now.deterministic);
+  if (captured.default_dtype != now.default_dtype)
+    return changed("the default dtype", c10::toString(captured.default_dtype), c10::toString(now.default_dtype));
+  if (captured.autocast_cpu != now.autocast_cpu) return changed("autocast", captured.autocast_cpu, now.autocast_cpu);
+  if (captured.autocast_cpu_dtype != now.autocast_cpu_dtype)
+    return changed("the autocast dtype", c10::toString(captured.autocast_cpu_dtype), c10::toString(now.autocast_cpu_dtype));
+  return "the thread's dispatch keys differ";
+}
+
+TensorGuard::TensorGuard(const at::Tensor& tensor) : defined_(tensor.defined()) {
+  if (!defined_) return;
+  const auto* impl = tensor.unsafeGetTensorImpl();
+  keys_ = impl->key_set();
+  dtype_ = impl->dtype();
+  device_ = impl->device();
+  requires_grad_ = impl->requires_grad();
+  wrapped_number_ = impl->is_wrapped_number();
+  sizes_.assign(tensor.sizes().begin(), tensor.sizes().end());
+  strides_.assign(tensor.strides().begin(), tensor.strides().end());
+}
+
+bool TensorGuard::holds(const at::Tensor& tensor) const {
+  if (!defined_ || !tensor.defined()) return defined_ == tensor.defined();
+  const auto* impl = tensor.unsafeGetTensorImpl();
+  return impl->key_set() == keys_ && impl->dtype() == dtype_ && impl->sizes() == at::IntArrayRef(sizes_) &&
+         impl->strides() == at::IntArrayRef(strides_) && impl->requires_grad() == requires_grad_ &&
+         impl->device() == device_ && impl->is_wrapped_number() == wrapped_number_;
+}
+
+std::string TensorGuard::failure(const at::Tensor& tensor) const {
+  if (!defined_ || !tensor.defined()) return defined_ ? "is undefined now" : "was undefined";
+  if (tensor.sizes() != at::IntArrayRef(sizes_))
+    return c10::str("has sizes ", tensor.sizes(), ", had ", at::IntArrayRef(sizes_));
+  if (tensor.strides() != at::IntArrayRef(strides_))
+    return c10::str("has strides ", tensor.strides(), ", had ", at::IntArrayRef(strides_));
+  if (tensor.dtype() != dtype_) return c10::str("has dtype ", tensor.dtype(), ", had ", dtype_);
+  if (tensor.device() != device_) return c10::str("is on ", tensor.device(), ", was on ", device_);
+  if (tensor.requires_grad() != requires_grad_)
+    return c10::str("has requires_grad ", tensor.requires_grad(), ", had ", requires_grad_);
+  return "is of another kind";
+}
+
+std::string aliasing_failure(const aot::Signature& signature, c10::ArrayRef<at::Tensor> inputs,
+                             const std::vector<int64_t>& captured_offsets) {
+  auto storage = [&](int32_t i) -> const c10::StorageImpl* {
+    const auto& tensor = inputs[static_cast<size_t>(i)];
+    return tensor.defined() ? tensor.storage().unsafeGetStorageImpl() : nullptr;
+  };
+  auto offset = [&](int32_t i) { return inputs[static_cast<size_t>(i)].storage_offset(); };
+  for (auto i : signature.fixed_offsets)
+    if (offset(i) != captured_offsets[static_cast<size_t>(i)])
+      return fmt::format("input {} has storage offset {}, had {}", i, offset(i), captured_offsets[static_cast<size_t>(i)]);
+  for (const auto& shared : signature.shared) {
+    const auto first = shared.inputs[0];
+    for (size_t k = 1; k < shared.inputs.size(); ++k)
+      if (storage(shared.inputs[k]) != storage(first) || offset(shared.inputs[k]) - offset(first) != shared.offsets[k])
+        return fmt::format("inputs {} and {} no longer overlap as they did", first, shared.inputs[k]);
+  }
+  auto together = [&](int32_t a, int32_t b) {
+    for (const auto& shared : signature.shared)
+      if (std::count(shared.inputs.begin(), shared.inputs.end(), a) && std::count(shared.inputs.begin(), shared.inputs.end(), b))
+        return true;
+    return false;
+  };
+  for (auto w : signature.written) {
+    for (int32_t j = 0; j < static_cast<int32_t>(inputs.size()); ++j) {
+      if (j == w || storage(j) == nullptr || storage(j) != storage(w) || together(w, j)) continue;
+      const auto& a = inputs[static_cast<size_t>(w)];
+      const auto& b = inputs[static_cast<size_t>(j)];
+      if (aot::overlap(capture::type_of(a, a.device()), capture::type_of(b, b.device())))
+        return fmt::format("input {} is written and now overlaps input {}", w, j);
+    }
+  }
+  return {};
+}
+
+}  // namespace antegrad::runtime

@@ -1,0 +1,50 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <vector>
+
+#include "aot/signature.h"
+
+namespace antegrad::runtime {
+
+/// The thread's settings that decide what ops do.
+struct Ambient {
+  uint64_t included_keys = 0;
+  uint64_t excluded_keys = 0;
+  bool grad_mode = false;
+  bool inference_mode = false;
+  bool deterministic = false;
+  bool autocast_cpu = false;
+  bool autocast_cuda = false;
+  c10::ScalarType autocast_cpu_dtype = c10::kFloat;
+  c10::ScalarType autocast_cuda_dtype = c10::kFloat;
+  c10::ScalarType default_dtype = c10::kFloat;
+
+  static Ambient now();
+  bool operator==(const Ambient&) const = default;
+};
+std::string difference(const Ambient& captured, const Ambient& now);
+
+/// What a captured graph assumes of one tensor.
+class TensorGuard {
+ public:
+  explicit TensorGuard(const at::Tensor& tensor);
+  bool holds(const at::Tensor& tensor) const;
+  std::string failure(const at::Tensor& tensor) const;  ///< why it does not hold
+
+ private:
+  bool defined_;
+  c10::DispatchKeySet keys_;
+  caffe2::TypeMeta dtype_;
+  c10::Device device_ = c10::kCPU;
+  bool requires_grad_ = false;
+  bool wrapped_number_ = false;
+  c10::SmallVector<int64_t, 5> sizes_, strides_;
+};
+
+/// Whether the tensors share memory exactly as the signature relies on. Empty: yes; else what differs.
+std::string aliasing_failure(const aot::Signature& signature, c10::ArrayRef<at::Tensor> inputs,
+                             const std::vector<int64_t>& captured_offsets);
+
+}  // namespace antegrad::runtime

@@ -1,0 +1,133 @@
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_strided.h>
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "antegrad/error.h"
+#include "capture/convert.h"
+#include "capture/guards.h"
+#include "runtime/instructions.h"
+
+namespace antegrad::runtime {
+namespace {
+
+std::vector<int64_t> integers(const ir::Arg& arg) {
+  std::vector<int64_t> out;
+  for (const auto& element : *arg.as<ir::Arg::List>()) out.push_back(element.as<ir::Dim>()->constant());
+  return out;
+}
+
+class Constant final : public Instruction {
+ public:
+  Constant(at::Tensor value, int32_t output) : value_(std::move(value)), output_(output) {}
+  void run(Registers& registers) const override { registers[static_cast<size_t>(output_)] = value_; }
+
+ private:
+  at::Tensor value_;
+  int32_t output_;
+};
+
+/// The ops that take sizes and strides, told apart by a function.
+class Layout final : public Instruction {
+ public:
+  struct Call {
+    std::vector<int32_t> inputs;
+    int32_t output = 0;
+    std::vector<int64_t> sizes, strides;
+    int64_t offset = 0;
+  };
+  using Run = at::Tensor (*)(const Call&, Registers&);
+  Layout(Call call, Run run) : call_(std::move(call)), run_(run) {}
+  void run(Registers& registers) const override { registers[static_cast<size_t>(call_.output)] = run_(call_, registers); }
+
+ private:
+  Call call_;
+  Run run_;
+};
+
+at::Tensor run_strided(const Layout::Call& call, Registers& registers) {
+  const auto& x = registers[static_cast<size_t>(call.inputs[0])];
+  return x.as_strided(call.sizes, call.strides, x.storage_offset() + call.offset);
+}
+
+at::Tensor run_strided_scatter(const Layout::Call& call, Registers& registers) {
+  auto copy = clone_with_strides(registers[static_cast<size_t>(call.inputs[0])]);
+  copy.as_strided(call.sizes, call.strides, copy.storage_offset() + call.offset)
+      .copy_(registers[static_cast<size_t>(call.inputs[1])]);
+  return copy;
+}
+
+at::Tensor run_restride(const Layout::Call& call, Registers& registers) {
+  const auto& x = registers[static_cast<size_t>(call.inputs[0])];
+  auto result = at::empty_strided(x.sizes(), call.strides, x.options());
+  result.copy_(x);
+  return result;
+}
+
+at::Tensor run_resize(const Layout::Call& call, Registers& registers) {
+  const auto& x = registers[static_cast<size_t>(call.inputs[0])];
+  auto result = at::empty(call.sizes, x.options());
+  const auto kept = std::min(x.numel(), result.numel());
+  // resize_ keeps the memory, so what is kept is in order of memory.
+  if (kept > 0) {
+    auto flat = x.as_strided({kept}, {1});
+    result.view({-1}).slice(0, 0, kept).copy_(flat);
+  }
+  return result;
+}
+
+at::Tensor constant_tensor(const ir::Node& node, const ir::TensorType& type) {
+  capture::BelowRecording below;
+  std::vector<int64_t> sizes;
+  for (const auto& dim : type.sizes) sizes.push_back(dim.constant());
+  auto tensor = at::empty(sizes, at::TensorOptions(capture::to_torch(type.dtype)));
+  for (const auto& attr : node.attrs) {
+    if (attr.name == "data") {
+      const auto& bytes = **attr.value.as<ir::Bytes>();
+      if (bytes.size() != tensor.nbytes())
+        throw Error(ErrorCode::InvalidArgument, "run:antegrad.constant",
+                    fmt::format("{} bytes of data for a tensor of {}", bytes.size(), tensor.nbytes()));
+      if (!bytes.empty()) std::memcpy(tensor.data_ptr(), bytes.data(), bytes.size());
+    }
+  }
+  tensor = tensor.to(capture::to_torch(type.device));
+  for (const auto& attr : node.attrs)
+    if (attr.name == "wrapped") tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return tensor;
+}
+
+}  // namespace
+
+at::Tensor clone_with_strides(const at::Tensor& tensor) {
+  if (tensor.is_non_overlapping_and_dense()) return tensor.clone(at::MemoryFormat::Preserve);
+  int64_t elements = tensor.numel() == 0 ? 0 : 1;
+  for (int64_t d = 0; d < tensor.dim() && elements > 0; ++d) elements += (tensor.size(d) - 1) * tensor.stride(d);
+  auto memory = tensor.as_strided({elements}, {1}).clone();
+  return memory.as_strided(tensor.sizes(), tensor.strides());
+}
+
+std::unique_ptr<Instruction> make_own_call(const ir::Node& node, const ir::Graph& graph, const RegisterMap& register_of) {
+  if (node.op.rfind("antegrad.", 0) != 0) return nullptr;
+  auto slot = [&](ir::ValueId value) { return register_of[static_cast<size_t>(value.index)]; };
+  const auto output = slot(node.outputs.at(0));
+  if (node.op == "antegrad.constant")
+    return std::make_unique<Constant>(constant_tensor(node, graph.tensor_type(node.outputs[0])), output);
+  Layout::Call call;
+  call.output = output;
+  size_t next = 0;
+  while (next < node.args.size() && node.args[next].as<ir::ValueId>()) call.inputs.push_back(slot(*node.args[next++].as<ir::ValueId>()));
+  if (node.op == "antegrad.restride") {
+    call.strides = integers(node.args.at(next));
+    return std::make_unique<Layout>(std::move(call), run_restride);
+  }
+  call.sizes = integers(node.args.at(next++));
+  if (node.op == "antegrad.resize") return std::make_unique<Layout>(std::move(call), run_resize);
+  call.strides = integers(node.args.at(next++));
+  call.offset = node.args.at(next).as<ir::Dim>()->constant();
+  if (node.op == "antegrad.strided") return std::make_unique<Layout>(std::move(call), run_strided);
+  if (node.op == "antegrad.strided_scatter") return std::make_unique<Layout>(std::move(call), run_strided_scatter);
+  throw Error(ErrorCode::UnsupportedOp, "run:" + node.op, "antegrad has no such op", "Check the spelling in the graph text");
+}
+
+}  // namespace antegrad::runtime

@@ -1,0 +1,178 @@
+#include <tuple>
+
+#include "capture/convert.h"
+#include "runtime/instructions.h"
+
+namespace antegrad::runtime {
+namespace {
+
+using capture::ArgKind;
+using capture::ArgSchema;
+
+/// How one C++ parameter type is matched against a schema, prepared, and handed over at each run.
+template <class T>
+struct Parameter;
+
+template <>
+struct Parameter<const at::Tensor&> {
+  int32_t slot;
+  static bool fits(const ArgSchema& a) { return a.kind == ArgKind::Tensor && !a.optional; }
+  Parameter(const ir::Arg& arg, const c10::IValue&, const RegisterMap& registers)
+      : slot(arg.as<ir::ValueId>() ? registers[static_cast<size_t>(arg.as<ir::ValueId>()->index)] : -1) {}
+  const at::Tensor& get(const Registers& registers) const {
+    static const at::Tensor undefined;
+    return slot < 0 ? undefined : registers[static_cast<size_t>(slot)];
+  }
+};
+
+/// Everything but tensors: converted once from its boxed form.
+template <class T, class Stored, ArgKind kKind, bool kOptional, bool kSymbolic>
+struct Literal {
+  Stored value;
+  static bool fits(const ArgSchema& a) { return a.kind == kKind && a.optional == kOptional && a.symbolic == kSymbolic; }
+};
+
+#define ANTEGRAD_LITERAL(Type, Stored, kind, optional, symbolic, convert)                                  \
+  template <>                                                                                              \
+  struct Parameter<Type> : Literal<Type, Stored, ArgKind::kind, optional, symbolic> {                      \
+    Parameter(const ir::Arg&, const c10::IValue& boxed, const RegisterMap&) : Literal{convert(boxed)} {}   \
+    Type get(const Registers&) const { return value; }                                                     \
+  };
+
+std::vector<c10::SymInt> symbolic_list(const c10::IValue& v) {
+  const auto plain = v.toIntVector();
+  return {plain.begin(), plain.end()};
+}
+std::optional<at::Scalar> optional_scalar(const c10::IValue& v) {
+  return v.isNone() ? std::nullopt : std::optional(v.toScalar());
+}
+std::optional<at::ScalarType> optional_dtype(const c10::IValue& v) {
+  return v.isNone() ? std::nullopt : std::optional(v.toScalarType());
+}
+std::optional<c10::MemoryFormat> optional_format(const c10::IValue& v) {
+  return v.isNone() ? std::nullopt : std::optional(v.toMemoryFormat());
+}
+std::optional<c10::SymInt> optional_symint(const c10::IValue& v) {
+  return v.isNone() ? std::nullopt : std::optional(c10::SymInt(v.toInt()));
+}
+
+ANTEGRAD_LITERAL(const at::Scalar&, at::Scalar, Number, false, false, [](const c10::IValue& v) { return v.toScalar(); })
+ANTEGRAD_LITERAL(int64_t, int64_t, Int, false, false, [](const c10::IValue& v) { return v.toInt(); })
+ANTEGRAD_LITERAL(c10::SymInt, c10::SymInt, Int, false, true, [](const c10::IValue& v) { return c10::SymInt(v.toInt()); })
+ANTEGRAD_LITERAL(std::optional<c10::SymInt>, std::optional<c10::SymInt>, Int, true, true, optional_symint)
+ANTEGRAD_LITERAL(bool, bool, Bool, false, false, [](const c10::IValue& v) { return v.toBool(); })
+ANTEGRAD_LITERAL(double, double, Float, false, false, [](const c10::IValue& v) { return v.toDouble(); })
+ANTEGRAD_LITERAL(c10::string_view, std::string, String, false, false, [](const c10::IValue& v) { return v.toStringRef(); })
+ANTEGRAD_LITERAL(at::IntArrayRef, std::vector<int64_t>, IntList, false, false, [](const c10::IValue& v) { return v.toIntVector(); })
+ANTEGRAD_LITERAL(c10::SymIntArrayRef, std::vector<c10::SymInt>, IntList, false, true, symbolic_list)
+ANTEGRAD_LITERAL(const std::optional<at::Scalar>&, std::optional<at::Scalar>, Number, true, false, optional_scalar)
+ANTEGRAD_LITERAL(std::optional<at::ScalarType>, std::optional<at::ScalarType>, DType, true, false, optional_dtype)
+ANTEGRAD_LITERAL(std::optional<c10::MemoryFormat>, std::optional<c10::MemoryFormat>, MemoryFormat, true, false, optional_format)
+#undef ANTEGRAD_LITERAL
+
+template <>
+struct Parameter<at::OptionalIntArrayRef> {
+  std::optional<std::vector<int64_t>> value;
+  static bool fits(const ArgSchema& a) { return a.kind == ArgKind::IntList && a.optional && !a.symbolic; }
+  Parameter(const ir::Arg&, const c10::IValue& boxed, const RegisterMap&) {
+    if (!boxed.isNone()) value = boxed.toIntVector();
+  }
+  at::OptionalIntArrayRef get(const Registers&) const {
+    return value ? at::OptionalIntArrayRef(*value) : at::OptionalIntArrayRef();
+  }
+};
+
+template <class Signature>
+class TypedCall;
+
+template <class... Args>
+class TypedCall<at::Tensor(Args...)> final : public Instruction {
+ public:
+  TypedCall(c10::TypedOperatorHandle<at::Tensor(Args...)> handle, std::tuple<Parameter<Args>...> parameters, int32_t output)
+      : handle_(handle), parameters_(std::move(parameters)), output_(output) {}
+
+  void run(Registers& registers) const override {
+    registers[static_cast<size_t>(output_)] =
+        std::apply([&](const auto&... p) { return handle_.call(p.get(registers)...); }, parameters_);
+  }
+
+  static std::unique_ptr<Instruction> make(const ir::Node& node, const capture::OpSchema& schema,
+                                           const RegisterMap& registers) {
+    if (schema.args.size() != sizeof...(Args) || !fits(schema, std::index_sequence_for<Args...>())) return nullptr;
+    return make(node, schema, registers, std::index_sequence_for<Args...>());
+  }
+
+ private:
+  template <size_t... I>
+  static bool fits(const capture::OpSchema& schema, std::index_sequence<I...>) {
+    return (Parameter<Args>::fits(schema.args[I]) && ...);
+  }
+  template <size_t... I>
+  static std::unique_ptr<Instruction> make(const ir::Node& node, const capture::OpSchema& schema,
+                                           const RegisterMap& registers, std::index_sequence<I...>) {
+    const auto boxed = capture::boxed_arguments(node, schema, [](ir::ValueId) { return at::Tensor(); });
+    static const ir::Arg none;
+    auto arg = [&](size_t i) -> const ir::Arg& { return i < node.args.size() ? node.args[i] : none; };
+    return std::make_unique<TypedCall>(schema.handle.typed<at::Tensor(Args...)>(),
+                                       std::tuple<Parameter<Args>...>(Parameter<Args>(arg(I), boxed[I], registers)...),
+                                       registers[static_cast<size_t>(node.outputs[0].index)]);
+  }
+
+  c10::TypedOperatorHandle<at::Tensor(Args...)> handle_;
+  std::tuple<Parameter<Args>...> parameters_;
+  int32_t output_;
+};
+
+using T = const at::Tensor&;
+using S = const at::Scalar&;
+using Make = std::unique_ptr<Instruction> (*)(const ir::Node&, const capture::OpSchema&, const RegisterMap&);
+
+template <class... Args>
+constexpr Make call_of() {
+  return &TypedCall<at::Tensor(Args...)>::make;
+}
+
+/// The signatures that programs spend their calls on; any other op goes through its boxed kernel.
+constexpr Make kSignatures[] = {
+    call_of<T>(),
+    call_of<T, T>(),
+    call_of<T, T, S>(),
+    call_of<T, S>(),
+    call_of<T, S, S>(),
+    call_of<T, T, T>(),
+    call_of<T, T, T, S>(),
+    call_of<T, T, T, S, S>(),
+    call_of<T, int64_t>(),
+    call_of<T, int64_t, int64_t>(),
+    call_of<T, int64_t, bool>(),
+    call_of<T, int64_t, c10::SymInt>(),
+    call_of<T, at::IntArrayRef>(),
+    call_of<T, c10::SymIntArrayRef>(),
+    call_of<T, c10::SymIntArrayRef, bool>(),
+    call_of<T, at::IntArrayRef, bool>(),
+    call_of<T, at::OptionalIntArrayRef, bool, std::optional<at::ScalarType>>(),
+    call_of<T, at::IntArrayRef, bool, std::optional<at::ScalarType>>(),
+    call_of<T, std::optional<at::ScalarType>>(),
+    call_of<T, std::optional<c10::MemoryFormat>>(),
+    call_of<T, const std::optional<at::Scalar>&, const std::optional<at::Scalar>&>(),
+    call_of<T, c10::string_view>(),
+    call_of<T, T, bool>(),
+    call_of<T, int64_t, std::optional<c10::SymInt>, std::optional<c10::SymInt>, c10::SymInt>(),
+};
+
+}  // namespace
+
+std::unique_ptr<Instruction> make_typed_call(const ir::Node& node, const capture::OpSchema& schema,
+                                             const RegisterMap& register_of) {
+  const bool one_tensor = schema.returns.size() == 1 && schema.returns[0] == ArgKind::Tensor && !schema.writes &&
+                          node.outputs.size() == 1 && schema.name.rfind("aten.", 0) == 0;
+  for (const auto& attr : node.attrs)  // keyword arguments stand after the positional ones only when all of those are there
+    for (const auto& arg : schema.args)
+      if (attr.name == arg.name && attr.value.as<ir::ValueId>()) return nullptr;
+  if (!one_tensor) return nullptr;
+  for (auto make : kSignatures)
+    if (auto call = make(node, schema, register_of)) return call;
+  return nullptr;
+}
+
+}  // namespace antegrad::runtime

@@ -1,0 +1,72 @@
+#pragma once
+#include <ATen/ATen.h>
+
+#include "fuzz/program.h"
+#include "fuzz/rng.h"
+
+/// The table of statements that programs are made of, by theme in ops_*.cpp.
+namespace antegrad::fuzz {
+
+enum class OpGroup { Pure, View, InPlace, Out, Metadata };
+
+struct Var {
+  int id;
+  at::Tensor tensor;
+};
+
+/// The variables that a new statement may use, with their values so far.
+class Scope {
+ public:
+  using Accept = std::function<bool(const at::Tensor&)>;
+  void add(int id, at::Tensor tensor) { vars_.push_back({id, std::move(tensor)}); }
+  const std::vector<Var>& vars() const { return vars_; }
+  /// A variable that is accepted, recent ones more often; null when there is none.
+  const Var* pick(Rng& rng, const Accept& accept) const;
+  const Var* pick(Rng& rng) const;
+  /// Extents that occur in the program, so that shapes of new tensors meet those of others.
+  int64_t extent(Rng& rng) const;
+
+ private:
+  std::vector<Var> vars_;
+};
+
+struct Op {
+  std::string name;
+  OpGroup group = OpGroup::Pure;
+  /// Fills args, ints and numbers; false when the scope has nothing that fits.
+  std::function<bool(Rng&, const Scope&, Statement&)> propose = nullptr;
+  /// Must call ATen only: it runs under capture too.
+  std::function<Tensors(const Tensors& args, const Statement& statement)> apply = nullptr;
+  int writes = 0;            ///< the first so many arguments are written in place
+  bool elementwise = false;  ///< a written argument may also be read, at the same positions
+  bool GeneratorConfig::*enabled = nullptr;
+};
+
+const std::vector<Op>& all_ops();
+void add_pointwise_ops(std::vector<Op>& table);
+void add_reduction_ops(std::vector<Op>& table);
+void add_index_ops(std::vector<Op>& table);
+void add_view_ops(std::vector<Op>& table);
+void add_inplace_ops(std::vector<Op>& table);
+void add_metadata_ops(std::vector<Op>& table);
+
+bool is_float(const at::Tensor& tensor);    ///< real floating point
+bool is_real(const at::Tensor& tensor);     ///< anything but complex
+bool is_integer(const at::Tensor& tensor);  ///< integral, not bool
+bool broadcasts_to(const at::Tensor& from, const at::Tensor& to);
+Scope::Accept has_dim(int64_t at_least, const Scope::Accept& also = {});
+
+/// A number as a Scalar that keeps integer tensors integer.
+at::Scalar scalar(double number);
+double small_number(Rng& rng);
+
+// Results are compared bit for bit, while eager itself rounds differently for different strides. So whatever
+// is not correctly rounded, or is undefined behaviour for some values, sees only values for which neither
+// matters.
+at::Tensor whole(const at::Tensor& tensor);  ///< floats as integers in [-8, 8]
+at::Tensor castable(const at::Tensor& tensor,
+                    at::ScalarType target);  ///< floats within the range of an integer type
+at::Tensor index_below(const at::Tensor& tensor, int64_t end);  ///< any numbers as valid indices
+at::Tensor divisor(const at::Tensor& tensor);                   ///< a divisor other than zero
+
+}  // namespace antegrad::fuzz

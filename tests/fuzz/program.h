@@ -1,0 +1,117 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+/// Random programs over LibTorch tensors: plain data that can be generated, interpreted, printed and shrunk.
+namespace antegrad::fuzz {
+
+struct Op;  // op.h
+using Tensors = std::vector<at::Tensor>;
+using Sizes = std::vector<int64_t>;
+
+/// Stands for an undefined tensor in Program::outputs.
+inline constexpr int kUndefined = -1;
+
+/// How a tensor comes into the world relative to TensorSpec::base.
+enum class Link {
+  Fresh,   ///< owns a storage
+  View,    ///< as_strided of the base: shares storage and version counter, and is a view
+  Detach,  ///< the same through detach(): shares storage and version counter, and is no view
+  Data,    ///< the same through variable_data(): shares the storage only
+  Same,    ///< the very same tensor
+};
+
+/// An input, or a tensor that the function captures.
+struct TensorSpec {
+  int var = 0;
+  bool captured = false;  ///< captured tensors stand before the inputs, so that an input may be a view of one
+  Link link = Link::Fresh;
+  int base = kUndefined;
+  at::ScalarType dtype = at::kFloat;
+  Sizes sizes;
+  Sizes strides;
+  int64_t offset = 0;
+  int64_t storage_numel =
+      0;  ///< Fresh only; a tensor that does not cover its storage is made as a view of it
+  bool requires_grad = false;
+  bool whole_numbers = true;
+  uint64_t value_seed = 0;
+};
+
+/// results = op(args, ints, numbers). What ints and numbers mean is the op's business. In-place ops have no
+/// results.
+struct Statement {
+  const Op* op = nullptr;
+  std::vector<int> args;
+  Sizes ints;
+  std::vector<double> numbers;
+  std::vector<int> results;
+};
+
+/// Variables are numbered once; a removed statement leaves a gap.
+struct Program {
+  uint64_t seed = 0;
+  std::vector<TensorSpec> tensors;
+  std::vector<Statement> statements;
+  std::vector<int> outputs;
+};
+
+/// Switches for statements that a compiler learns one by one. All others are always generated.
+struct GeneratorConfig {
+  bool transpose_inplace = false;  ///< t_, transpose_
+  bool squeeze_inplace = false;    ///< squeeze_
+  bool unsqueeze_inplace = false;  ///< unsqueeze_
+  bool resize_inplace = false;     ///< resize_
+  bool set_inplace = false;        ///< set_ to another variable
+  bool view_dtype = true;          ///< view(dtype), view_as_real
+  bool separate_versions = true;   ///< Link::Data
+  bool requires_grad = true;  ///< inputs and captured tensors that require grad (calls run without grad mode)
+  int min_statements = 3;
+  int max_statements = 25;
+};
+
+/// A program that runs in eager without an error and without order-dependent writes. A function of its
+/// arguments.
+Program generate(uint64_t seed, const GeneratorConfig& config = {});
+
+/// The tensors a program runs on. Worlds of one program are equal and share nothing.
+struct World {
+  Tensors inputs;
+  Tensors captured;
+};
+World make_world(const Program& program);
+/// Inputs as in make_world, with other values, beside the captured tensors as they are now.
+Tensors make_inputs(const Program& program, const Tensors& captured, uint64_t salt);
+
+/// The same program with inputs that share no storage, neither with each other nor with captured tensors.
+Program with_separate_inputs(const Program& program);
+/// Elements from the start of the storage to behind the last one that the geometry reaches.
+int64_t extent_of(const TensorSpec& spec);
+
+enum class RunMode {
+  Plain,    ///< calls ATen and nothing else; never looks at data, so it can be captured
+  Checked,  ///< throws Hazard before a statement whose result depends on the order of memory accesses
+};
+struct Hazard : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+Tensors apply(const Statement& statement, const Tensors& args, RunMode mode);
+/// Throws std::out_of_range for a variable that no remaining statement defines.
+Tensors run(const Program& program, const Tensors& inputs, const Tensors& captured,
+            RunMode mode = RunMode::Plain);
+
+/// Whether some element is reached by two indices.
+bool overlaps_itself(const at::Tensor& tensor);
+
+/// "[2, 3]"
+std::string to_string(const Sizes& sizes);
+
+/// Pseudo C++ to read, with the seed to reproduce.
+std::string to_string(const Program& program);
+
+}  // namespace antegrad::fuzz

@@ -1,0 +1,13 @@
+#pragma once
+#include <functional>
+
+#include "fuzz/program.h"
+
+namespace antegrad::fuzz {
+
+/// The smallest program found that is valid in eager and for which `fails` holds; `program` itself must fail.
+/// At most `max_checks` calls of `fails` are made.
+Program shrink(const Program& program, const std::function<bool(const Program&)>& fails,
+               int max_checks = 2000);
+
+}  // namespace antegrad::fuzz

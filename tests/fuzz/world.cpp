@@ -1,0 +1,93 @@
+#include <ATen/ATen.h>
+
+#include <map>
+#include <stdexcept>
+
+#include "fuzz/program.h"
+#include "fuzz/rng.h"
+
+namespace antegrad::fuzz {
+namespace {
+
+/// Written through a one-dimensional double tensor, so that every dtype gets the same numbers.
+at::Tensor make_values(const TensorSpec& spec, uint64_t salt) {
+  Rng rng(spec.value_seed + salt * 7919);
+  at::Tensor values = at::empty({spec.storage_numel}, at::kDouble);
+  auto* data = values.data_ptr<double>();
+  const bool fractions = !spec.whole_numbers && c10::isFloatingType(spec.dtype);
+  for (int64_t i = 0; i < spec.storage_numel; ++i)
+    data[i] = fractions ? static_cast<double>(rng.range(-4096, 4096)) / 1000.0
+                        : static_cast<double>(rng.range(-4, 4));
+  return (spec.dtype == at::kByte ? values.abs() : values).to(spec.dtype);
+}
+
+at::Tensor make_fresh(const TensorSpec& spec, uint64_t salt) {
+  at::Tensor buffer = make_values(spec, salt);
+  at::Tensor tensor;
+  if (spec.offset == 0 && c10::multiply_integers(spec.sizes) == spec.storage_numel) {
+    tensor = at::empty_strided(spec.sizes, spec.strides, buffer.options());
+    tensor.copy_(buffer.view(spec.sizes));
+    tensor.unsafeGetTensorImpl()->set_version_counter(c10::VariableVersion(0));
+  } else {
+    tensor = buffer.as_strided(spec.sizes, spec.strides, spec.offset);
+  }
+  if (spec.requires_grad) tensor.requires_grad_(true);
+  return tensor;
+}
+
+at::Tensor make_tensor(const TensorSpec& spec, const at::Tensor& base, uint64_t salt) {
+  if (spec.link == Link::Fresh) return make_fresh(spec, salt);
+  if (!base.defined()) throw std::out_of_range("the base of a tensor is missing");
+  if (spec.link == Link::Same) return base;
+  const at::Tensor view = base.as_strided(spec.sizes, spec.strides, spec.offset);
+  if (spec.link == Link::View) return view;
+  return spec.link == Link::Detach ? view.detach() : view.variable_data();
+}
+
+}  // namespace
+
+int64_t extent_of(const TensorSpec& spec) {
+  int64_t last = spec.offset;
+  for (size_t d = 0; d < spec.sizes.size(); ++d) {
+    if (spec.sizes[d] == 0) return spec.offset;
+    last += (spec.sizes[d] - 1) * spec.strides[d];
+  }
+  return last + 1;
+}
+
+Program with_separate_inputs(const Program& program) {
+  Program separate = program;
+  for (TensorSpec& spec : separate.tensors) {
+    if (spec.captured || spec.link == Link::Fresh) continue;
+    spec.link = Link::Fresh;
+    spec.base = kUndefined;
+    spec.storage_numel = extent_of(spec);
+  }
+  return separate;
+}
+
+World make_world(const Program& program) {
+  std::map<int, at::Tensor> made;
+  World world;
+  for (const TensorSpec& spec : program.tensors) {
+    if (!spec.captured) continue;
+    world.captured.push_back(made[spec.var] = make_tensor(spec, made[spec.base], 0));
+  }
+  world.inputs = make_inputs(program, world.captured, 0);
+  return world;
+}
+
+Tensors make_inputs(const Program& program, const Tensors& captured, uint64_t salt) {
+  std::map<int, at::Tensor> made;
+  Tensors inputs;
+  size_t next_captured = 0;
+  for (const TensorSpec& spec : program.tensors) {
+    if (spec.captured)
+      made[spec.var] = captured.at(next_captured++);
+    else
+      inputs.push_back(made[spec.var] = make_tensor(spec, made[spec.base], salt));
+  }
+  return inputs;
+}
+
+}  // namespace antegrad::fuzz

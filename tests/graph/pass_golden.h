@@ -1,0 +1,69 @@
+#pragma once
+// For tests of passes: golden files testdata/<pass>/<case>.graph hold the input, a line "---" and the
+// expected output. With ANTEGRAD_UPDATE_GOLDEN=1 in the environment the expected part is written anew; review
+// the diff.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "ir/text.h"
+#include "ir/verify.h"
+#include "passes/pipeline.h"
+
+namespace antegrad::passes {
+
+inline std::string read_text(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return std::move(text).str();
+}
+
+/// Runs the pass on one input; checks that it leaves a valid graph, tells truly whether it changed something,
+/// and has nothing left to do when run again.
+inline std::string run_checked(const Pass& pass, const std::string& input) {
+  auto graph = ir::parse(input);
+  ir::verify(graph);
+  const auto before = ir::print(graph);
+  const bool changed = pass.run(graph);
+  ir::verify(graph);
+  const auto after = ir::print(graph);
+  EXPECT_EQ(changed, before != after);
+  EXPECT_FALSE(pass.run(graph)) << "the second run changed the graph to\n" << ir::print(graph);
+  return after;
+}
+
+inline void check_golden_file(const Pass& pass, const std::filesystem::path& path) {
+  SCOPED_TRACE(path.string());
+  const auto text = read_text(path);
+  const std::string separator = "---\n";
+  const auto split = text.find("\n" + separator);
+  const auto input = split == std::string::npos ? text : text.substr(0, split + 1);
+  const auto actual = run_checked(pass, input);
+  if (const auto* update = std::getenv("ANTEGRAD_UPDATE_GOLDEN");
+      update != nullptr && std::string(update) == "1") {
+    std::ofstream(path, std::ios::binary) << input << separator << actual;
+    return;
+  }
+  ASSERT_NE(split, std::string::npos) << "no line ---";
+  EXPECT_EQ(actual, text.substr(split + 1 + separator.size()));
+}
+
+/// Checks every file of testdata/<pass>.
+inline void check_golden(std::string_view pass_name) {
+  const auto folder = std::filesystem::path(ANTEGRAD_SOURCE_DIR) / "src/passes/testdata" / pass_name;
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (entry.path().extension() == ".graph") files.push_back(entry.path());
+  std::ranges::sort(files);
+  ASSERT_FALSE(files.empty()) << folder;
+  for (const auto& path : files) check_golden_file(find_pass(pass_name), path);
+}
+
+}  // namespace antegrad::passes

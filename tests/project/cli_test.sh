@@ -1,0 +1,127 @@
+#!/usr/bin/env bash
+# Tests of the antegrad command: what it prints, where, and how it exits.
+#   cli_test.sh PATH_OF_ANTEGRAD SOURCE_DIR
+set -u
+antegrad=$1
+source_dir=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+
+fail() {
+  echo "FAILED: $1"
+  sed 's/^/  stdout: /' "$work/out"
+  sed 's/^/  stderr: /' "$work/err"
+  failures=$((failures + 1))
+}
+
+# run EXIT_CODE ARGS...: runs the command and checks how it exits; output goes to $work/out and $work/err
+run() {
+  local expected=$1
+  shift
+  what="antegrad $*"
+  "$antegrad" "$@" >"$work/out" 2>"$work/err"
+  local actual=$?
+  [[ $actual == "$expected" ]] || fail "$what: exit code $actual, expected $expected"
+}
+out_is() { diff -u "$1" "$work/out" >&2 || fail "$what: standard output differs from $1"; }
+out_has() { grep -qF -- "$1" "$work/out" || fail "$what: no \"$1\" on standard output"; }
+err_has() { grep -qF -- "$1" "$work/err" || fail "$what: no \"$1\" on standard error"; }
+quiet() { [[ ! -s $work/$1 ]] || fail "$what: std$1 is not empty"; }
+
+cat >"$work/in.graph" <<'GRAPH'
+# comments, blank lines and sparse numbers are fine in what is read
+
+graph @f functional {
+  in %0: f32[4] user "x"
+  %1: f32[4] &%0 = aten.alias(%0) at "net" seq 7
+  %5: f32[4] = aten.exp(%1)
+  %7: f32[4] = aten.sin(%1)
+  out %5 user
+}
+GRAPH
+cat >"$work/printed.graph" <<'GRAPH'
+graph @f functional {
+  in %0: f32[4] user "x"
+  %1: f32[4] &%0 = aten.alias(%0) at "net" seq 7
+  %2: f32[4] = aten.exp(%1)
+  %3: f32[4] = aten.sin(%1)
+  out %2 user
+}
+GRAPH
+sed 's/ at "net" seq 7//' "$work/printed.graph" >"$work/compact.graph"
+cat >"$work/optimised.graph" <<'GRAPH'
+graph @f functional {
+  in %0: f32[4] user "x"
+  %1: f32[4] = aten.exp(%0)
+  out %1 user
+}
+GRAPH
+cat >"$work/no_dead_code.graph" <<'GRAPH'
+graph @f functional {
+  in %0: f32[4] user "x"
+  %1: f32[4] = aten.exp(%0)
+  %2: f32[4] = aten.sin(%0)
+  out %1 user
+}
+GRAPH
+printf 'graph @f functional {\n  out %%3 user\n}\n' >"$work/undefined.graph"
+printf 'graph @f functional {\n  in %%0: f32[4] tangent\n}\n' >"$work/invalid.graph"
+
+# --- print
+run 0 print "$work/in.graph"; out_is "$work/printed.graph"; quiet err
+run 0 print - <"$work/in.graph"; out_is "$work/printed.graph"
+run 0 print "$work/printed.graph"; out_is "$work/printed.graph"
+run 0 print --compact "$work/in.graph"; out_is "$work/compact.graph"
+
+# --- opt
+run 0 opt --pipeline=default "$work/in.graph"; out_is "$work/optimised.graph"; quiet err
+run 0 opt --pipeline default --verify - <"$work/in.graph"; out_is "$work/optimised.graph"; quiet err
+run 0 opt --pipeline=default --disable=dead_code,constant_folding "$work/in.graph"; out_is "$work/no_dead_code.graph"
+run 0 opt --pass=remove_noop,dead_code "$work/in.graph"; out_is "$work/optimised.graph"
+run 0 opt --pass remove_noop,dead_code --disable constant_folding "$work/in.graph"; out_is "$work/optimised.graph"
+run 0 opt --pass=remove_noop --pass=dead_code "$work/in.graph"; out_is "$work/optimised.graph"
+run 0 opt --pass=constant_folding "$work/in.graph"; out_is "$work/printed.graph"
+run 0 opt --pass=remove_noop,dead_code --timing "$work/in.graph"; out_is "$work/optimised.graph"
+err_has "remove_noop"; err_has "dead_code"; err_has " ms  changed"
+for golden in "$source_dir"/src/passes/testdata/*/*.graph; do
+  pass=$(basename "$(dirname "$golden")")
+  sed '/^---$/,$d' "$golden" >"$work/golden_in.graph"
+  sed '1,/^---$/d' "$golden" >"$work/golden_out.graph"
+  run 0 opt --verify --pass="$pass" "$work/golden_in.graph"; out_is "$work/golden_out.graph"
+done
+
+# --- verify, passes, version, help
+run 0 verify "$work/in.graph"; quiet out; quiet err
+run 0 passes; quiet err
+for pass in remove_noop constant_folding common_subexpressions dead_code; do out_has "$pass "; done
+run 0 --version; out_has "antegrad "
+run 0 --help; for command in print opt verify passes; do out_has "$command"; done
+run 0 opt --help; for option in --pass --pipeline --disable --verify --timing; do out_has "$option"; done
+
+# --- errors of the graph or the file: their text on standard error, exit code 1
+run 1 print "$work/absent.graph"; quiet out; err_has "[cli] cannot open \"$work/absent.graph\": No such file or directory."
+run 1 print "$work/undefined.graph"; quiet out; err_has "line 2, column 7"
+run 1 print "$work/invalid.graph"; quiet out; err_has "a tangent is an input of joint and backward graphs only"
+run 1 verify "$work/invalid.graph"; quiet out; err_has "[verify:functional] "
+run 1 verify - </dev/null; quiet out; err_has "line 1"
+run 1 opt --pass=dead "$work/in.graph"; quiet out; err_has '[passes] there is no pass named "dead". The passes are remove_noop,'
+run 1 opt --pipeline=default --disable=dead "$work/in.graph"; quiet out; err_has 'no pass named "dead"'
+run 1 opt --pass=dead_code --verify "$work/invalid.graph"; quiet out; err_has "[verify:functional] "
+if [[ -e /dev/full ]]; then
+  what="antegrad print to a full device"
+  "$antegrad" print "$work/in.graph" >/dev/full 2>"$work/err"
+  [[ $? == 1 ]] || fail "$what: exit code is not 1"
+  err_has "cannot write to standard output"
+fi
+
+# --- wrong usage: exit code 2
+run 2; quiet out
+run 2 nonsense; quiet out
+run 2 print; quiet out
+run 2 print --nonsense "$work/in.graph"; quiet out
+run 2 opt "$work/in.graph"; quiet out; err_has "--pass or --pipeline"
+run 2 opt --pipeline=nonsense "$work/in.graph"; quiet out
+run 2 opt --pipeline=default --pass=dead_code "$work/in.graph"; quiet out
+
+[[ $failures == 0 ]] && echo "all passed" || { echo "$failures failed"; exit 1; }

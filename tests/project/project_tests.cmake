@@ -1,0 +1,38 @@
+# Tests of the project itself rather than of its code: structure, command line, installation. Included last from
+# tests/CMakeLists.txt, so that the environment below reaches every test of that folder.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+set(project_dir ${CMAKE_CURRENT_LIST_DIR})
+
+add_test(NAME structure_test COMMAND Python3::Interpreter ${project_dir}/structure.py ${PROJECT_SOURCE_DIR})
+foreach(name structure_selftest behaviours_selftest)
+  add_test(NAME ${name} COMMAND Python3::Interpreter ${project_dir}/${name}.py)
+endforeach()
+set(project_tests structure_test structure_selftest behaviours_selftest)
+set_tests_properties(${project_tests} PROPERTIES ENVIRONMENT PYTHONDONTWRITEBYTECODE=1)
+
+if(EXISTS ${project_dir}/cli_test.sh)
+  add_test(NAME cli_test COMMAND bash ${project_dir}/cli_test.sh $<TARGET_FILE:antegrad_cli> ${PROJECT_SOURCE_DIR})
+  list(APPEND project_tests cli_test)
+endif()
+
+# Installs this build to a temporary prefix, builds the ten-line project in consumer/ against it and runs it.
+set(consumer_flags ${CMAKE_CXX_FLAGS})
+if(ANTEGRAD_SANITIZE)
+  string(APPEND consumer_flags " -fsanitize=${ANTEGRAD_SANITIZE}")
+endif()
+set(consumer_launcher)
+if(CCACHE)
+  set(consumer_launcher ${CCACHE})
+endif()
+add_test(NAME consumer_test
+         COMMAND ${CMAKE_COMMAND} -DBUILD=${PROJECT_BINARY_DIR} -DWORK=${PROJECT_BINARY_DIR}/consumer_test
+                 -DCONSUMER=${project_dir}/consumer -DGENERATOR=${CMAKE_GENERATOR} -DCXX=${CMAKE_CXX_COMPILER}
+                 -DFLAGS=${consumer_flags} -DLAUNCHER=${consumer_launcher} -P ${project_dir}/consumer.cmake)
+list(APPEND project_tests consumer_test)
+set_tests_properties(${project_tests} PROPERTIES LABELS project TIMEOUT 600)
+
+if(ANTEGRAD_SANITIZE MATCHES thread)
+  get_property(all_tests DIRECTORY PROPERTY TESTS)
+  set_property(TEST ${all_tests} APPEND PROPERTY ENVIRONMENT
+               "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp second_deadlock_stack=1")
+endif()

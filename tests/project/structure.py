@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""Holds the rules of the code base that a compiler does not: the order of folders, sizes, documented names.
+
+    structure.py [ROOT]     prints problems and size reports; exit status 1 when there is a problem
+"""
+import ast
+import os
+import re
+import sys
+
+import cpp_text
+
+ORDER = ("util trace ir capture aot passes partition schedule codegen toolchain cache runtime compiler engine package"
+         " report cli").split()
+NO_LIBTORCH = set("util trace ir passes partition schedule codegen cache report".split())
+LIBTORCH = re.compile(r"(ATen|torch|c10|caffe2)/")
+BANNED_IN_PUBLIC = re.compile(r"(llvm|llvm-c|clang|clang-c|boost|nlohmann|fmt)(/|\.h)")
+MAX_PUBLIC_HEADERS = 10
+MAX_LINES, REPORT_LINES, REPORT_HEADER_LINES, REPORT_FUNCTION_LINES = 500, 350, 200, 60
+MARKERS = re.compile(r"\b(" + "TO" + "DO|FIX" + r"ME)\b(?:\(([\w-]+)\))?")
+CODE = (".cpp", ".h", ".py")
+MARKED = CODE + (".def", ".cmake", ".sh", "CMakeLists.txt", "Makefile")
+
+
+class Tree:
+    """The files under a root, without hidden folders and build folders; texts are read once."""
+
+    def __init__(self, root):
+        self.root, self.files, self._texts = root, [], {}
+        for folder, folders, names in os.walk(root):
+            folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in ("build", "__pycache__"))
+            for name in sorted(names):
+                self.files.append(os.path.relpath(os.path.join(folder, name), root))
+
+    def text(self, path):
+        if path not in self._texts:
+            with open(os.path.join(self.root, path), encoding="utf-8", errors="replace") as f:
+                self._texts[path] = f.read()
+        return self._texts[path]
+
+    def ending(self, endings, under=""):
+        return [f for f in self.files if f.endswith(endings) and f.startswith(under)]
+
+    def has(self, path):
+        return os.path.isfile(os.path.join(self.root, path))
+
+    def resolve(self, including, quoted, path):
+        """The file of this tree that an include names, or None."""
+        beside = os.path.normpath(os.path.join(os.path.dirname(including), path))
+        places = ([beside] if quoted else []) + ["src/" + path, "include/" + path]
+        return next((p for p in places if self.has(p)), None)
+
+
+def check_folder_order(tree):
+    for path in tree.ending((".cpp", ".h", ".def"), "src/"):
+        parts = path.split("/")
+        if len(parts) < 3:
+            continue  # src/pch.h
+        if parts[1] not in ORDER:
+            yield f"{path}: src/{parts[1]} is not in the order of folders"
+            continue
+        allowed = ORDER[: ORDER.index(parts[1]) + 1]
+        for line, quoted, name in cpp_text.includes(tree.text(path)):
+            found = tree.resolve(path, quoted, name)
+            folder = found.split("/")[1] if found and found.startswith("src/") else name.split("/")[0]
+            if folder in ORDER and folder not in allowed:
+                yield f"{path}:{line}: src/{parts[1]} includes {name}, but {folder} comes after {parts[1]}"
+            elif quoted and not found and not path.endswith("_test.cpp"):
+                yield f'{path}:{line}: "{name}" is neither in src/ nor in include/; foreign headers go in <>'
+
+
+def check_no_libtorch(tree):
+    """Follows includes, so that a header of a later folder or a public header cannot bring LibTorch in."""
+    reach = {}  # file -> chain of includes that ends at a LibTorch header, or None
+
+    def chain(path):
+        if path not in reach:
+            reach[path] = None  # also what a cycle sees
+            for _, quoted, name in cpp_text.includes(tree.text(path)):
+                found = tree.resolve(path, quoted, name)
+                rest = chain(found) if found else ([name] if LIBTORCH.match(name) else None)
+                if rest:
+                    reach[path] = [path] + rest if found else [path, name]
+                    break
+        return reach[path]
+
+    for path in tree.ending((".cpp", ".h", ".def"), "src/"):
+        if path.split("/")[1] in NO_LIBTORCH and chain(path):
+            yield f"{path}: src/{path.split('/')[1]} includes LibTorch: " + " -> ".join(chain(path))
+
+
+def check_sizes(tree, report):
+    for path in tree.ending(CODE):
+        text = tree.text(path)
+        lines = len(text.splitlines())
+        if lines > MAX_LINES:
+            yield f"{path}: {lines} lines, more than {MAX_LINES}"
+        elif lines > REPORT_LINES:
+            report(f"{path}: {lines} lines")
+        elif path.endswith(".h") and lines > REPORT_HEADER_LINES:
+            report(f"{path}: {lines} lines in a header")
+        for line, length, head in python_functions(text) if path.endswith(".py") else cpp_text.functions(text):
+            if length > REPORT_FUNCTION_LINES:
+                report(f"{path}:{line}: {length} lines in {head}")
+
+
+def python_functions(text):
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield node.lineno, node.end_lineno - node.lineno + 1, node.name
+
+
+def check_public_headers(tree):
+    headers = tree.ending(".h", "include/antegrad/")
+    if len(headers) > MAX_PUBLIC_HEADERS:
+        yield f"include/antegrad: {len(headers)} headers, more than {MAX_PUBLIC_HEADERS}"
+    for path in headers:
+        for line, quoted, name in cpp_text.includes(tree.text(path)):
+            if BANNED_IN_PUBLIC.match(name):
+                yield f"{path}:{line}: a public header includes {name}"
+            elif (tree.resolve(path, quoted, name) or "").startswith("src/"):
+                yield f"{path}:{line}: a public header includes {name}, which is not installed"
+
+
+def check_markers(tree):
+    gaps = tree.text("docs/known-gaps.md") if tree.has("docs/known-gaps.md") else ""
+    listed = set(re.findall(r"^## ([\w-]+)\s*$", gaps, re.M))
+    for path in tree.ending(MARKED):
+        for number, line in enumerate(tree.text(path).splitlines(), 1):
+            for marker, name in MARKERS.findall(line):
+                if name not in listed:
+                    yield (f"{path}:{number}: {marker} without a gap: write {marker}(name) and a heading '## name' in"
+                           " docs/known-gaps.md")
+
+
+def compare(what, documented_in, names, documented):
+    for name in sorted(set(names) - set(documented)):
+        yield f"{documented_in}: {what} {name} is not documented"
+    for name in sorted(set(documented) - set(names)):
+        yield f"{documented_in}: {name} is documented, but there is no such {what}"
+
+
+def check_documented_names(tree):
+    for header, doc in (("error.h", "errors.md"), ("options.h", "options.md")):
+        missing = [p for p in ("include/antegrad/" + header, "docs/" + doc) if not tree.has(p)]
+        if missing:
+            yield f"{missing[0]}: missing"
+            continue
+        text, page = tree.text("include/antegrad/" + header), tree.text("docs/" + doc)
+        if header == "error.h":
+            names = cpp_text.enumerators(text, "ErrorCode")
+            what, documented = "ErrorCode", re.findall(r"^## (.+?)\s*$", page, re.M)
+        else:
+            names = cpp_text.struct_fields(text, "Options")
+            what, documented = "field of Options", re.findall(r"^\| *`([a-z]\w*)` *\|", page, re.M)
+        if not names:
+            yield f"include/antegrad/{header}: no {what} found"
+        else:
+            yield from compare(what, "docs/" + doc, names, documented)
+    if tree.has("docs/options.md"):
+        page = tree.text("docs/options.md")
+        for path in tree.ending((".cpp", ".h"), "src/"):
+            if not path.endswith("_test.cpp"):
+                for name in sorted(set(re.findall(r'"(ANTEGRAD_[A-Z_]+)"', tree.text(path)))):
+                    if f"`{name}`" not in page:
+                        yield f"docs/options.md: environment variable {name} of {path} is not documented"
+
+
+def problems(root, report=lambda text: None):
+    tree = Tree(root)
+    return [*check_folder_order(tree), *check_no_libtorch(tree), *check_sizes(tree, report),
+            *check_public_headers(tree), *check_markers(tree), *check_documented_names(tree)]
+
+
+def main():
+    root = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__), "..", "..")
+    found = problems(root, lambda text: print("long: " + text))
+    for problem in found:
+        print("problem: " + problem)
+    print(f"{len(found)} problems")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,36 @@
+#pragma once
+#include <ATen/core/boxing/BoxedKernel.h>
+#include <ATen/core/ivalue.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace antegrad::samples {
+
+/// A valid call of one ATen overload.
+struct Sample {
+  std::string op;                 ///< "aten::add.Tensor", "aten::relu"
+  std::vector<c10::IValue> args;  ///< the whole boxed stack, defaults included
+};
+
+/// Samples for every overload in the table, the same for the same seed. Tensors are on the CPU.
+/// Every call allocates anew: in-place samples write into their arguments.
+std::vector<Sample> make(uint64_t seed);
+
+/// A deep copy of the arguments: same strides, offsets and sharing of storage and of tensors within the
+/// sample.
+c10::Stack clone_args(const Sample& sample);
+
+/// Calls the overload boxed, without gradients, and gives back its results. `args` must outlive the call:
+/// LibTorch's boxed wrapper of an overload with several out= results reads them after it has popped them off
+/// the stack.
+c10::Stack call(const std::string& op, const c10::Stack& args);
+
+/// Whether the overload draws random numbers: its results may be compared by metadata only.
+bool is_random(const std::string& op);
+
+/// Whether the values of the results are unspecified (`empty`, `new_empty`, `resize_`, ...).
+bool is_uninitialized(const std::string& op);
+
+}  // namespace antegrad::samples
