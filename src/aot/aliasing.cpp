@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "antegrad/error.h"
@@ -51,25 +52,62 @@ std::vector<int32_t> find_components(size_t count, const std::vector<std::pair<i
   return root;
 }
 
-AliasGroup make_group(const capture::Trace& trace, std::vector<int32_t> members) {
+/// What a graph input and the views that the function takes of it cover in their storage.
+struct Region {
+  const ir::TensorType* type = nullptr;  ///< null: not a tensor
+  Extent reach;
+  bool escapes = false;  ///< views reach beyond the input itself
+};
+
+Extent united(const Extent& a, const Extent& b) { return {std::min(a.first, b.first), std::max(a.last, b.last)}; }
+
+std::vector<Region> find_regions(const capture::Trace& trace) {
+  const auto& graph = trace.graph;
+  std::vector<Region> regions(graph.inputs.size());
+  std::unordered_map<int32_t, size_t> input_of;
+  for (size_t i = 0; i < regions.size(); ++i) {
+    regions[i].type = graph.type_of(graph.inputs[i].value).tensor();
+    if (regions[i].type == nullptr) continue;
+    regions[i].reach = extent_of(*regions[i].type);
+    if (!grows(trace, i)) input_of[graph.inputs[i].value.index] = i;
+  }
+  std::unordered_set<int32_t> strided;  // only these leave the tensor that they are called on
+  for (const auto& node : graph.nodes)
+    if (node.op.rfind("aten.as_strided", 0) == 0 || node.op.rfind("aten.resize", 0) == 0 || node.op.rfind("aten.set_", 0) == 0)
+      for (auto output : node.outputs) strided.insert(output.index);
+  for (const auto& value : graph.values) {
+    const auto* type = value.type.tensor();
+    auto found = input_of.find(value.base.index);
+    if (type == nullptr || found == input_of.end()) continue;
+    auto& region = regions[found->second];
+    const auto extent = extent_of(*type);
+    if (type->dtype != region.type->dtype || extent.first == extent.last) continue;
+    region.escapes |= strided.count(static_cast<int32_t>(&value - graph.values.data())) > 0 && !covers(*region.type, *type);
+    region.reach = united(region.reach, extent);
+  }
+  return regions;
+}
+
+bool meet(const Region& a, const Region& b) {
+  if (a.escapes || b.escapes) return a.reach.first < b.reach.last && b.reach.first < a.reach.last;
+  return overlap(*a.type, *b.type);
+}
+
+AliasGroup make_group(const capture::Trace& trace, const std::vector<Region>& regions, std::vector<int32_t> members) {
   AliasGroup group;
-  auto type = [&](int32_t i) -> const ir::TensorType& {
-    return trace.graph.tensor_type(trace.graph.inputs[static_cast<size_t>(i)].value);
-  };
-  group.dtype = type(members[0]).dtype;
-  group.extent = extent_of(type(members[0]));
+  auto region = [&](int32_t i) -> const Region& { return regions[static_cast<size_t>(i)]; };
+  group.dtype = region(members[0]).type->dtype;
+  group.extent = region(members[0]).reach;
   for (auto i : members) {
-    if (type(i).dtype != group.dtype) {
-      const auto& inputs = trace.graph.inputs;
-      throw Error(ErrorCode::UnsupportedTensor, "functionalize",
-                  fmt::format("inputs '{}' ({}) and '{}' ({}) share memory, and one of them is written",
-                              inputs[static_cast<size_t>(members[0])].name, ir::name(group.dtype),
-                              inputs[static_cast<size_t>(i)].name, ir::name(type(i).dtype)),
-                  "Pass tensors of one dtype, or copies");
-    }
-    const auto extent = extent_of(type(i));
-    group.extent.first = std::min(group.extent.first, extent.first);
-    group.extent.last = std::max(group.extent.last, extent.last);
+    group.extent = united(group.extent, region(i).reach);
+    group.escapes |= region(i).escapes;
+    if (region(i).type->dtype == group.dtype) continue;
+    const auto& inputs = trace.graph.inputs;
+    throw Error(ErrorCode::UnsupportedTensor, "functionalize",
+                fmt::format("inputs '{}' ({}) and '{}' ({}) share memory, and one of them is written",
+                            inputs[static_cast<size_t>(members[0])].name, ir::name(group.dtype),
+                            inputs[static_cast<size_t>(i)].name, ir::name(region(i).type->dtype)),
+                "Pass tensors of one dtype, or copies");
   }
   group.members = std::move(members);
   return group;
@@ -109,6 +147,20 @@ bool overlaps_itself(const ir::TensorType& type) {
   return false;
 }
 
+bool covers(const ir::TensorType& whole, const ir::TensorType& part) {
+  const auto outer = extent_of(whole);
+  const auto inner = extent_of(part);
+  if (inner.first == inner.last) return true;
+  if (inner.first < outer.first || inner.last > outer.last) return false;
+  if (whole.numel().constant() == outer.last - outer.first && !overlaps_itself(whole)) return true;  // no gaps
+  if (whole.numel().constant() + part.numel().constant() > kMaxExact) return false;
+  std::unordered_set<int64_t> offsets;
+  for_each_offset(whole, [&](int64_t offset) { offsets.insert(offset); });
+  bool all = true;
+  for_each_offset(part, [&](int64_t offset) { all &= offsets.count(offset) > 0; });
+  return all;
+}
+
 bool overlap(const ir::TensorType& a, const ir::TensorType& b) {
   const auto x = extent_of(a);
   const auto y = extent_of(b);
@@ -123,28 +175,36 @@ bool overlap(const ir::TensorType& a, const ir::TensorType& b) {
   return shared;
 }
 
+bool grows(const capture::Trace& trace, size_t input) {
+  const auto value = trace.graph.inputs[input].value;
+  return std::any_of(trace.graph.nodes.begin(), trace.graph.nodes.end(), [&](const ir::Node& node) {
+    const auto* first = node.args.empty() ? nullptr : node.args[0].as<ir::ValueId>();
+    if (first == nullptr || *first != value || node.op.rfind("aten.resize", 0) != 0) return false;
+    return extent_of(trace.graph.tensor_type(node.outputs[0])).last > extent_of(trace.graph.tensor_type(value)).last;
+  });
+}
+
 std::vector<AliasGroup> find_alias_groups(const capture::Trace& trace, const std::vector<bool>& written) {
-  const auto count = trace.graph.inputs.size();
+  if (std::none_of(written.begin(), written.end(), [](bool w) { return w; })) return {};
+  const auto regions = find_regions(trace);
+  const auto count = regions.size();
   std::vector<std::pair<int32_t, int32_t>> edges;
-  for (size_t i = 0; i < count; ++i) {
-    for (size_t j = i + 1; j < count; ++j) {
-      if (trace.input_storage[i] < 0 || trace.input_storage[i] != trace.input_storage[j]) continue;
-      const auto& a = trace.graph.tensor_type(trace.graph.inputs[i].value);
-      const auto& b = trace.graph.tensor_type(trace.graph.inputs[j].value);
-      if (overlap(a, b)) edges.emplace_back(static_cast<int32_t>(i), static_cast<int32_t>(j));
-    }
-  }
+  for (size_t i = 0; i < count; ++i)
+    for (size_t j = i + 1; j < count; ++j)
+      if (trace.input_storage[i] >= 0 && trace.input_storage[i] == trace.input_storage[j] && meet(regions[i], regions[j]))
+        edges.emplace_back(static_cast<int32_t>(i), static_cast<int32_t>(j));
   const auto component = find_components(count, edges);
   std::vector<AliasGroup> groups;
   for (size_t root = 0; root < count; ++root) {
     std::vector<int32_t> members;
     bool any_written = false;
-    for (size_t i = 0; i < count; ++i) {
+    for (size_t i = root; i < count; ++i) {
       if (component[i] != static_cast<int32_t>(root)) continue;
       members.push_back(static_cast<int32_t>(i));
       any_written |= written[i];
     }
-    if (members.size() > 1 && any_written) groups.push_back(make_group(trace, std::move(members)));
+    const bool needs_base = members.size() > 1 || (members.size() == 1 && regions[root].escapes);
+    if (needs_base && any_written) groups.push_back(make_group(trace, regions, std::move(members)));
   }
   return groups;
 }

@@ -20,38 +20,6 @@ std::vector<bool> find_written(const capture::Trace& trace) {
   return written;
 }
 
-/// A written input of which some view reaches memory outside the input itself needs a base of its own.
-void add_escaping_inputs(const capture::Trace& trace, const std::vector<bool>& written, std::vector<AliasGroup>& groups) {
-  std::map<ir::ValueId, Extent> reach;
-  for (const auto& value : trace.graph.values) {
-    if (!value.base.valid() || value.type.tensor() == nullptr) continue;
-    if (value.type.tensor()->dtype != trace.graph.tensor_type(value.base).dtype) continue;
-    auto [entry, is_new] = reach.try_emplace(value.base, extent_of(*value.type.tensor()));
-    const auto extent = extent_of(*value.type.tensor());
-    entry->second.first = std::min(entry->second.first, extent.first);
-    entry->second.last = std::max(entry->second.last, extent.last);
-  }
-  for (size_t i = 0; i < trace.graph.inputs.size(); ++i) {
-    auto entry = reach.find(trace.graph.inputs[i].value);
-    const bool grouped = std::any_of(groups.begin(), groups.end(), [&](const AliasGroup& g) {
-      return std::count(g.members.begin(), g.members.end(), static_cast<int32_t>(i)) > 0;
-    });
-    if (entry == reach.end() || !written[i] || grouped) continue;
-    const auto& type = trace.graph.tensor_type(trace.graph.inputs[i].value);
-    const auto own = extent_of(type);
-    if (entry->second.first >= own.first && entry->second.last <= own.last) continue;
-    Extent extent{std::min(own.first, entry->second.first), std::max(own.last, entry->second.last)};
-    groups.push_back({{static_cast<int32_t>(i)}, extent, type.dtype});
-  }
-}
-
-bool resizes(const capture::Trace& trace, ir::ValueId input) {
-  return std::any_of(trace.graph.nodes.begin(), trace.graph.nodes.end(), [&](const ir::Node& node) {
-    return node.op.rfind("aten.resize", 0) == 0 && !node.args.empty() && node.args[0].as<ir::ValueId>() != nullptr &&
-           *node.args[0].as<ir::ValueId>() == input;
-  });
-}
-
 /// Inputs on whose storage the program counts from the start (as_strided with an offset).
 std::vector<int32_t> find_fixed_offsets(const capture::Trace& trace) {
   std::vector<int32_t> fixed;
@@ -67,85 +35,98 @@ std::vector<int32_t> find_fixed_offsets(const capture::Trace& trace) {
   return fixed;
 }
 
-/// Builds the graph's outputs and the recipes that refer to them.
+/// Builds the graph's outputs and the steps that make real tensors of them.
 class Outputs {
  public:
-  Outputs(const capture::Trace& trace, Emitter& emit, Memory& memory) : trace_(trace), emit_(emit), memory_(memory) {
-    for (const auto& node : emit.graph().nodes)
-      if (node.op == "antegrad.constant") constants_.insert(node.outputs[0].index);
-    for (size_t i = 0; i < trace.graph.inputs.size(); ++i) input_of_[trace.graph.inputs[i].value] = static_cast<int32_t>(i);
+  Outputs(const capture::Trace& trace, Memory& memory, FunctionalGraph& result) : memory_(memory), result_(result) {
+    for (size_t i = 0; i < trace.graph.inputs.size(); ++i)
+      made_[trace.graph.inputs[i].value] = {Source::Kind::Input, static_cast<int32_t>(i)};
   }
 
   int32_t add(ir::ValueId value, ir::OutputRole role, int32_t target = -1) {
-    emit_.graph().outputs.push_back({value, role, {}, target});
-    return static_cast<int32_t>(emit_.graph().outputs.size()) - 1;
+    result_.graph.outputs.push_back({value, role, {}, target});
+    return static_cast<int32_t>(result_.graph.outputs.size()) - 1;
   }
 
-  Recipe recipe_for(ir::ValueId traced) {
-    Recipe recipe;
-    auto here = traced;
-    while (true) {
-      if (auto input = input_of_.find(here); input != input_of_.end()) {
-        recipe.kind = Recipe::Kind::Input;
-        recipe.index = input->second;
-        break;
-      }
-      const auto* view = memory_.view_of(here);
-      if (view == nullptr) {
-        recipe.kind = Recipe::Kind::Result;
-        recipe.index = result_of_root(memory_.root_of(here));
-        break;
-      }
-      auto node = *view->node;
-      node.outputs.clear();
-      node.provenance = {};
-      node.args[0] = ir::ValueId{0};
-      recipe.views.push_back({std::move(node), view->output});
-      here = view->parent;
+  bool is_on_input(ir::ValueId traced) const {
+    traced = memory_.object_of(traced);
+    while (const auto* view = memory_.view_of(traced)) traced = memory_.object_of(view->parent);
+    auto found = made_.find(traced);
+    return found != made_.end() && found->second.kind == Source::Kind::Input;
+  }
+
+  /// The real tensor of a traced one; adds the steps that make it, once.
+  Source source_of(ir::ValueId traced) {
+    if (auto found = made_.find(traced); found != made_.end()) return found->second;
+    Source source;
+    if (const auto* view = memory_.view_of(traced)) {
+      MakeView step{source_of(view->parent), *view->node, view->output};
+      step.node.outputs.clear();
+      step.node.provenance = {};
+      step.node.effects = {};
+      step.node.args[0] = ir::ValueId{0};
+      source = {Source::Kind::View, views_++};
+      if (step.source.kind == Source::Kind::Result)
+        result_.graph.outputs[static_cast<size_t>(step.source.index)].role = ir::OutputRole::IntermediateBase;
+      result_.signature.steps.emplace_back(std::move(step));
+    } else if (const auto original = memory_.object_of(traced); original != traced) {
+      source = source_of(original);  // the same object, grown
+    } else {
+      source = {Source::Kind::Result, result_of_root(memory_.root_of(traced))};
     }
-    std::reverse(recipe.views.begin(), recipe.views.end());
-    return recipe;
+    return made_[traced] = source;
+  }
+
+  /// The real tensor object of a traced one. Where the function changed its metadata in place, add_changes() will too.
+  Source object_of(ir::ValueId traced) {
+    const auto original = memory_.object_of(traced);
+    const auto object = source_of(original);
+    if (original != traced && !memory_.is_root(traced)) changed_[traced] = object;
+    return object;
+  }
+
+  void add_changes() {
+    for (const auto& [traced, object] : changed_) {
+      const auto source = source_of(traced);
+      result_.signature.steps.emplace_back(SetTensor{object, source});
+    }
   }
 
  private:
   int32_t result_of_root(int32_t root) {
     auto found = result_of_root_.find(root);
-    if (found != result_of_root_.end()) {
-      emit_.graph().outputs[static_cast<size_t>(found->second)].role = ir::OutputRole::IntermediateBase;
-      return found->second;
-    }
-    auto value = memory_.contents(root);
-    // The caller may write to what it gets; a constant is for all calls.
-    if (constants_.count(value.index)) value = emit_.op("aten.clone", {value});
-    return result_of_root_[root] = add(value, ir::OutputRole::UserOutput);
+    if (found != result_of_root_.end()) return found->second;
+    return result_of_root_[root] = add(memory_.contents(root), ir::OutputRole::UserOutput);
   }
 
-  const capture::Trace& trace_;
-  Emitter& emit_;
   Memory& memory_;
-  std::unordered_set<int32_t> constants_;
-  std::map<ir::ValueId, int32_t> input_of_;
+  FunctionalGraph& result_;
+  int32_t views_ = 0;
+  std::map<ir::ValueId, Source> made_;
+  std::map<ir::ValueId, Source> changed_;  ///< by its last value
   std::map<int32_t, int32_t> result_of_root_;
 };
 
-MakeOutput make_output(size_t k, const capture::OutputEnd& end, Outputs& outputs, ir::Graph& graph) {
+MakeOutput make_output(const capture::OutputEnd& end, Outputs& outputs) {
   MakeOutput step;
-  step.output = static_cast<int32_t>(k);
   if (!end.value.valid()) return step;
-  if (end.same_as_output >= 0) {
-    step.recipe = {Recipe::Kind::Output, end.same_as_output, {}};
-  } else if (end.same_as_input >= 0) {
-    step.recipe = {Recipe::Kind::Input, end.same_as_input, {}};
-  } else {
-    step.recipe = outputs.recipe_for(end.value);
-    if (step.recipe.kind == Recipe::Kind::Result) {
-      step.version = end.version;
-      if (!step.recipe.views.empty())
-        graph.outputs[static_cast<size_t>(step.recipe.index)].role = ir::OutputRole::IntermediateBase;
-    }
-    step.requires_grad = end.requires_grad;
+  if (end.same_as_input >= 0) {
+    step.source = {Source::Kind::Input, end.same_as_input};
+    return step;
   }
+  step.source = outputs.object_of(end.value);
+  // Views of inputs share the inputs' counters, which BumpVersion takes care of.
+  if (!outputs.is_on_input(end.value)) step.version = end.version;
+  step.requires_grad = end.requires_grad && step.source.kind == Source::Kind::Result;
   return step;
+}
+
+/// The inputs that stand for the base in a slot; none when the base reaches beyond them.
+std::vector<int32_t> members_of(const Signature& signature, size_t slot) {
+  for (const auto& step : signature.steps)
+    if (const auto* base = std::get_if<MakeBase>(&step); base != nullptr && base->slot == static_cast<int32_t>(slot))
+      return base->escapes ? std::vector<int32_t>() : base->members;
+  return {};
 }
 
 void add_write_backs(const std::vector<int32_t>& roots, Memory& memory, Outputs& outputs, Emitter& emit,
@@ -162,7 +143,7 @@ void add_write_backs(const std::vector<int32_t>& roots, Memory& memory, Outputs&
     const auto place = std::find(signature.graph_inputs.begin(), signature.graph_inputs.end(), static_cast<int32_t>(slot));
     const auto target = static_cast<int32_t>(place - signature.graph_inputs.begin());
     const auto result = outputs.add(value, ir::OutputRole::MutatedInput, target);
-    signature.steps.emplace_back(WriteBack{static_cast<int32_t>(slot), result});
+    signature.steps.emplace_back(WriteBack{static_cast<int32_t>(slot), result, members_of(signature, slot)});
   }
 }
 
@@ -171,8 +152,7 @@ void add_write_backs(const std::vector<int32_t>& roots, Memory& memory, Outputs&
 std::vector<int32_t> add_inputs(const capture::Trace& trace, Emitter& emit, Memory& memory, Signature& signature) {
   const auto& inputs = trace.graph.inputs;
   const auto written = find_written(trace);
-  auto groups = find_alias_groups(trace, written);
-  add_escaping_inputs(trace, written, groups);
+  const auto groups = find_alias_groups(trace, written);
   std::vector<bool> grouped(inputs.size());
   for (const auto& group : groups)
     for (auto member : group.members) grouped[static_cast<size_t>(member)] = true;
@@ -181,10 +161,12 @@ std::vector<int32_t> add_inputs(const capture::Trace& trace, Emitter& emit, Memo
   signature.inputs = static_cast<int32_t>(inputs.size());
   signature.slots = static_cast<int32_t>(inputs.size() + groups.size());
   signature.fixed_offsets = find_fixed_offsets(trace);
+  for (size_t i = 0; i < trace.duplicate_of.size(); ++i)
+    if (trace.duplicate_of[i] >= 0) signature.same.emplace_back(trace.duplicate_of[i], static_cast<int32_t>(i));
   std::vector<int32_t> roots(static_cast<size_t>(signature.slots), -1);
   for (size_t i = 0; i < inputs.size(); ++i) {
     const bool is_tensor = trace.graph.type_of(inputs[i].value).tensor() != nullptr;
-    if (written[i] || (is_tensor && resizes(trace, inputs[i].value))) signature.written.push_back(static_cast<int32_t>(i));
+    if (written[i] || (is_tensor && grows(trace, i))) signature.written.push_back(static_cast<int32_t>(i));
     if (grouped[i]) continue;
     const auto value = emit.graph().add_input(trace.graph.type_of(inputs[i].value), inputs[i].role, inputs[i].name);
     signature.graph_inputs.push_back(static_cast<int32_t>(i));
@@ -199,7 +181,7 @@ std::vector<int32_t> add_inputs(const capture::Trace& trace, Emitter& emit, Memo
                                               ir::InputRole::UserInput, fmt::format("base{}", g));
     signature.graph_inputs.push_back(static_cast<int32_t>(slot));
     signature.steps.emplace_back(MakeBase{static_cast<int32_t>(slot), group.members,
-                                          first.offset.constant() - group.extent.first, elements});
+                                          first.offset.constant() - group.extent.first, elements, group.escapes});
     roots[slot] = memory.add_base(value, group.extent.first);
     SharedMemory shared;
     for (auto member : group.members) {
@@ -216,19 +198,21 @@ std::vector<int32_t> add_inputs(const capture::Trace& trace, Emitter& emit, Memo
 void finish_signature(const capture::Trace& trace, const std::vector<int32_t>& roots, Emitter& emit, Memory& memory,
                       FunctionalGraph& result) {
   auto& signature = result.signature;
-  Outputs outputs(trace, emit, memory);
+  Outputs outputs(trace, memory, result);
   signature.steps.emplace_back(RunGraph{});
   add_write_backs(roots, memory, outputs, emit, signature);
   signature.user_outputs = static_cast<int32_t>(trace.output_ends.size());
-  for (size_t k = 0; k < trace.output_ends.size(); ++k)
-    signature.steps.emplace_back(make_output(k, trace.output_ends[k], outputs, result.graph));
-  for (size_t i = 0; i < trace.input_ends.size(); ++i) {
-    const auto& end = trace.input_ends[i];
-    const auto input = static_cast<int32_t>(i);
-    const auto own = trace.graph.inputs[i].value;
-    const bool resized = roots[i] >= 0 && memory.regrown(roots[i]) && memory.view_of(end.value) == nullptr;
-    if (end.value != own && !resized) signature.steps.emplace_back(SetInput{input, outputs.recipe_for(end.value)});
+  for (const auto& end : trace.output_ends) {
+    auto step = make_output(end, outputs);
+    signature.steps.emplace_back(std::move(step));
   }
+  for (size_t i = 0; i < trace.input_ends.size(); ++i) {
+    const auto value = trace.input_ends[i].value;
+    if (value == trace.graph.inputs[i].value) continue;
+    signature.changed.push_back(static_cast<int32_t>(i));
+    outputs.object_of(value);
+  }
+  outputs.add_changes();
   for (size_t i = 0; i < trace.input_ends.size(); ++i) {
     const auto& end = trace.input_ends[i];
     const auto input = static_cast<int32_t>(i);

@@ -14,6 +14,17 @@ namespace {
 
 using capture::OpSchema;
 
+/// Element i of a foreach op, as a foreach over lists of one.
+ir::Node element_of_foreach(const ir::Node& node, size_t i) {
+  const auto count = node.effects.writes.size();
+  auto element = node;
+  element.effects.writes = {node.effects.writes[i]};
+  for (auto& arg : element.args)
+    if (auto* list = std::get_if<ir::Arg::List>(&arg.v); list != nullptr && list->size() == count)
+      arg = ir::Arg(ir::Arg::List{(*list)[i]});
+  return element;
+}
+
 class Functionalizer {
  public:
   explicit Functionalizer(const capture::Trace& trace) : trace_(trace), emit_(result_.graph), memory_(trace.graph, emit_) {}
@@ -37,10 +48,11 @@ class Functionalizer {
   void visit_write(const ir::Node& node, const OpSchema& schema);
   bool write_by_variant(const ir::Node& node, const OpSchema& schema);
   void write_on_copies(const ir::Node& node);
+  bool writes_one_storage_twice(const ir::Node& node);
   ir::Node with_current_values(const ir::Node& node);
   bool same_types(const ir::Node& node);
   void define(const ir::Node& node, size_t index, ir::ValueId value);
-  void define_strided(const ir::Node& node, ir::Node& synonym, ir::ValueId base);
+  void define_strided(const ir::Node& node, ir::Node& synonym, ir::ValueId base, ir::ValueId object = {});
 
   const capture::Trace& trace_;
   FunctionalGraph result_;
@@ -83,8 +95,9 @@ void Functionalizer::define(const ir::Node& node, size_t index, ir::ValueId valu
     memory_.add_region(traced, memory_.root_of(storage));
 }
 
-/// as_strided and its like count from the storage, so they are views of the first tensor on it.
-void Functionalizer::define_strided(const ir::Node& node, ir::Node& synonym, ir::ValueId base) {
+/// as_strided and its like count from the start of the storage. The graph counts from `base`, a tensor of the same
+/// dtype on it. `object`: what the same tensor object was before, where the op works in place.
+void Functionalizer::define_strided(const ir::Node& node, ir::Node& synonym, ir::ValueId base, ir::ValueId object) {
   const auto traced = node.outputs[0];
   const auto& type = trace_.graph.tensor_type(traced);
   ir::Arg::List sizes(type.sizes.begin(), type.sizes.end());
@@ -92,7 +105,8 @@ void Functionalizer::define_strided(const ir::Node& node, ir::Node& synonym, ir:
   synonym.op = "antegrad.strided";
   const auto offset = (type.offset - trace_.graph.tensor_type(base).offset).constant();
   synonym.args = {base, ir::Arg(std::move(sizes)), ir::Arg(std::move(strides)), offset};
-  memory_.add_view(traced, base, synonym, 0, emit_.strided(memory_.read(base), type, offset));
+  if (object.valid()) memory_.add_changed(traced, object, base, synonym, {});
+  else memory_.add_view(traced, base, synonym, 0);
 }
 
 void Functionalizer::visit_plain(const ir::Node& node) {
@@ -124,7 +138,7 @@ void Functionalizer::visit_resize(const ir::Node& node, ir::Node& synonym) {
   const auto have = extent_of(trace_.graph.tensor_type(root));
   const auto need = extent_of(trace_.graph.tensor_type(after));
   if (need.first >= have.first && need.last <= have.last) {
-    define_strided(node, synonym, root);
+    define_strided(node, synonym, before, before);
     return;
   }
   if (before != root || memory_.view_of(before) != nullptr)
@@ -147,15 +161,17 @@ void Functionalizer::visit_metadata_change(const ir::Node& node, ir::Node& synon
   if (base == after)  // set_() without a source
     throw Error(ErrorCode::UnsupportedOp, "functionalize:" + node.op, "a tensor is given an empty storage",
                 "Use resize_(0) or a new tensor");
-  if (node.op.rfind("aten.set_", 0) == 0 || node.op.rfind("aten.as_strided", 0) == 0 ||
-      capture::find_schema(view_op_of_inplace(node.op)) == nullptr)
-    return define_strided(node, synonym, base);
+  const auto object = *node.args[0].as<ir::ValueId>();
+  const auto* source = node.args.size() > 1 ? node.args[1].as<ir::ValueId>() : nullptr;
+  if (node.op.rfind("aten.set_", 0) == 0) return define_strided(node, synonym, source ? *source : base, object);
+  if (node.op.rfind("aten.as_strided", 0) == 0 || capture::find_schema(view_op_of_inplace(node.op)) == nullptr)
+    return define_strided(node, synonym, object, object);
   synonym = node;
   synonym.op = view_op_of_inplace(node.op);
   auto call = with_current_values(synonym);
   call.effects = {};
   const auto value = emit_.infer(std::move(call)).at(0);
-  memory_.add_view(after, *node.args[0].as<ir::ValueId>(), synonym, 0, value);
+  memory_.add_changed(after, object, object, synonym, value);
 }
 
 bool Functionalizer::write_by_variant(const ir::Node& node, const OpSchema& schema) {
@@ -210,23 +226,37 @@ void Functionalizer::write_on_copies(const ir::Node& node) {
     memory_.write(node.effects.writes[i], outputs[node.outputs.size() + i]);
 }
 
-void Functionalizer::visit_write(const ir::Node& node, const OpSchema& schema) {
+bool Functionalizer::writes_one_storage_twice(const ir::Node& node) {
   const auto& writes = node.effects.writes;
   for (size_t i = 0; i < writes.size(); ++i)
     for (size_t j = i + 1; j < writes.size(); ++j)
-      if (memory_.root_of(writes[i]) == memory_.root_of(writes[j]))
-        throw Error(ErrorCode::UnsupportedOp, "functionalize:" + node.op, "it writes to two tensors that share memory",
-                    "Call it once for each of them");
+      if (memory_.root_of(writes[i]) == memory_.root_of(writes[j])) return true;
+  return false;
+}
+
+void Functionalizer::visit_write(const ir::Node& node, const OpSchema& schema) {
+  if (writes_one_storage_twice(node)) {
+    if (node.op.rfind("aten._foreach_", 0) != 0)
+      throw Error(ErrorCode::UnsupportedOp, "functionalize:" + node.op, "it writes to two tensors that share memory",
+                  "Call it once for each of them");
+    for (size_t i = 0; i < node.effects.writes.size(); ++i) visit_write(element_of_foreach(node, i), schema);
+    return;
+  }
   if (!write_by_variant(node, schema)) write_on_copies(node);
 }
 
 void Functionalizer::visit(const ir::Node& node, ir::Node& synonym) {
   emit_.provenance = node.provenance;
+  if (node.op == "antegrad.alias") {  // another tensor object, the same contents
+    const auto source = *node.args[0].as<ir::ValueId>();
+    memory_.add_view(node.outputs[0], source, node, 0, memory_.read(source));
+    return;
+  }
   const auto* schema = capture::find_schema(node.op);
   if (schema == nullptr) return visit_plain(node);
   if (!node.effects.writes.empty()) return visit_write(node, *schema);
   if (schema->inplace_view && !node.outputs.empty()) return visit_metadata_change(node, synonym);
-  if (node.op == "aten.as_strided") return define_strided(node, synonym, trace_.graph.storage_of(node.outputs[0]));
+  if (node.op == "aten.as_strided") return define_strided(node, synonym, *node.args[0].as<ir::ValueId>());
   visit_plain(node);
 }
 

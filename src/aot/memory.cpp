@@ -32,6 +32,19 @@ void Memory::add_view(ir::ValueId traced, ir::ValueId parent, const ir::Node& vi
   tensor.generation = value.valid() ? roots_[static_cast<size_t>(tensor.root)].generation : -1;
 }
 
+void Memory::add_changed(ir::ValueId traced, ir::ValueId object, ir::ValueId parent, const ir::Node& view,
+                         ir::ValueId value) {
+  add_view(traced, parent, view, 0, value);
+  at(traced).object = object;
+}
+
+/// as_strided may leave the tensor that it is called on.
+bool Memory::is_inside_parent(ir::ValueId traced) const {
+  const auto& view = at(traced).view;
+  if (view.node->op != "antegrad.strided") return true;
+  return covers(trace_.tensor_type(view.parent), trace_.tensor_type(traced));
+}
+
 int64_t Memory::offset_in_root(ir::ValueId traced) const {
   return trace_.tensor_type(traced).offset.constant() -
          roots_[static_cast<size_t>(at(traced).root)].type.offset.constant();
@@ -54,8 +67,12 @@ ir::ValueId Memory::read(ir::ValueId traced) {
 ir::ValueId Memory::replay(ir::ValueId traced) {
   const auto view = at(traced).view;
   const auto& root = roots_[static_cast<size_t>(at(traced).root)];
-  if (view.node == nullptr) return emit_.strided(root.value, trace_.tensor_type(traced), offset_in_root(traced));
+  if (view.node == nullptr || (!is_inside_parent(traced) && trace_.tensor_type(traced).dtype == root.type.dtype))
+    return emit_.strided(root.value, trace_.tensor_type(traced), offset_in_root(traced));
   const auto parent = read(view.parent);
+  if (view.node->op == "antegrad.alias") return parent;
+  if (view.node->op == "antegrad.strided")
+    return emit_.strided(parent, trace_.tensor_type(traced), view.node->args[3].as<ir::Dim>()->constant());
   auto node = *view.node;
   node.outputs.clear();
   node.args[0] = parent;
@@ -80,7 +97,8 @@ void Memory::write(ir::ValueId traced, ir::ValueId value) {
   auto here = traced;
   while (!at(here).is_root) {
     const auto view = at(here).view;
-    const bool by_parent = view.node != nullptr && !overlaps_itself(trace_.tensor_type(view.parent));
+    const bool by_parent =
+        view.node != nullptr && !overlaps_itself(trace_.tensor_type(view.parent)) && is_inside_parent(here);
     if (!by_parent) {
       value = scatter_into_root(here, value);
       break;
@@ -110,6 +128,7 @@ void Memory::regrow(ir::ValueId traced, ir::ValueId successor, ir::ValueId value
   ++root.generation;
   at(successor).root = at(traced).root;
   at(successor).is_root = true;
+  at(successor).object = traced;
   at(traced).is_root = false;  // from here on a region of the larger storage
 }
 

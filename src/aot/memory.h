@@ -22,6 +22,8 @@ class Memory {
   void add_region(ir::ValueId traced, int32_t root);
   /// `traced` is result `output` of a view op on `parent`; `value`: its contents now, when known.
   void add_view(ir::ValueId traced, ir::ValueId parent, const ir::Node& view, int32_t output, ir::ValueId value = {});
+  /// The same, and `traced` is the tensor object that was `object` until an op changed its metadata in place.
+  void add_changed(ir::ValueId traced, ir::ValueId object, ir::ValueId parent, const ir::Node& view, ir::ValueId value);
 
   ir::ValueId read(ir::ValueId traced);
   /// `value` has the sizes and dtype of `traced`.
@@ -30,6 +32,7 @@ class Memory {
   void regrow(ir::ValueId traced, ir::ValueId successor, ir::ValueId value);
 
   int32_t root_of(ir::ValueId traced) const { return at(traced).root; }
+  bool is_root(ir::ValueId traced) const { return at(traced).is_root; }
   bool written(int32_t root) const { return roots_[static_cast<size_t>(root)].generation > 0; }
   bool regrown(int32_t root) const { return roots_[static_cast<size_t>(root)].regrown; }
   ir::ValueId contents(int32_t root) const { return roots_[static_cast<size_t>(root)].value; }
@@ -41,6 +44,11 @@ class Memory {
     int32_t output;
   };
   const View* view_of(ir::ValueId traced) const { return at(traced).view.node ? &at(traced).view : nullptr; }
+  /// The value that the tensor object of `traced` had when it was made.
+  ir::ValueId object_of(ir::ValueId traced) const {
+    while (at(traced).object.valid()) traced = at(traced).object;
+    return traced;
+  }
 
  private:
   struct Root {
@@ -53,6 +61,7 @@ class Memory {
     int32_t root = -1;
     bool is_root = false;
     View view{{}, nullptr, 0};
+    ir::ValueId object;  ///< what the same object was before; not valid: it was made as this
     ir::ValueId value;
     int32_t generation = -1;
   };
@@ -60,6 +69,7 @@ class Memory {
   Tensor& at(ir::ValueId v) { return tensors_[static_cast<size_t>(v.index)]; }
   const Tensor& at(ir::ValueId v) const { return tensors_[static_cast<size_t>(v.index)]; }
   ir::ValueId replay(ir::ValueId traced);
+  bool is_inside_parent(ir::ValueId traced) const;
   ir::ValueId scatter_into_root(ir::ValueId traced, ir::ValueId value);
   int64_t offset_in_root(ir::ValueId traced) const;
 

@@ -8,19 +8,14 @@
 namespace antegrad::aot {
 namespace {
 
-std::string text_of(const Recipe& recipe) {
-  std::string text;
-  switch (recipe.kind) {
-    case Recipe::Kind::Undefined: return "undefined";
-    case Recipe::Kind::Result: text = fmt::format("result {}", recipe.index); break;
-    case Recipe::Kind::Input: text = fmt::format("input {}", recipe.index); break;
-    case Recipe::Kind::Output: text = fmt::format("output {}", recipe.index); break;
+std::string text_of(const Source& source) {
+  switch (source.kind) {
+    case Source::Kind::Undefined: return "undefined";
+    case Source::Kind::Result: return fmt::format("result {}", source.index);
+    case Source::Kind::Input: return fmt::format("input {}", source.index);
+    case Source::Kind::View: return fmt::format("view {}", source.index);
   }
-  for (const auto& view : recipe.views) {
-    text += " | " + ir::print(ir::Graph{}, view.node);
-    if (view.output != 0) text += fmt::format("#{}", view.output);
-  }
-  return text;
+  return {};
 }
 
 struct StepText {
@@ -32,14 +27,23 @@ struct StepText {
   std::string operator()(const ResizeInput& s) const {
     return fmt::format("resize input {} to [{}]", s.input, fmt::join(s.sizes, ","));
   }
-  std::string operator()(const WriteBack& s) const { return fmt::format("write result {} to slot {}", s.result, s.slot); }
+  std::string operator()(const WriteBack& s) const {
+    auto text = fmt::format("write result {} to slot {}", s.result, s.slot);
+    return s.members.empty() ? text : text + fmt::format(" through inputs {}", fmt::join(s.members, ","));
+  }
+  std::string operator()(const MakeView& s) const {
+    auto text = fmt::format("view of {}: {}", text_of(s.source), ir::print(ir::Graph{}, s.node));
+    return s.result == 0 ? text : text + fmt::format(" #{}", s.result);
+  }
   std::string operator()(const MakeOutput& s) const {
-    auto text = fmt::format("output {} = {}", s.output, text_of(s.recipe));
+    auto text = fmt::format("output {}", text_of(s.source));
     if (s.version > 0) text += fmt::format(" version {}", s.version);
     if (s.requires_grad) text += " requires_grad";
     return text;
   }
-  std::string operator()(const SetInput& s) const { return fmt::format("input {} becomes {}", s.input, text_of(s.recipe)); }
+  std::string operator()(const SetTensor& s) const {
+    return fmt::format("{} becomes {}", text_of(s.tensor), text_of(s.source));
+  }
   std::string operator()(const BumpVersion& s) const { return fmt::format("bump version of input {} by {}", s.input, s.by); }
   std::string operator()(const RequireGrad& s) const {
     return fmt::format("input {} requires_grad = {}", s.input, s.value);

@@ -8,25 +8,16 @@
 
 namespace antegrad::aot {
 
-/// One view op to apply to a real tensor: the tensor stands where the node names value 0.
-/// "antegrad.strided" takes its offset relative to the tensor's own.
-struct ViewStep {
-  ir::Node node;
-  int32_t output = 0;  ///< which of the op's results
-  bool operator==(const ViewStep&) const = default;
-};
-
-/// How to make a tensor that the caller sees.
-struct Recipe {
+/// A tensor that a step works with.
+struct Source {
   enum class Kind : uint8_t {
     Undefined,
     Result,  ///< graph output `index`
-    Input,   ///< the caller's tensor of graph input `index`
-    Output,  ///< the same tensor object as the earlier user output `index`
+    Input,   ///< the caller's tensor of input `index`
+    View,    ///< what MakeView number `index` made
   } kind = Kind::Undefined;
   int32_t index = -1;
-  std::vector<ViewStep> views;  ///< then these, in order
-  bool operator==(const Recipe&) const = default;
+  bool operator==(const Source&) const = default;
 };
 
 // --- The calling convention: what to do around a run of the graph, in order.
@@ -38,6 +29,7 @@ struct MakeBase {
   std::vector<int32_t> members;
   int64_t offset = 0;
   int64_t elements = 0;
+  bool escapes = false;  ///< it covers memory that is in none of the members
   bool operator==(const MakeBase&) const = default;
 };
 struct RunGraph {
@@ -49,25 +41,35 @@ struct ResizeInput {
   std::vector<int64_t> sizes;
   bool operator==(const ResizeInput&) const = default;
 };
-/// The memory of slot `slot` takes the contents of graph output `result`.
+/// The memory of slot `slot` takes the contents of graph output `result`. Of a base only what its members cover: the
+/// gaps between them may be other inputs.
 struct WriteBack {
   int32_t slot = 0;
   int32_t result = 0;
+  std::vector<int32_t> members;  ///< empty: all of the slot
   bool operator==(const WriteBack&) const = default;
 };
-/// User output `output` is made by the recipe.
+/// A view op on a real tensor, with autograd watching: views are numbered in the order of these steps. Each traced
+/// view is made once, so that what was a view of what stays as it was.
+struct MakeView {
+  Source source;        ///< stands where the node names value 0
+  ir::Node node;        ///< "antegrad.strided" takes its offset relative to the source's own
+  int32_t result = 0;   ///< which of the op's results
+  bool operator==(const MakeView&) const = default;
+};
+/// The next user output.
 struct MakeOutput {
-  int32_t output = 0;
-  Recipe recipe;
+  Source source;
   uint32_t version = 0;  ///< of a fresh tensor, when in-place ops made it
   bool requires_grad = false;
   bool operator==(const MakeOutput&) const = default;
 };
-/// The caller's input becomes another view of memory: its own, or that of the recipe's tensor (set_, t_ …).
-struct SetInput {
-  int32_t input = 0;
-  Recipe recipe;
-  bool operator==(const SetInput&) const = default;
+/// A tensor object becomes another view of memory, its own or another tensor's, as t_ or set_ left it. Takes effect
+/// after all other steps: sources name tensors as they were before.
+struct SetTensor {
+  Source tensor;
+  Source source;
+  bool operator==(const SetTensor&) const = default;
 };
 struct BumpVersion {
   int32_t input = 0;
@@ -81,7 +83,7 @@ struct RequireGrad {
 };
 
 using Step =
-    std::variant<MakeBase, RunGraph, ResizeInput, WriteBack, MakeOutput, SetInput, BumpVersion, RequireGrad>;
+    std::variant<MakeBase, RunGraph, ResizeInput, WriteBack, MakeView, MakeOutput, SetTensor, BumpVersion, RequireGrad>;
 
 /// Inputs that one run must find on one storage, at these distances (elements) from the first of them.
 struct SharedMemory {
@@ -101,6 +103,8 @@ struct Signature {
   std::vector<Step> steps;
   std::vector<SharedMemory> shared;        ///< aliasing that the graph relies on
   std::vector<int32_t> written;            ///< inputs whose memory is written: no other input may overlap it, bar `shared`
+  std::vector<std::pair<int32_t, int32_t>> same;  ///< inputs that are one tensor object
+  std::vector<int32_t> changed;            ///< inputs whose metadata change: no other input may be the same object, bar `same`
   std::vector<int32_t> fixed_offsets;      ///< inputs whose storage offset is part of the program
   bool operator==(const Signature&) const = default;
 };

@@ -64,6 +64,7 @@ ir::ValueId conjugated(const Undo& u) { return u.emit.op("aten.conj_physical", {
 ir::ValueId negated(const Undo& u) { return u.emit.op("aten.neg", {u.contents}); }
 
 const std::unordered_map<std::string_view, UndoRule> kUndo = {
+    {"antegrad.alias", same},
     {"aten.alias", same},
     {"aten.detach", same},
     {"aten.lift_fresh", same},

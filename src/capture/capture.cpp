@@ -78,16 +78,26 @@ std::vector<at::Tensor> run_recorded(const TensorFunction& function, const std::
   }
 }
 
+/// Tensor::grad_fn() would bring views up to date, which throws for some that were made under no_grad.
+bool has_grad_fn(const at::Tensor& tensor) {
+  const auto* meta = torch::autograd::impl::get_autograd_meta(tensor);
+  if (meta != nullptr && meta->grad_fn_) return true;
+  const auto* view = torch::autograd::impl::get_view_autograd_meta(tensor);
+  if (view == nullptr || !view->has_bw_view()) return false;
+  const auto* base = torch::autograd::impl::get_autograd_meta(view->get_backward_view().base_);
+  return base != nullptr && base->grad_fn_;
+}
+
 OutputEnd end_of_output(const at::Tensor& output, const std::vector<at::Tensor>& fakes, Recorder& recorder) {
   OutputEnd end;
   if (!output.defined()) return end;
   end.value = recorder.value_of(output);
   for (size_t i = 0; i < fakes.size(); ++i)
-    if (fakes[i].defined() && fakes[i].is_same(output)) end.same_as_input = static_cast<int>(i);
+    if (end.same_as_input < 0 && fakes[i].defined() && fakes[i].is_same(output)) end.same_as_input = static_cast<int>(i);
   const auto& counter = output.unsafeGetTensorImpl()->version_counter();
   if (counter.enabled()) end.version = counter.current_version();
   end.requires_grad = output.requires_grad();
-  end.has_grad_fn = output.grad_fn() != nullptr;
+  end.has_grad_fn = has_grad_fn(output);
   return end;
 }
 
@@ -100,7 +110,7 @@ InputEnd end_of_input(const at::Tensor& real, const at::Tensor& fake, ir::ValueI
   if (counter.enabled()) end.version_bumps = counter.current_version();
   end.required_grad = real.requires_grad();
   end.requires_grad = fake.requires_grad();
-  end.has_grad_fn = fake.grad_fn() != nullptr;
+  end.has_grad_fn = has_grad_fn(fake);
   return end;
 }
 
@@ -178,6 +188,16 @@ void restore_outside(Recorder& recorder) {
 
 }  // namespace
 
+namespace {
+
+int32_t earlier_same(const std::vector<at::Tensor>& inputs, size_t i) {
+  for (size_t j = 0; inputs[i].defined() && j < i; ++j)
+    if (inputs[j].is_same(inputs[i])) return static_cast<int32_t>(j);
+  return -1;
+}
+
+}  // namespace
+
 Trace capture(const TensorFunction& function, const std::vector<at::Tensor>& inputs, const CaptureOptions& options) {
   Recorder recorder;
   Trace trace;
@@ -186,20 +206,24 @@ Trace capture(const TensorFunction& function, const std::vector<at::Tensor>& inp
   std::vector<at::Tensor> fakes;
   StorageNumbers storages;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    trace.input_storage.push_back(inputs[i].defined() && inputs[i].has_storage() ? storages.of(inputs[i].storage()) : -1);
     auto name = i < options.input_names.size() ? options.input_names[i] : fmt::format("arg{}", i);
-    if (!inputs[i].defined()) recorder.graph().add_input(ir::ScalarKind::None, ir::InputRole::UserInput, name);
-    fakes.push_back(inputs[i].defined() ? recorder.add_input(inputs[i], std::move(name)) : at::Tensor());
+    const auto same = earlier_same(inputs, i);
+    trace.duplicate_of.push_back(same);
+    if (!inputs[i].defined() || same >= 0) {
+      recorder.graph().add_input(ir::ScalarKind::None, ir::InputRole::UserInput, name);
+      trace.input_storage.push_back(-1);
+      fakes.push_back(same >= 0 ? fakes[static_cast<size_t>(same)] : at::Tensor());
+      continue;
+    }
+    fakes.push_back(recorder.add_input(inputs[i], std::move(name)));
+    trace.input_storage.push_back(storages.of(inputs[i].storage()));
   }
   auto outputs = run_recorded(function, fakes, recorder);
-  for (size_t k = 0; k < outputs.size(); ++k) {
-    auto end = end_of_output(outputs[k], fakes, recorder);
-    for (size_t j = 0; j < k && end.same_as_output < 0 && outputs[k].defined(); ++j)
-      if (outputs[j].is_same(outputs[k])) end.same_as_output = static_cast<int>(j);
-    trace.output_ends.push_back(end);
+  for (const auto& output : outputs) trace.output_ends.push_back(end_of_output(output, fakes, recorder));
+  for (size_t i = 0; i < fakes.size(); ++i) {
+    const bool has_own = trace.duplicate_of[i] < 0;
+    trace.input_ends.push_back(end_of_input(inputs[i], has_own ? fakes[i] : at::Tensor(), recorder.graph().inputs[i].value));
   }
-  for (size_t i = 0; i < fakes.size(); ++i)
-    trace.input_ends.push_back(end_of_input(inputs[i], fakes[i], recorder.graph().inputs[i].value));
   restore_outside(recorder);
   outputs.clear();
   fakes.clear();

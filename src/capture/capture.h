@@ -21,8 +21,7 @@ struct InputEnd {
 
 struct OutputEnd {
   ir::ValueId value;  ///< not valid: an undefined tensor
-  int same_as_input = -1;   ///< the very tensor object of that graph input
-  int same_as_output = -1;  ///< the very tensor object of that earlier output
+  int same_as_input = -1;  ///< the very tensor object of that graph input
   uint32_t version = 0;
   bool requires_grad = false;
   bool has_grad_fn = false;
@@ -39,7 +38,8 @@ struct Trace {
   size_t user_inputs = 0;
   std::vector<LiftedTensor> lifted;
   std::vector<InputEnd> input_ends;   ///< per graph input
-  std::vector<int32_t> input_storage;  ///< per graph input: equal numbers mean one storage; -1: undefined
+  std::vector<int32_t> duplicate_of;   ///< per user input: an earlier one that is the same tensor object, or -1
+  std::vector<int32_t> input_storage;  ///< per graph input: equal numbers mean one storage; -1: undefined or duplicate
   std::vector<OutputEnd> output_ends;
   InferenceCounts counts;
 };

@@ -95,15 +95,15 @@ void infer_results(const OpSchema& schema, torch::jit::Stack& stack, InferenceCo
     return;
   }
   if (schema.has_meta_kernel) {
-    ++counts.meta_kernels;
-    auto arguments = std::vector<c10::IValue>(stack.begin(), stack.end());
+    const std::vector<c10::IValue> arguments(stack.begin(), stack.end());
     try {
       schema.handle.callBoxed(stack);
+      ++counts.meta_kernels;
       return;
-    } catch (const c10::NotImplementedError&) {
-      // A composite kernel that calls an op without a meta kernel.
+    } catch (const c10::Error&) {
+      // A composite kernel that calls an op without a meta kernel; a meta kernel that is stricter than the CPU's; or
+      // arguments that the CPU kernel rejects, too, in its own words.
       stack.assign(arguments.begin(), arguments.end());
-      --counts.meta_kernels;
     }
   }
   ++counts.real_kernels[schema.name];

@@ -9,11 +9,12 @@ namespace {
 struct UnannotatedWrite {
   std::string_view op;
   std::vector<std::string_view> args;
+  std::string_view only_if;  ///< a bool argument
 };
 const std::vector<UnannotatedWrite> kUnannotatedWrites = {
-    {"aten.native_batch_norm", {"running_mean", "running_var"}},
-    {"aten.cudnn_batch_norm", {"running_mean", "running_var"}},
-    {"aten.miopen_batch_norm", {"running_mean", "running_var"}},
+    {"aten.native_batch_norm", {"running_mean", "running_var"}, "training"},
+    {"aten.cudnn_batch_norm", {"running_mean", "running_var"}, "training"},
+    {"aten.miopen_batch_norm", {"running_mean", "running_var"}, "training"},
 };
 
 ArgKind kind_of_element(const c10::Type& type) {
@@ -99,6 +100,8 @@ OpSchema::OpSchema(const c10::OperatorHandle& op) : handle(op), name(graph_name(
     if (args.back().name == "device" && args.back().kind == ArgKind::Device)
       device_arg = static_cast<int>(args.size()) - 1;
     writes |= args.back().written;
+    for (const auto& row : kUnannotatedWrites)
+      if (row.op == name && row.only_if == args.back().name) writes_if = static_cast<int>(args.size()) - 1;
   }
   for (const auto& result : schema.returns()) {
     returns.push_back(kind_of(*result.real_type()));
@@ -119,6 +122,8 @@ OpSchema::OpSchema(const c10::OperatorHandle& op) : handle(op), name(graph_name(
                     op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutogradNonFunctional) ||
                     op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
   is_composite = is_composite_only(op);
+  bumps_below = writes && !op.hasKernelForDispatchKey(c10::DispatchKey::ADInplaceOrView) &&
+                op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd);
 }
 
 const OpSchema& schema_of(const c10::OperatorHandle& handle) {

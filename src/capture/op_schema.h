@@ -56,7 +56,9 @@ struct OpSchema {
   bool is_view = false;        ///< returns only views of its first argument and writes nothing
   bool has_meta_kernel = false;
   bool is_composite = false;   ///< its only kernel is made of other ops
+  bool bumps_below = false;    ///< in-place, and it is the ops it calls that count up versions
   int device_arg = -1;
+  int writes_if = -1;  ///< a bool argument without which nothing is written; -1: none
 };
 
 /// Cached per thread; the reference lives as long as the process.

@@ -46,9 +46,13 @@ bool restore_autograd(Outsider& outsider) {
   const auto& tensor = outsider.tensor;
   auto* impl = tensor.unsafeGetTensorImpl();
   if (impl->version_counter().enabled()) {
-    outsider.version_bumps = impl->version_counter().current_version() - outsider.version;
-    auto counter = impl->version_counter();  // shares the count with the tensor's own
-    counter.set_version(outsider.version);
+    // Views share a counter: the one met first puts it back, and takes all bumps for itself.
+    auto counter = impl->version_counter();
+    const auto now = counter.current_version();
+    if (now > outsider.version) {
+      outsider.version_bumps = now - outsider.version;
+      counter.set_version(outsider.version);
+    }
   }
   auto* meta = torch::autograd::impl::get_autograd_meta(tensor);
   if (meta == nullptr) return false;

@@ -97,7 +97,7 @@ c10::intrusive_ptr<FakeTensor> Recorder::add_alias(const at::Tensor& tensor) {
   at::Tensor meta(twin.unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0), true));
   const auto source = value_of(tensor);
   ir::Node node;
-  node.op = "aten.alias";
+  node.op = "antegrad.alias";
   node.args = {ir::Arg(source)};
   const auto value = graph_.add_value(graph_.type_of(source), graph_.storage_of(source));
   node.outputs = {value};
@@ -248,6 +248,25 @@ bool Recorder::read_host_data(const OpSchema& schema, torch::jit::Stack* stack) 
   return true;
 }
 
+void Recorder::note_writes(const OpSchema& schema, const Call& call, ir::Node& node) {
+  if (schema.writes_if >= 0 && !call.arguments[static_cast<size_t>(schema.writes_if)].toBool()) return;
+  auto note = [&](const at::Tensor& tensor) {
+    if (!tensor.defined()) return;
+    node.effects.writes.push_back(value_of(tensor));
+    if (auto* outsider = as_fake(tensor) ? nullptr : outside_.find(tensor)) outsider->written = true;
+    else host_memory_.on_write(tensor.storage());
+    auto* impl = tensor.unsafeGetTensorImpl();
+    if (schema.bumps_below && !impl->is_inference()) impl->bump_version();
+  };
+  for (size_t i = 0; schema.writes && i < schema.args.size(); ++i) {
+    if (!schema.args[i].written) continue;
+    const auto& argument = call.arguments[i];
+    if (argument.isTensor()) note(argument.toTensor());
+    if (argument.isTensorList())
+      for (const at::Tensor& tensor : argument.toTensorVector()) note(tensor);
+  }
+}
+
 void Recorder::record(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const auto& schema = schema_of(op);
   if (read_host_data(schema, stack)) return;
@@ -263,19 +282,7 @@ void Recorder::record(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   node.op = schema.name;
   // Before the shape rule runs: a rule that changes a twin in place must not change what was read.
   set_arguments(node, schema, call.arguments, [&](const at::Tensor& t) { return value_of(t); });
-  for (size_t i = 0; schema.writes && i < schema.args.size(); ++i) {
-    if (!schema.args[i].written) continue;
-    auto note_write = [&](const at::Tensor& tensor) {
-      if (!tensor.defined()) return;
-      node.effects.writes.push_back(value_of(tensor));
-      if (auto* outsider = as_fake(tensor) ? nullptr : outside_.find(tensor)) outsider->written = true;
-      else host_memory_.on_write(tensor.storage());
-    };
-    const auto& argument = call.arguments[i];
-    if (argument.isTensor()) note_write(argument.toTensor());
-    if (argument.isTensorList())
-      for (const at::Tensor& t : argument.toTensorVector()) note_write(t);
-  }
+  note_writes(schema, call, node);
   infer(schema, call);
   take_results(schema, call, node);
   if (schema.inplace_view && !schema.random) node.effects.writes.clear();  // metadata, not memory

@@ -53,6 +53,7 @@ class Recorder {
   at::Tensor take_changed_argument(const at::Tensor& argument, const at::Tensor& meta, Call& call, ir::Node& node);
   c10::Storage storage_for(const at::Tensor& tensor);
   c10::intrusive_ptr<FakeTensor> make_fake(at::Tensor meta, c10::Device device, ir::ValueId value, c10::Storage storage);
+  void note_writes(const OpSchema& schema, const Call& call, ir::Node& node);
   bool read_host_data(const OpSchema& schema, torch::jit::Stack* stack);
 
   uint64_t id_;

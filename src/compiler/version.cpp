@@ -72,7 +72,8 @@ std::shared_ptr<const Version> Version::capture(const Options& options, const Le
   version->shape_fallbacks_ = std::move(traced.counts.real_kernels);
   const auto& signature = functional.signature;
   version->check_aliasing_ =
-      !signature.written.empty() || !signature.shared.empty() || !signature.fixed_offsets.empty();
+      !signature.written.empty() || !signature.shared.empty() || !signature.fixed_offsets.empty() ||
+      !signature.same.empty() || !signature.changed.empty();
   version->caller_ = std::make_unique<runtime::Caller>(std::move(functional.signature),
                                                        std::make_shared<runtime::Executable>(version->graph_));
   return version;

@@ -1,7 +1,5 @@
 #include "runtime/calling.h"
 
-#include <ATen/MemoryOverlap.h>
-
 #include "antegrad/error.h"
 #include "capture/convert.h"
 #include "capture/guards.h"
@@ -12,22 +10,25 @@ namespace {
 
 /// A view op with everything but its tensor filled in.
 struct PreparedView {
-  const capture::OpSchema* schema = nullptr;  ///< null: antegrad.strided
+  const capture::OpSchema* schema = nullptr;  ///< null: an op of antegrad's own
+  bool is_alias = false;
   std::vector<c10::IValue> stack;
   std::vector<int64_t> sizes, strides;
   int64_t offset = 0;
   int32_t output = 0;
 };
 
-PreparedView prepare(const aot::ViewStep& step) {
+PreparedView prepare(const aot::MakeView& step) {
   PreparedView view;
-  view.output = step.output;
+  view.output = step.result;
   if (step.node.op == "antegrad.strided") {
     for (const auto& a : *step.node.args[1].as<ir::Arg::List>()) view.sizes.push_back(a.as<ir::Dim>()->constant());
     for (const auto& a : *step.node.args[2].as<ir::Arg::List>()) view.strides.push_back(a.as<ir::Dim>()->constant());
     view.offset = step.node.args[3].as<ir::Dim>()->constant();
     return view;
   }
+  view.is_alias = step.node.op == "antegrad.alias";
+  if (view.is_alias) return view;
   view.schema = capture::find_schema(step.node.op);
   if (view.schema == nullptr)
     throw Error(ErrorCode::Internal, "run:" + step.node.op, "the view op of an output does not exist");
@@ -36,6 +37,10 @@ PreparedView prepare(const aot::ViewStep& step) {
 }
 
 at::Tensor apply(const PreparedView& view, const at::Tensor& tensor) {
+  if (view.is_alias) {  // as detach() copies a tensor object, without becoming a view for autograd
+    const auto* impl = tensor.unsafeGetTensorImpl();
+    return at::Tensor(impl->shallow_copy_and_detach(impl->version_counter(), true));
+  }
   if (view.schema == nullptr) return tensor.as_strided(view.sizes, view.strides, tensor.storage_offset() + view.offset);
   auto stack = view.stack;
   stack[0] = tensor;
@@ -44,29 +49,28 @@ at::Tensor apply(const PreparedView& view, const at::Tensor& tensor) {
 }
 
 /// Copies contents into memory that may overlap itself (an expanded tensor), where copy_ refuses.
-void copy_memory(const at::Tensor& to, const at::Tensor& from) {
-  if (to.is_non_overlapping_and_dense() || at::has_internal_overlap(to) == at::MemOverlap::No) {
-    to.copy_(from);
-    return;
-  }
-  int64_t elements = 1;
-  for (int64_t d = 0; d < to.dim(); ++d) elements += (to.size(d) - 1) * to.stride(d);
+void copy_memory(at::Tensor to, at::Tensor from) {
   if (to.numel() == 0) return;
-  to.as_strided({elements}, {1}).copy_(from.as_strided({elements}, {1}));
+  for (int64_t d = to.dim() - 1; d >= 0; --d) {
+    if (to.size(d) == 1 || to.stride(d) != 0) continue;
+    to = to.select(d, 0);  // all the same memory, and the same contents in `from`
+    from = from.select(d, 0);
+  }
+  to.copy_(from);
 }
 
 }  // namespace
 
 struct Caller::Prepared {
-  std::vector<PreparedView> views;
+  PreparedView view;
 };
 
 struct Caller::State {
   c10::SmallVector<at::Tensor, 12> slots;
   std::vector<at::Tensor> results;
+  std::vector<at::Tensor> views;
   std::vector<at::Tensor> outputs;
-  /// Inputs that become other views, applied together at the end: their recipes name the inputs as they came.
-  std::vector<std::pair<int32_t, at::Tensor>> moved;
+  std::vector<std::pair<at::Tensor, at::Tensor>> changes;  ///< SetTensor: what, and the view it becomes
 };
 
 Caller::~Caller() = default;
@@ -79,33 +83,28 @@ Caller::Caller(aot::Signature signature, std::shared_ptr<const Executable> execu
     plain_ &= signature_.graph_inputs[static_cast<size_t>(i)] == i;
   for (const auto& step : signature_.steps) {
     Prepared prepared;
-    const aot::Recipe* recipe = nullptr;
     if (const auto* output = std::get_if<aot::MakeOutput>(&step)) {
-      recipe = &output->recipe;
-      plain_ &= recipe->kind == aot::Recipe::Kind::Result && recipe->views.empty() && recipe->index == expected_output &&
-                output->version == 0 && !output->requires_grad;
+      plain_ &= output->source == aot::Source{aot::Source::Kind::Result, expected_output} && output->version == 0 &&
+                !output->requires_grad;
       ++expected_output;
     } else {
       plain_ &= std::holds_alternative<aot::RunGraph>(step);
     }
-    if (const auto* set = std::get_if<aot::SetInput>(&step)) recipe = &set->recipe;
-    if (recipe != nullptr)
-      for (const auto& view : recipe->views) prepared.views.push_back(prepare(view));
+    if (const auto* view = std::get_if<aot::MakeView>(&step)) prepared.view = prepare(*view);
     prepared_.push_back(std::move(prepared));
   }
 }
 
-at::Tensor Caller::make(const aot::Recipe& recipe, const Prepared& prepared, State& state) const {
-  at::Tensor tensor;
-  const auto index = static_cast<size_t>(recipe.index);
-  switch (recipe.kind) {
-    case aot::Recipe::Kind::Undefined: return tensor;
-    case aot::Recipe::Kind::Result: tensor = state.results[index]; break;
-    case aot::Recipe::Kind::Input: tensor = state.slots[index]; break;
-    case aot::Recipe::Kind::Output: tensor = state.outputs[index]; break;
+const at::Tensor& Caller::get(const aot::Source& source, const State& state) const {
+  static const at::Tensor undefined;
+  const auto index = static_cast<size_t>(source.index);
+  switch (source.kind) {
+    case aot::Source::Kind::Undefined: return undefined;
+    case aot::Source::Kind::Result: return state.results[index];
+    case aot::Source::Kind::Input: return state.slots[index];
+    case aot::Source::Kind::View: return state.views[index];
   }
-  for (const auto& view : prepared.views) tensor = apply(view, tensor);
-  return tensor;
+  return undefined;
 }
 
 void Caller::run(const aot::Step& step, const Prepared& prepared, State& state) const {
@@ -123,18 +122,26 @@ void Caller::run(const aot::Step& step, const Prepared& prepared, State& state) 
     slot(s->input).resize_(s->sizes);
   } else if (const auto* s = std::get_if<aot::WriteBack>(&step)) {
     capture::BelowRecording below;
-    copy_memory(slot(s->slot), state.results[static_cast<size_t>(s->result)]);
+    const auto& base = slot(s->slot);
+    const auto& contents = state.results[static_cast<size_t>(s->result)];
+    if (s->members.empty()) copy_memory(base, contents);
+    for (auto i : s->members) {
+      const auto offset = slot(i).storage_offset() - base.storage_offset() + contents.storage_offset();
+      copy_memory(slot(i), contents.as_strided(slot(i).sizes(), slot(i).strides(), offset));
+    }
+  } else if (const auto* s = std::get_if<aot::MakeView>(&step)) {
+    state.views.push_back(apply(prepared.view, get(s->source, state)));
   } else if (const auto* s = std::get_if<aot::MakeOutput>(&step)) {
-    auto tensor = make(s->recipe, prepared, state);
+    auto tensor = get(s->source, state);
     if (s->version > 0) {
       auto counter = tensor.unsafeGetTensorImpl()->version_counter();
       if (counter.enabled() && counter.current_version() < s->version) counter.set_version(s->version);
     }
     if (s->requires_grad && !tensor.requires_grad()) tensor.set_requires_grad(true);
     state.outputs.push_back(std::move(tensor));
-  } else if (const auto* s = std::get_if<aot::SetInput>(&step)) {
+  } else if (const auto* s = std::get_if<aot::SetTensor>(&step)) {
     capture::BelowRecording below;
-    state.moved.emplace_back(s->input, make(s->recipe, prepared, state).alias());
+    state.changes.emplace_back(get(s->tensor, state), get(s->source, state).alias());
   } else if (const auto* s = std::get_if<aot::BumpVersion>(&step)) {
     auto* impl = slot(s->input).unsafeGetTensorImpl();
     for (uint32_t i = 0; i < s->by; ++i) impl->bump_version();
@@ -153,8 +160,8 @@ std::vector<at::Tensor> Caller::call(c10::ArrayRef<at::Tensor> inputs) const {
   state.slots.append(inputs.begin(), inputs.end());
   state.slots.resize(static_cast<size_t>(signature_.slots));
   for (size_t i = 0; i < signature_.steps.size(); ++i) run(signature_.steps[i], prepared_[i], state);
-  for (const auto& [input, source] : state.moved) {
-    auto* impl = state.slots[static_cast<size_t>(input)].unsafeGetTensorImpl();
+  for (const auto& [tensor, source] : state.changes) {
+    auto* impl = tensor.unsafeGetTensorImpl();
     impl->set_storage_keep_dtype(source.storage());
     impl->set_sizes_and_strides(source.sizes(), source.strides(), source.storage_offset());
   }

@@ -23,7 +23,7 @@ class Caller {
  private:
   struct Prepared;
   struct State;
-  at::Tensor make(const aot::Recipe& recipe, const Prepared& prepared, State& state) const;
+  const at::Tensor& get(const aot::Source& source, const State& state) const;
   void run(const aot::Step& step, const Prepared& prepared, State& state) const;
 
   aot::Signature signature_;

@@ -94,6 +94,19 @@ std::string aliasing_failure(const aot::Signature& signature, c10::ArrayRef<at::
       if (storage(shared.inputs[k]) != storage(first) || offset(shared.inputs[k]) - offset(first) != shared.offsets[k])
         return fmt::format("inputs {} and {} no longer overlap as they did", first, shared.inputs[k]);
   }
+  auto is_same = [&](int32_t a, int32_t b) { return inputs[static_cast<size_t>(a)].is_same(inputs[static_cast<size_t>(b)]); };
+  for (auto [a, b] : signature.same)
+    if (!is_same(a, b)) return fmt::format("inputs {} and {} are no longer the same tensor", a, b);
+  auto is_duplicate = [&](int32_t a, int32_t b) {
+    return std::count(signature.same.begin(), signature.same.end(), std::pair(std::min(a, b), std::max(a, b))) > 0;
+  };
+  auto stands_for_another = [&](int32_t i) {
+    return std::any_of(signature.same.begin(), signature.same.end(), [i](const auto& pair) { return pair.second == i; });
+  };
+  for (auto c : signature.changed)
+    for (int32_t j = 0; j < static_cast<int32_t>(inputs.size()); ++j)
+      if (j != c && is_same(c, j) && !is_duplicate(c, j))
+        return fmt::format("the shape of input {} changes, and input {} is now the same tensor", c, j);
   auto together = [&](int32_t a, int32_t b) {
     for (const auto& shared : signature.shared)
       if (std::count(shared.inputs.begin(), shared.inputs.end(), a) && std::count(shared.inputs.begin(), shared.inputs.end(), b))
@@ -102,7 +115,7 @@ std::string aliasing_failure(const aot::Signature& signature, c10::ArrayRef<at::
   };
   for (auto w : signature.written) {
     for (int32_t j = 0; j < static_cast<int32_t>(inputs.size()); ++j) {
-      if (j == w || storage(j) == nullptr || storage(j) != storage(w) || together(w, j)) continue;
+      if (j == w || stands_for_another(j) || storage(j) == nullptr || storage(j) != storage(w) || together(w, j)) continue;
       const auto& a = inputs[static_cast<size_t>(w)];
       const auto& b = inputs[static_cast<size_t>(j)];
       if (aot::overlap(capture::type_of(a, a.device()), capture::type_of(b, b.device())))

@@ -20,13 +20,24 @@ std::vector<int64_t> integers(const ir::Arg& arg) {
 
 class Constant final : public Instruction {
  public:
-  Constant(at::Tensor value, int32_t output) : value_(std::move(value)), output_(output) {}
-  void run(Registers& registers) const override { registers[static_cast<size_t>(output_)] = value_; }
+  /// `leaves_graph`: the caller gets its memory and may write to it, so each run needs its own.
+  Constant(at::Tensor value, int32_t output, bool leaves_graph)
+      : value_(std::move(value)), output_(output), leaves_graph_(leaves_graph) {}
+  void run(Registers& registers) const override {
+    registers[static_cast<size_t>(output_)] = leaves_graph_ ? value_.clone() : value_;
+  }
 
  private:
   at::Tensor value_;
   int32_t output_;
+  bool leaves_graph_;
 };
+
+bool leaves_graph(const ir::Graph& graph, ir::ValueId value) {
+  return std::any_of(graph.outputs.begin(), graph.outputs.end(), [&](const ir::Output& output) {
+    return output.value.valid() && graph.storage_of(output.value) == value;
+  });
+}
 
 /// The ops that take sizes and strides, told apart by a function.
 class Layout final : public Instruction {
@@ -112,7 +123,8 @@ std::unique_ptr<Instruction> make_own_call(const ir::Node& node, const ir::Graph
   auto slot = [&](ir::ValueId value) { return register_of[static_cast<size_t>(value.index)]; };
   const auto output = slot(node.outputs.at(0));
   if (node.op == "antegrad.constant")
-    return std::make_unique<Constant>(constant_tensor(node, graph.tensor_type(node.outputs[0])), output);
+    return std::make_unique<Constant>(constant_tensor(node, graph.tensor_type(node.outputs[0])), output,
+                                      leaves_graph(graph, node.outputs[0]));
   Layout::Call call;
   call.output = output;
   size_t next = 0;

@@ -1,4 +1,6 @@
 // How much of ATen the shape rules cover, and the rules against every sample of the sample table.
+#include <gtest/gtest.h>
+
 #include <set>
 
 #include "cpu/shape_rules_check.h"

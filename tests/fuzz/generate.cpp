@@ -114,13 +114,13 @@ class Generator {
       }
       program_.tensors.push_back(spec);
       const World world = make_world(program_);
-      scope_.add(spec.var, spec.captured ? world.captured.back() : world.inputs.back());
+      scope_.add(spec.var, spec.captured ? world.captured.back() : world.inputs.back(), spec.captured);
     }
     const World world = make_world(program_);
     Scope scope;
     size_t next_input = 0, next_captured = 0;
     for (const TensorSpec& spec : program_.tensors)
-      scope.add(spec.var, spec.captured ? world.captured[next_captured++] : world.inputs[next_input++]);
+      scope.add(spec.var, spec.captured ? world.captured[next_captured++] : world.inputs[next_input++], spec.captured);
     scope_ = scope;
   }
 

@@ -12,13 +12,14 @@ enum class OpGroup { Pure, View, InPlace, Out, Metadata };
 struct Var {
   int id;
   at::Tensor tensor;
+  bool captured = false;
 };
 
 /// The variables that a new statement may use, with their values so far.
 class Scope {
  public:
   using Accept = std::function<bool(const at::Tensor&)>;
-  void add(int id, at::Tensor tensor) { vars_.push_back({id, std::move(tensor)}); }
+  void add(int id, at::Tensor tensor, bool captured = false) { vars_.push_back({id, std::move(tensor), captured}); }
   const std::vector<Var>& vars() const { return vars_; }
   /// A variable that is accepted, recent ones more often; null when there is none.
   const Var* pick(Rng& rng, const Accept& accept) const;

@@ -5,6 +5,13 @@ namespace {
 
 using at::Tensor;
 
+/// The compiler refuses to change shape or storage of a captured tensor, also when it came as an argument too.
+bool is_captured(const Scope& scope, const Tensor& tensor) {
+  for (const Var& var : scope.vars())
+    if (var.captured && var.tensor.is_same(tensor)) return true;
+  return false;
+}
+
 Op metadata(const char* name, bool GeneratorConfig::*enabled, int64_t min_dim,
             std::function<Sizes(Rng&, const Tensor&)> choose,
             std::function<void(const Tensor&, const Sizes&)> function) {
@@ -12,7 +19,7 @@ Op metadata(const char* name, bool GeneratorConfig::*enabled, int64_t min_dim,
   op.enabled = enabled;
   op.propose = [=](Rng& rng, const Scope& scope, Statement& s) {
     const Var* x = scope.pick(rng, has_dim(min_dim));
-    if (!x) return false;
+    if (!x || is_captured(scope, x->tensor)) return false;
     s.args = {x->id};
     s.ints = choose(rng, x->tensor);
     return true;
@@ -25,8 +32,10 @@ Op metadata(const char* name, bool GeneratorConfig::*enabled, int64_t min_dim,
 }
 
 Sizes new_sizes(Rng& rng, const Tensor& t) {
+  // Growing memory that other tensors share is refused, too.
+  const bool may_grow = !t.is_view() && t.storage().use_count() == 1;
   Sizes sizes = t.sizes().vec();
-  for (int64_t& size : sizes) size = rng.range(std::min<int64_t>(1, size), size + (rng.percent(20) ? 1 : 0));
+  for (int64_t& size : sizes) size = rng.range(std::min<int64_t>(1, size), size + (may_grow && rng.percent(20) ? 1 : 0));
   return sizes;
 }
 
@@ -58,6 +67,7 @@ void add_metadata_ops(std::vector<Op>& table) {
   set.enabled = &GeneratorConfig::set_inplace;
   set.propose = [](Rng& rng, const Scope& scope, Statement& s) {
     const Var* x = scope.pick(rng);
+    if (!x || is_captured(scope, x->tensor)) return false;
     const Var* source =
         scope.pick(rng, [&](const Tensor& t) { return t.scalar_type() == x->tensor.scalar_type(); });
     s.args = {x->id, source->id};

@@ -1,0 +1,55 @@
+#pragma once
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+namespace antegrad::benchmarks {
+
+using Clock = std::chrono::steady_clock;
+
+inline double nanoseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
+}
+
+inline double median(std::vector<double> samples) {
+  if (samples.empty()) return 0;
+  auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
+  std::nth_element(samples.begin(), middle, samples.end());
+  return *middle;
+}
+
+/// Times two ways of doing one thing in turns, a short block of calls each, so that both see the same
+/// machine: its clock, its other load. The overhead is the median of the differences of neighbouring blocks,
+/// which one interrupted block does not move. For benchmarks registered with UseManualTime(): the time shown
+/// is that of a compiled call.
+template <class Eager, class Compiled>
+void side_by_side(benchmark::State& state, Eager&& eager, Compiled&& compiled) {
+  constexpr int kCallsPerBlock = 32;
+  auto block = [](auto&& call) {
+    const auto start = Clock::now();
+    for (int i = 0; i < kCallsPerBlock; ++i) benchmark::DoNotOptimize(call());
+    return nanoseconds_since(start) / kCallsPerBlock;
+  };
+  block(eager);
+  block(compiled);  // captures
+  std::vector<double> eager_ns, compiled_ns, overhead_ns;
+  bool eager_first = false;
+  for (auto _ : state) {
+    eager_first = !eager_first;
+    double e = eager_first ? block(eager) : 0;
+    const double c = block(compiled);
+    if (!eager_first) e = block(eager);
+    eager_ns.push_back(e);
+    compiled_ns.push_back(c);
+    overhead_ns.push_back(c - e);
+    state.SetIterationTime(c * 1e-9);
+  }
+  state.counters["eager_ns"] = median(eager_ns);
+  state.counters["compiled_ns"] = median(compiled_ns);
+  state.counters["overhead_ns"] = median(overhead_ns);
+  state.counters["ratio_to_eager"] = median(compiled_ns) / median(eager_ns);
+}
+
+}  // namespace antegrad::benchmarks

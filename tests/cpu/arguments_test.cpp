@@ -1,0 +1,423 @@
+// Everything arguments and results may be made of.
+#include <antegrad/antegrad.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <memory>
+
+#include "cpu/same_as_eager.h"
+
+namespace user {
+
+enum class Activation { Relu, Tanh };
+
+struct State {
+  at::Tensor position;
+  std::vector<at::Tensor> history;
+  int64_t step = 0;
+  std::string note;
+};
+auto antegrad_fields(State& s) { return std::tie(s.position, s.history, s.step, s.note); }
+
+struct World {
+  State state;
+  std::optional<double> damping;
+};
+auto antegrad_fields(World& w) { return std::tie(w.state, w.damping); }
+
+}  // namespace user
+
+namespace antegrad::test {
+namespace {
+
+using at::Tensor;
+
+class Arguments : public testing::Test {
+ protected:
+  torch::NoGradGuard no_grad_;
+  Tensor x_ = torch::randn({2, 3});
+  Tensor y_ = torch::randn({2, 3});
+};
+
+TEST_F(Arguments, TensorsAndNewData) {  // CAP-05
+  auto f = [](const Tensor& a, const Tensor& b) { return a * 2 + b; };
+  auto compiled = compile(f);
+  for (int call = 0; call < 3; ++call) {
+    auto a = torch::randn({2, 3});
+    auto b = torch::randn({2, 3});
+    EXPECT_TRUE(same(f(a, b), compiled(a, b)));
+  }
+  EXPECT_EQ(compiled.report().calls, 3u);
+  EXPECT_EQ(compiled.report().captures, 1u);
+}
+
+TEST_F(Arguments, UndefinedTensors) {
+  auto f = [](const Tensor& a, const Tensor& b) { return std::pair(b.defined() ? a + b : a.neg(), b); };
+  auto compiled = compile(f);
+  auto without = compiled(x_, Tensor());
+  EXPECT_TRUE(same(x_.neg(), without.first));
+  EXPECT_FALSE(without.second.defined());
+  auto with = compiled(x_, y_);
+  EXPECT_TRUE(same(x_ + y_, with.first));
+  EXPECT_TRUE(with.second.is_same(y_));
+  EXPECT_TRUE(contains(last_reason(compiled), "was undefined"));
+  EXPECT_TRUE(same(x_.neg(), compiled(x_, Tensor()).first));
+  EXPECT_EQ(compiled.report().captures, 2u);
+}
+
+TEST_F(Arguments, AllResultsUndefined) {
+  auto compiled = compile([](const Tensor&) { return Tensor(); });
+  EXPECT_FALSE(compiled(x_).defined());
+  EXPECT_FALSE(compiled(x_).defined());
+  EXPECT_EQ(compiled.report().captures, 1u);
+}
+
+TEST_F(Arguments, OptionalTensors) {
+  auto f = [](const Tensor& a, const std::optional<Tensor>& b) { return b ? std::optional(a * *b) : std::nullopt; };
+  auto compiled = compile(f);
+  EXPECT_TRUE(same(x_ * y_, *compiled(x_, std::optional<Tensor>(y_))));
+  EXPECT_FALSE(compiled(x_, std::optional<Tensor>()).has_value());
+  EXPECT_EQ(compiled.report().captures, 2u);
+  EXPECT_TRUE(same(y_ * x_, *compiled(y_, std::optional<Tensor>(x_))));
+  EXPECT_FALSE(compiled(y_, std::optional<Tensor>()).has_value());
+  EXPECT_EQ(compiled.report().captures, 2u);
+  // An undefined tensor in a set optional is neither.
+  auto defined = compile([](const std::optional<Tensor>& t) { return t && t->defined(); });
+  EXPECT_FALSE(defined(std::optional<Tensor>(Tensor())));
+  EXPECT_TRUE(defined(std::optional<Tensor>(x_)));
+  EXPECT_FALSE(defined(std::optional<Tensor>()));
+  EXPECT_EQ(defined.report().captures, 3u);
+}
+
+TEST_F(Arguments, Numbers) {  // CAP-01
+  auto f = [](int64_t n, const Tensor& a, double scale, std::nullopt_t, bool negate, const Tensor& b, std::nullptr_t) {
+    auto out = a * n + b * scale;
+    return negate ? -out : out;
+  };
+  auto compiled = compile(f);
+  auto call = [&](int64_t n, double scale, bool negate) {
+    EXPECT_TRUE(same(f(n, x_, scale, std::nullopt, negate, y_, nullptr),
+                     compiled(n, x_, scale, std::nullopt, negate, y_, nullptr)));
+    return compiled.report().captures;
+  };
+  EXPECT_EQ(call(3, 0.5, false), 1u);
+  EXPECT_EQ(call(3, 0.5, false), 1u);
+  EXPECT_EQ(call(4, 0.5, false), 2u);
+  EXPECT_TRUE(contains(last_reason(compiled), "number"));
+  EXPECT_EQ(call(4, 0.75, false), 3u);
+  EXPECT_EQ(call(4, 0.75, true), 4u);
+  EXPECT_EQ(call(3, 0.5, false), 4u);  // the first graph is still there
+}
+
+TEST_F(Arguments, UnusualDoubles) {
+  auto f = [](const Tensor& a, double v) { return a * v; };
+  auto compiled = compile(f);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const double inf = std::numeric_limits<double>::infinity();
+  uint64_t captures = 0;
+  for (double v : {0.0, -0.0, nan, inf, -inf, 5e-324, 0.1}) {
+    ++captures;
+    for (int call = 0; call < 2; ++call) {
+      auto eager = f(x_, v);
+      auto out = compiled(x_, v);
+      if (std::isnan(v)) EXPECT_TRUE(out.isnan().all().item<bool>());
+      else EXPECT_TRUE(same(eager, out)) << v;
+    }
+    EXPECT_EQ(compiled.report().captures, captures) << v;
+  }
+  auto result = compile([](double v) { return v; });
+  EXPECT_TRUE(std::signbit(result(-0.0)));
+  EXPECT_FALSE(std::signbit(result(0.0)));
+  EXPECT_TRUE(std::isnan(result(nan)));
+}
+
+TEST_F(Arguments, FloatsAndSmallIntegers) {
+  auto f = [](const Tensor& a, float v, int8_t n, uint64_t u) { return a * v + n + static_cast<int64_t>(u % 7); };
+  auto compiled = compile(f);
+  for (auto [v, n, u] : {std::tuple{0.1f, int8_t{-3}, uint64_t{1} << 63}, {0.1f, int8_t{3}, 9u}, {-0.1f, int8_t{3}, 9u}})
+    EXPECT_TRUE(same(f(x_, v, n, u), compiled(x_, v, n, u)));
+  EXPECT_EQ(compiled.report().captures, 3u);
+}
+
+TEST_F(Arguments, EnumsAndStrings) {
+  auto f = [](const Tensor& a, user::Activation act, const std::string& mode) {
+    auto h = act == user::Activation::Relu ? a.relu() : a.tanh();
+    return mode == "mean" ? h.mean() : mode == "sum" ? h.sum() : h;
+  };
+  auto compiled = compile(f);
+  for (int round = 0; round < 2; ++round)
+    for (auto act : {user::Activation::Relu, user::Activation::Tanh})
+      for (std::string mode : {"mean", "sum", "", "a text that is longer than eight bytes", "a text that is longer than eight byteS"})
+        EXPECT_TRUE(same(f(x_, act, mode), compiled(x_, act, mode)));
+  EXPECT_EQ(compiled.report().captures, 10u);
+}
+
+TEST_F(Arguments, EmbeddedZerosInStrings) {
+  auto compiled = compile([](const std::string& s) { return s; });
+  const std::string a("a\0b", 3), b("a\0c", 3), c("a", 1), d("a\0", 2);
+  for (const auto& s : {a, b, c, d}) EXPECT_EQ(compiled(s), s);
+  EXPECT_EQ(compiled.report().captures, 4u);
+}
+
+TEST_F(Arguments, Vectors) {
+  auto f = [](const std::vector<Tensor>& all, const std::vector<int64_t>& perm) {
+    auto sum = torch::zeros({2, 3});
+    for (const auto& t : all) sum = sum + t;
+    std::vector<Tensor> out{sum.permute(perm)};
+    for (const auto& t : all) out.push_back(t * 2);
+    return out;
+  };
+  auto compiled = compile(f);
+  const std::vector<int64_t> kept{0, 1}, swapped{1, 0};
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_TRUE(same(f({x_, y_}, kept), compiled(std::vector<Tensor>{x_, y_}, kept)));
+    EXPECT_TRUE(same(f({x_, y_}, swapped), compiled(std::vector<Tensor>{x_, y_}, swapped)));
+    EXPECT_TRUE(same(f({x_}, kept), compiled(std::vector<Tensor>{x_}, kept)));
+    EXPECT_TRUE(same(f({}, kept), compiled(std::vector<Tensor>{}, kept)));
+  }
+  EXPECT_EQ(compiled.report().captures, 4u);
+}
+
+TEST_F(Arguments, LengthsAreNotMixedUpWithElements) {
+  auto f = [](const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
+    return std::pair(static_cast<int64_t>(a.size()), static_cast<int64_t>(b.size()));
+  };
+  auto compiled = compile(f);
+  using V = std::vector<int64_t>;
+  EXPECT_EQ(compiled(V{1, 1}, V{}), (std::pair<int64_t, int64_t>(2, 0)));
+  EXPECT_EQ(compiled(V{1}, V{1}), (std::pair<int64_t, int64_t>(1, 1)));
+  EXPECT_EQ(compiled(V{}, V{1, 1}), (std::pair<int64_t, int64_t>(0, 2)));
+  EXPECT_EQ(compiled.report().captures, 3u);
+}
+
+TEST_F(Arguments, BoolVectors) {
+  auto f = [](const Tensor& a, const std::vector<bool>& flags) { return flags.at(1) ? a.relu() : a; };
+  auto compiled = compile(f);
+  EXPECT_TRUE(same(f(x_, {true, false}), compiled(x_, std::vector<bool>{true, false})));
+  EXPECT_TRUE(same(f(x_, {true, true}), compiled(x_, std::vector<bool>{true, true})));
+  EXPECT_EQ(compiled.report().captures, 2u);
+}
+
+TEST_F(Arguments, ArraysPairsTuples) {  // CAP-02
+  auto f = [](const std::array<Tensor, 2>& a, const std::pair<Tensor, int>& p, const std::tuple<double, Tensor>& t) {
+    return std::tuple(a[0] + p.first * p.second, std::array<Tensor, 2>{a[1], std::get<1>(t) * std::get<0>(t)},
+                      std::pair(p.second + 1, a[0] - a[1]));
+  };
+  auto compiled = compile(f);
+  const std::array<Tensor, 2> a{x_, y_};
+  for (int n : {2, 2, 3}) {
+    auto [sum, array, pair] = compiled(a, std::pair(y_, n), std::tuple(1.5, x_));
+    auto [eager_sum, eager_array, eager_pair] = f(a, {y_, n}, {1.5, x_});
+    EXPECT_TRUE(same(eager_sum, sum));
+    EXPECT_TRUE(array[0].is_same(y_));
+    EXPECT_TRUE(same(eager_array[1], array[1]));
+    EXPECT_EQ(pair.first, n + 1);
+    EXPECT_TRUE(same(eager_pair.second, pair.second));
+  }
+  EXPECT_EQ(compiled.report().captures, 2u);
+}
+
+TEST_F(Arguments, Maps) {  // CAP-03
+  using Map = std::map<std::string, Tensor>;
+  auto f = [](const Map& in) {
+    auto sum = in.at("a") + in.at("b");
+    return Map{{"sum", sum}, {"again", sum}, {"a", in.at("a")}};
+  };
+  auto compiled = compile(f);
+  for (int call = 0; call < 2; ++call) {
+    auto out = compiled(Map{{"a", x_}, {"b", y_}});
+    ASSERT_EQ(out.size(), 3u);
+    EXPECT_TRUE(same(x_ + y_, out.at("sum")));
+    EXPECT_TRUE(out.at("again").is_same(out.at("sum")));
+    EXPECT_TRUE(out.at("a").is_same(x_));
+  }
+  EXPECT_EQ(compiled.report().captures, 1u);
+  compiled(Map{{"a", x_}, {"b", y_}, {"c", y_}});
+  EXPECT_EQ(compiled.report().captures, 2u);
+}
+
+TEST_F(Arguments, UnorderedMaps) {
+  using Map = std::unordered_map<std::string, Tensor>;
+  auto f = [](const Map& in) {
+    Map out;
+    for (const auto& [key, value] : in) out[key + "!"] = value * static_cast<int64_t>(key.size());
+    return out;
+  };
+  auto compiled = compile(f);
+  Map in;
+  for (int i = 0; i < 20; ++i) in[std::string(static_cast<size_t>(i + 1), 'k')] = torch::full({2}, i);
+  // Another order of the same elements: the result must follow the keys.
+  Map reordered(1000);
+  for (auto it = in.begin(); it != in.end(); ++it) reordered.insert(*it);
+  for (const auto& each : {in, reordered, in}) {
+    auto eager = f(each);
+    auto out = compiled(each);
+    ASSERT_EQ(out.size(), eager.size());
+    for (const auto& [key, value] : eager) EXPECT_TRUE(same(value, out.at(key))) << key;
+  }
+}
+
+TEST_F(Arguments, Nested) {
+  using Leaf = std::map<int, std::vector<std::optional<Tensor>>>;
+  using Arg = std::tuple<std::vector<std::pair<std::string, Leaf>>, std::array<double, 2>>;
+  auto f = [](const Arg& arg) {
+    std::vector<std::optional<std::pair<Tensor, double>>> out;
+    for (const auto& [name, leaf] : std::get<0>(arg))
+      for (const auto& [number, tensors] : leaf)
+        for (const auto& t : tensors)
+          out.push_back(t ? std::optional(std::pair(*t * number, std::get<1>(arg)[0])) : std::nullopt);
+    return out;
+  };
+  auto compiled = compile(f);
+  Arg arg{{{"first", {{1, {x_, std::nullopt}}, {2, {y_}}}}, {"second", {}}}, {0.5, 1.5}};
+  for (int call = 0; call < 2; ++call) {
+    auto eager = f(arg);
+    auto out = compiled(arg);
+    ASSERT_EQ(out.size(), eager.size());
+    for (size_t i = 0; i < out.size(); ++i) {
+      ASSERT_EQ(out[i].has_value(), eager[i].has_value());
+      if (!out[i]) continue;
+      EXPECT_TRUE(same(eager[i]->first, out[i]->first));
+      EXPECT_EQ(eager[i]->second, out[i]->second);
+    }
+  }
+  EXPECT_EQ(compiled.report().captures, 1u);
+  std::get<0>(arg)[0].second[1][1] = y_;  // an optional that is set now
+  EXPECT_EQ(compiled(arg).size(), 3u);
+  EXPECT_EQ(compiled.report().captures, 2u);
+}
+
+TEST_F(Arguments, UserStructs) {
+  auto f = [](const user::World& world) {
+    user::World next = world;
+    next.state.position = world.state.position * world.damping.value_or(1.0);
+    next.state.history.push_back(world.state.position);
+    ++next.state.step;
+    next.state.note += "+";
+    return next;
+  };
+  auto compiled = compile(f);
+  user::World world{{x_, {}, 0, "n"}, 0.5};
+  auto eager = world;
+  for (int step = 0; step < 3; ++step) {
+    world = compiled(world);
+    eager = f(eager);
+    EXPECT_TRUE(same(eager.state.position, world.state.position));
+    EXPECT_TRUE(same(eager.state.history, world.state.history));
+    EXPECT_EQ(world.state.step, step + 1);
+    EXPECT_EQ(world.state.note, eager.state.note);
+  }
+  EXPECT_EQ(compiled.report().captures, 3u);  // each step has another number
+  compiled(user::World{{y_, {}, 0, "n"}, 0.5});
+  EXPECT_EQ(compiled.report().captures, 3u);
+}
+
+TEST_F(Arguments, NumbersInsideResults) {
+  auto compiled = compile([](const Tensor& a, int n) {
+    return std::tuple(n * 2, std::string("sizes"), a.sizes().vec(), a + n, 0.5, n > 1);
+  });
+  for (int n : {1, 2, 1}) {
+    auto [twice, text, sizes, sum, half, large] = compiled(x_, n);
+    EXPECT_EQ(twice, 2 * n);
+    EXPECT_EQ(text, "sizes");
+    EXPECT_EQ(sizes, (std::vector<int64_t>{2, 3}));
+    EXPECT_TRUE(same(x_ + n, sum));
+    EXPECT_EQ(half, 0.5);
+    EXPECT_EQ(large, n > 1);
+  }
+  EXPECT_EQ(compiled.report().captures, 2u);
+}
+
+TEST_F(Arguments, NoArguments) {
+  auto compiled = compile([this] { return x_ * 3; });
+  EXPECT_TRUE(same(x_ * 3, compiled()));
+  x_.add_(1);
+  EXPECT_TRUE(same(x_ * 3, compiled()));
+  EXPECT_EQ(compiled.report().captures, 1u);
+}
+
+TEST_F(Arguments, PatternsHoldNoTensors) {
+  auto compiled = compile([](const std::vector<Tensor>& v) { return std::vector<Tensor>{v[0] + 1, v[0]}; });
+  auto weak = c10::weak_intrusive_ptr<c10::TensorImpl>(x_.getIntrusivePtr());
+  compiled(std::vector<Tensor>{x_});
+  EXPECT_EQ(x_.use_count(), 1);
+  x_.reset();
+  EXPECT_TRUE(weak.expired());
+}
+
+TEST_F(Arguments, GenericLambdas) {
+  auto f = [](const auto& a) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(a)>, Tensor>) return a + 1;
+    else if constexpr (std::is_arithmetic_v<std::decay_t<decltype(a)>>) return torch::full({2}, a);
+    else return a[0] + a[1];
+  };
+  auto compiled = compile(f);
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_TRUE(same(f(x_), compiled(x_)));
+    EXPECT_TRUE(same(f(std::vector<Tensor>{x_, y_}), compiled(std::vector<Tensor>{x_, y_})));
+    EXPECT_TRUE(same(f(std::array<Tensor, 2>{x_, y_}), compiled(std::array<Tensor, 2>{x_, y_})));
+    EXPECT_TRUE(same(f(int64_t{1}), compiled(int64_t{1})));
+    EXPECT_TRUE(same(f(true), compiled(true)));
+    EXPECT_TRUE(same(f(1.0), compiled(1.0)));
+    EXPECT_TRUE(same(f(1.0f), compiled(1.0f)));
+  }
+  EXPECT_EQ(compiled.report().captures, 7u);
+}
+
+TEST_F(Arguments, Rvalues) {
+  auto compiled = compile([](Tensor a, std::vector<Tensor> b) { return a.mul_(2).add(b.at(0)); });
+  auto twice = x_.clone();
+  EXPECT_TRUE(same(x_ * 2 + y_, compiled(std::move(twice), std::vector<Tensor>{y_.clone()})));
+  EXPECT_TRUE(same((x_ + 1) * 2 + y_, compiled(x_ + 1, std::vector<Tensor>{y_})));
+  EXPECT_EQ(compiled.report().captures, 1u);
+}
+
+Tensor free_function(const Tensor& a, int64_t n) { return a.repeat({n, 1}); }
+
+struct Functor {
+  double scale;
+  Tensor operator()(const Tensor& a) const { return a * scale; }
+};
+
+TEST_F(Arguments, KindsOfCallables) {
+  EXPECT_TRUE(same(x_.repeat({3, 1}), compile(&free_function)(x_, int64_t{3})));
+  EXPECT_TRUE(same(x_ * 2.5, compile(Functor{2.5})(x_)));
+  EXPECT_TRUE(same(x_.exp(), compile(std::function<Tensor(Tensor)>([](Tensor a) { return a.exp(); }))(x_)));
+  auto owned = compile([weight = std::make_unique<Tensor>(y_)](const Tensor& a) { return a + *weight; });
+  EXPECT_TRUE(same(x_ + y_, owned(x_)));
+  auto copy = owned;
+  EXPECT_TRUE(same(x_ + y_, copy(x_)));
+  EXPECT_EQ(owned.report().captures, 1u);
+  EXPECT_EQ(copy.report().calls, 2u);
+}
+
+TEST_F(Arguments, MutableFunctionsKeepTheirState) {
+  // A count inside the callable moves on when it is captured, not when the graph runs.
+  auto compiled = compile([count = 0](const Tensor& a) mutable { return a + ++count; });
+  EXPECT_TRUE(same(x_ + 1, compiled(x_)));
+  EXPECT_TRUE(same(x_ + 1, compiled(x_)));
+  EXPECT_TRUE(same(x_.t() + 2, compiled(x_.t())));
+}
+
+TEST_F(Arguments, SameTensorTwice) {  // ALI-43, ALI-48
+  auto f = [](const Tensor& a, const Tensor& b) {
+    a.mul_(2);
+    return std::pair(b, a + b);
+  };
+  auto compiled = compile(f);
+  auto eager_x = x_.clone(), eager_y = y_.clone();
+  for (bool twice : {true, false, true}) {
+    auto out = compiled(x_, twice ? x_ : y_);
+    auto eager = f(eager_x, twice ? eager_x : eager_y);
+    EXPECT_TRUE(out.first.is_same(twice ? x_ : y_));
+    EXPECT_TRUE(same(eager.second, out.second));
+    EXPECT_TRUE(same_state(eager_x, x_));
+    EXPECT_TRUE(same_state(eager_y, y_));
+  }
+}
+
+}  // namespace
+}  // namespace antegrad::test

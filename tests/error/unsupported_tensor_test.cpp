@@ -1,0 +1,104 @@
+// Tensors that graphs have no type for.
+#include "error/expect_error.h"
+
+namespace antegrad::testing {
+namespace {
+
+using at::Tensor;
+
+Tensor sparse() { return torch::eye(3).to_sparse(); }
+Tensor quantized() { return at::quantize_per_tensor(torch::rand({3}), 0.1, 0, at::kQInt8); }
+
+template <class F>
+void expect_unsupported_argument(const std::string& fact, const Tensor& argument, const F& function) {
+  auto x = torch::randn({3});
+  auto compiled = compile(function);
+  expect_error(ErrorCode::UnsupportedTensor, "capture", fact, {x}, [&] { compiled(x, argument); });
+  EXPECT_TRUE(at::equal(compiled(x, x), function(x, x)));
+}
+
+TEST(UnsupportedTensor, Arguments) {
+  auto add = [](const Tensor& a, const Tensor& b) { return a + b; };
+  expect_unsupported_argument("sparse", sparse(), add);
+  expect_unsupported_argument("sparse", torch::eye(3).to_sparse_csr(), add);
+  expect_unsupported_argument("quantized", quantized(), add);
+  expect_unsupported_argument("on a device other than cpu and cuda", torch::empty({3}, at::kMeta), add);
+  expect_unsupported_argument("a tensor of dtype Float is", torch::randn({3}).to_mkldnn(), add);
+}
+
+TEST(UnsupportedTensor, CapturedTensors) {
+  auto weight = sparse();
+  auto x = torch::randn({3, 3});
+  auto compiled = compile([&](const Tensor& a) {
+    a.mul_(2);
+    return at::mm(weight, a);
+  });
+  expect_error(ErrorCode::UnsupportedTensor, "capture", "sparse", {x}, [&] { compiled(x); });
+  auto bytes = quantized();
+  auto second = compile([&](const Tensor& a) { return a + bytes.dequantize(); });
+  expect_error(ErrorCode::UnsupportedTensor, "capture", "quantized", {x}, [&] { second(x); });
+}
+
+template <class F>
+void expect_unsupported_result(const F& function) {
+  auto x = torch::rand({3, 3});
+  auto compiled = compile([&](const Tensor& a) {
+    a.mul_(2);
+    return function(a);
+  });
+  const Surroundings surroundings({x});
+  try {
+    compiled(x);
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::UnsupportedTensor) << error.what();
+    EXPECT_TRUE(has_the_form(error.what())) << error.what();
+    EXPECT_EQ(std::string(error.what()).rfind("[capture", 0), 0U) << error.what();
+  } catch (const c10::Error& error) {
+    ADD_FAILURE() << "an error of LibTorch's own: " << error.what_without_backtrace();
+  }
+  surroundings.expect_unchanged();
+}
+
+TEST(UnsupportedTensor, Results) {
+  expect_unsupported_result([](const Tensor&) { return torch::sparse_coo_tensor({3, 3}, at::kFloat); });
+  expect_unsupported_result([](const Tensor& a) { return at::quantize_per_tensor(a, 0.1, 0, at::kQInt8); });
+  expect_unsupported_result(
+      [](const Tensor& a) { return at::quantize_per_tensor(a, 0.1, 0, at::kQInt8).dequantize(); });
+  expect_unsupported_result([](const Tensor& a) { return a.to_mkldnn(); });
+  expect_unsupported_result([](const Tensor& a) { return a.to(at::kMeta); });
+  expect_unsupported_result([](const Tensor&) { return torch::empty({3}, at::kMeta); });
+}
+
+TEST(UnsupportedTensor, WrittenInputsOfTwoDtypesOnOneMemory) {  // ERR-03
+  auto compiled = compile([](const Tensor& a, const Tensor& b) {
+    a.add_(1);
+    return b + 1;
+  });
+  auto x = torch::randn({4});
+  auto bits = x.view(at::kInt);
+  expect_error(ErrorCode::UnsupportedTensor, "functionalize",
+               "inputs 'arg0' (f32) and 'arg1' (i32) share memory", {x}, [&] { compiled(x, bits); });
+}
+
+TEST(UnsupportedTensor, TwoDtypesMeetInBytesNotInElements) {  // ERR-03
+  auto function = [](const Tensor& a, const Tensor& b) {
+    a.add_(1);
+    return b + 1;
+  };
+  auto base = torch::randn({8});
+  auto floats = base.slice(0, 4, 8);                     // bytes 16 to 32
+  auto doubles = base.view(at::kDouble).slice(0, 2, 4);  // the same bytes, other element numbers
+  expect_error(ErrorCode::UnsupportedTensor, "functionalize", "share memory", {base},
+               [&] { compile(function)(floats, doubles); });
+  auto compiled = compile(function);
+  compiled(torch::randn({4}), torch::randn({2}, at::kDouble));  // captured with inputs that lie apart
+  expect_error(ErrorCode::UnsupportedTensor, "functionalize", "share memory", {base},
+               [&] { compiled(floats, doubles); });
+  // Doubles 0 and 1 end where float 4 begins: element numbers overlap, bytes do not.
+  auto first = base.view(at::kDouble).slice(0, 0, 2);
+  EXPECT_TRUE(at::equal(compile(function)(floats, first), first + 1));
+}
+
+}  // namespace
+}  // namespace antegrad::testing
