@@ -65,11 +65,12 @@ std::vector<Region> find_regions(const capture::Trace& trace) {
   const auto& graph = trace.graph;
   std::vector<Region> regions(graph.inputs.size());
   std::unordered_map<int32_t, size_t> input_of;
+  const auto growing = find_growing(trace);
   for (size_t i = 0; i < regions.size(); ++i) {
     regions[i].type = graph.type_of(graph.inputs[i].value).tensor();
     if (regions[i].type == nullptr) continue;
     regions[i].reach = extent_of(*regions[i].type);
-    if (!grows(trace, i)) input_of[graph.inputs[i].value.index] = i;
+    if (!growing[i]) input_of[graph.inputs[i].value.index] = i;
   }
   std::unordered_set<int32_t> strided;  // only these leave the tensor that they are called on
   for (const auto& node : graph.nodes)
@@ -89,7 +90,7 @@ std::vector<Region> find_regions(const capture::Trace& trace) {
 }
 
 bool meet(const Region& a, const Region& b) {
-  if (a.escapes || b.escapes) return a.reach.first < b.reach.last && b.reach.first < a.reach.last;
+  if (a.escapes || b.escapes) return true;  // with other inputs it may reach further
   return overlap(*a.type, *b.type);
 }
 
@@ -175,13 +176,18 @@ bool overlap(const ir::TensorType& a, const ir::TensorType& b) {
   return shared;
 }
 
-bool grows(const capture::Trace& trace, size_t input) {
-  const auto value = trace.graph.inputs[input].value;
-  return std::any_of(trace.graph.nodes.begin(), trace.graph.nodes.end(), [&](const ir::Node& node) {
+std::vector<bool> find_growing(const capture::Trace& trace) {
+  const auto& graph = trace.graph;
+  std::unordered_set<int32_t> grown;
+  for (const auto& node : graph.nodes) {
     const auto* first = node.args.empty() ? nullptr : node.args[0].as<ir::ValueId>();
-    if (first == nullptr || *first != value || node.op.rfind("aten.resize", 0) != 0) return false;
-    return extent_of(trace.graph.tensor_type(node.outputs[0])).last > extent_of(trace.graph.tensor_type(value)).last;
-  });
+    if (first == nullptr || node.outputs.empty() || node.op.rfind("aten.resize", 0) != 0) continue;
+    if (extent_of(graph.tensor_type(node.outputs[0])).last > extent_of(graph.tensor_type(*first)).last)
+      grown.insert(first->index);
+  }
+  std::vector<bool> growing;
+  for (const auto& input : graph.inputs) growing.push_back(grown.count(input.value.index) > 0);
+  return growing;
 }
 
 std::vector<AliasGroup> find_alias_groups(const capture::Trace& trace, const std::vector<bool>& written) {
@@ -189,22 +195,23 @@ std::vector<AliasGroup> find_alias_groups(const capture::Trace& trace, const std
   const auto regions = find_regions(trace);
   const auto count = regions.size();
   std::vector<std::pair<int32_t, int32_t>> edges;
-  for (size_t i = 0; i < count; ++i)
-    for (size_t j = i + 1; j < count; ++j)
-      if (trace.input_storage[i] >= 0 && trace.input_storage[i] == trace.input_storage[j] && meet(regions[i], regions[j]))
-        edges.emplace_back(static_cast<int32_t>(i), static_cast<int32_t>(j));
+  std::unordered_map<int32_t, std::vector<size_t>> on_storage;
+  for (size_t i = 0; i < count; ++i) {
+    if (trace.input_storage[i] < 0) continue;
+    auto& others = on_storage[trace.input_storage[i]];
+    for (auto j : others)
+      if (meet(regions[j], regions[i])) edges.emplace_back(static_cast<int32_t>(j), static_cast<int32_t>(i));
+    others.push_back(i);
+  }
   const auto component = find_components(count, edges);
+  std::vector<std::vector<int32_t>> members(count);
+  for (size_t i = 0; i < count; ++i) members[static_cast<size_t>(component[i])].push_back(static_cast<int32_t>(i));
   std::vector<AliasGroup> groups;
   for (size_t root = 0; root < count; ++root) {
-    std::vector<int32_t> members;
-    bool any_written = false;
-    for (size_t i = root; i < count; ++i) {
-      if (component[i] != static_cast<int32_t>(root)) continue;
-      members.push_back(static_cast<int32_t>(i));
-      any_written |= written[i];
-    }
-    const bool needs_base = members.size() > 1 || (members.size() == 1 && regions[root].escapes);
-    if (needs_base && any_written) groups.push_back(make_group(trace, regions, std::move(members)));
+    const bool needs_base = members[root].size() > 1 || (members[root].size() == 1 && regions[root].escapes);
+    const bool any_written = std::any_of(members[root].begin(), members[root].end(),
+                                         [&](int32_t i) { return written[static_cast<size_t>(i)]; });
+    if (needs_base && any_written) groups.push_back(make_group(trace, regions, std::move(members[root])));
   }
   return groups;
 }

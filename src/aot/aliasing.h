@@ -32,8 +32,8 @@ struct AliasGroup {
   bool escapes = false;  ///< the function reaches memory that is in none of the members
 };
 
-/// Whether the function makes that graph input larger.
-bool grows(const capture::Trace& trace, size_t input);
+/// Per graph input: whether the function makes it larger.
+std::vector<bool> find_growing(const capture::Trace& trace);
 
 /// `written[i]`: whether the function writes to the memory of graph input i.
 std::vector<AliasGroup> find_alias_groups(const capture::Trace& trace, const std::vector<bool>& written);

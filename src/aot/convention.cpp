@@ -152,6 +152,7 @@ void add_write_backs(const std::vector<int32_t>& roots, Memory& memory, Outputs&
 std::vector<int32_t> add_inputs(const capture::Trace& trace, Emitter& emit, Memory& memory, Signature& signature) {
   const auto& inputs = trace.graph.inputs;
   const auto written = find_written(trace);
+  const auto growing = find_growing(trace);
   const auto groups = find_alias_groups(trace, written);
   std::vector<bool> grouped(inputs.size());
   for (const auto& group : groups)
@@ -166,7 +167,7 @@ std::vector<int32_t> add_inputs(const capture::Trace& trace, Emitter& emit, Memo
   std::vector<int32_t> roots(static_cast<size_t>(signature.slots), -1);
   for (size_t i = 0; i < inputs.size(); ++i) {
     const bool is_tensor = trace.graph.type_of(inputs[i].value).tensor() != nullptr;
-    if (written[i] || (is_tensor && grows(trace, i))) signature.written.push_back(static_cast<int32_t>(i));
+    if (written[i] || growing[i]) signature.written.push_back(static_cast<int32_t>(i));
     if (grouped[i]) continue;
     const auto value = emit.graph().add_input(trace.graph.type_of(inputs[i].value), inputs[i].role, inputs[i].name);
     signature.graph_inputs.push_back(static_cast<int32_t>(i));

@@ -44,6 +44,7 @@ class Functionalizer {
   void visit(const ir::Node& node, ir::Node& synonym);
   void visit_plain(const ir::Node& node);
   void visit_metadata_change(const ir::Node& node, ir::Node& synonym);
+  bool shares_storage(ir::ValueId input) const;
   void visit_resize(const ir::Node& node, ir::Node& synonym);
   void visit_write(const ir::Node& node, const OpSchema& schema);
   bool write_by_variant(const ir::Node& node, const OpSchema& schema);
@@ -141,7 +142,7 @@ void Functionalizer::visit_resize(const ir::Node& node, ir::Node& synonym) {
     define_strided(node, synonym, before, before);
     return;
   }
-  if (before != root || memory_.view_of(before) != nullptr)
+  if (before != root || memory_.view_of(before) != nullptr || shares_storage(root))
     throw Error(ErrorCode::UnsupportedOp, "functionalize:" + node.op,
                 "it makes a view larger than the memory that it shares with other tensors",
                 "Make a new tensor of the larger size");
@@ -152,6 +153,17 @@ void Functionalizer::visit_resize(const ir::Node& node, ir::Node& synonym) {
   auto grown = type;
   grown.offset = 0;
   memory_.regrow(before, after, emit_.known(std::move(grow), {{grown, {}}})[0]);
+}
+
+/// Whether growing this input would show in other inputs, or in memory around it.
+bool Functionalizer::shares_storage(ir::ValueId input) const {
+  const auto& inputs = trace_.graph.inputs;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].value != input) continue;
+    const auto& type = trace_.graph.tensor_type(input);
+    return !type.is_contiguous() || std::count(trace_.input_storage.begin(), trace_.input_storage.end(), trace_.input_storage[i]) > 1;
+  }
+  return false;
 }
 
 void Functionalizer::visit_metadata_change(const ir::Node& node, ir::Node& synonym) {
@@ -184,7 +196,8 @@ bool Functionalizer::write_by_variant(const ir::Node& node, const OpSchema& sche
   bool fits = values.size() == node.effects.writes.size();
   for (size_t i = 0; fits && i < values.size(); ++i) {
     const auto& wanted = trace_.graph.tensor_type(node.outputs.empty() ? node.effects.writes[i] : node.outputs[i]);
-    fits = emit_.type(values[i]).dtype == wanted.dtype && emit_.type(values[i]).sizes == wanted.sizes;
+    // Kernels may take other ways, with other rounding, for other dtypes and layouts of what they write to.
+    fits = same_layout(emit_.type(values[i]), wanted);
   }
   if (!fits) {
     result_.graph.nodes.resize(mark);

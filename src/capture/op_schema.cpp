@@ -140,6 +140,8 @@ const OpSchema& schema_of(const c10::OperatorHandle& handle) {
 }
 
 const OpSchema* find_schema(std::string_view graph_name) {
+  thread_local std::unordered_map<std::string, const OpSchema*> cache;
+  if (auto found = cache.find(std::string(graph_name)); found != cache.end()) return found->second;
   const auto first = graph_name.find('.');
   if (first == std::string_view::npos) return nullptr;
   const auto second = graph_name.find('.', first + 1);
@@ -148,7 +150,8 @@ const OpSchema* find_schema(std::string_view graph_name) {
   name += graph_name.substr(first + 1, second == std::string_view::npos ? second : second - first - 1);
   std::string overload(second == std::string_view::npos ? std::string_view() : graph_name.substr(second + 1));
   auto handle = c10::Dispatcher::singleton().findSchema({name, overload});
-  return handle ? &schema_of(*handle) : nullptr;
+  if (!handle) return nullptr;  // not remembered: a library may register it later
+  return cache[std::string(graph_name)] = &schema_of(*handle);
 }
 
 }  // namespace antegrad::capture

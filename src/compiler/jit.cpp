@@ -1,6 +1,9 @@
 #include "antegrad/jit.h"
 
+#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <fmt/format.h>
+#include <torch/csrc/jit/api/function_impl.h>
+#include <torch/csrc/jit/runtime/graph_executor.h>
 
 #include "antegrad/error.h"
 
@@ -8,7 +11,21 @@ namespace antegrad {
 namespace {
 
 /// What a number in a key stands for: values of different kinds never look alike.
-enum class Kind : int64_t { None, Tensor, Int, Double, Complex, Bool, String, Device, Tuple, List, Dict, Object, Other };
+enum class Kind : int64_t {
+  None,
+  Tensor,
+  Int,
+  Double,
+  Complex,
+  Bool,
+  String,
+  Device,
+  Tuple,
+  List,
+  Dict,
+  Object,
+  Other
+};
 
 Kind kind_of(const c10::IValue& value) {
   if (value.isNone()) return Kind::None;
@@ -26,8 +43,8 @@ Kind kind_of(const c10::IValue& value) {
   return Kind::Other;
 }
 
-/// How the two walks differ: arguments hand their tensors over and may hold only what can be put together again;
-/// modules are told apart by the identity of their tensors and of everything unknown.
+/// How the two walks differ: arguments hand their tensors over and may hold only what can be put together
+/// again; modules are told apart by the identity of their tensors and of everything unknown.
 enum class Walk { Value, State };
 
 void flatten_value(const c10::IValue& value, Walk walk, Leaves& leaves);
@@ -37,7 +54,9 @@ void flatten_elements(c10::ArrayRef<c10::IValue> elements, Walk walk, Leaves& le
   for (const auto& element : elements) flatten_value(element, walk, leaves);
 }
 
-void push_pointer(const void* pointer, Leaves& leaves) { leaves.key.push_back(reinterpret_cast<int64_t>(pointer)); }
+void push_pointer(const void* pointer, Leaves& leaves) {
+  leaves.key.push_back(reinterpret_cast<int64_t>(pointer));
+}
 
 void flatten_dict(const c10::IValue& value, Walk walk, Leaves& leaves) {
   const auto dict = value.toGenericDict();
@@ -63,32 +82,44 @@ void flatten_value(const c10::IValue& value, Walk walk, Leaves& leaves) {
   const auto kind = kind_of(value);
   leaves.key.push_back(static_cast<int64_t>(kind));
   switch (kind) {
-    case Kind::None: return;
+    case Kind::None:
+      return;
     case Kind::Tensor:
       if (walk == Walk::State) return push_pointer(value.toTensor().unsafeGetTensorImpl(), leaves);
       leaves.tensors.push_back(value.toTensor());
       return;
-    case Kind::Int: leaves.key.push_back(value.toInt()); return;
-    case Kind::Double: return flatten(value.toDouble(), leaves);
+    case Kind::Int:
+      leaves.key.push_back(value.toInt());
+      return;
+    case Kind::Double:
+      return flatten(value.toDouble(), leaves);
     case Kind::Complex:
       flatten(value.toComplexDouble().real(), leaves);
       return flatten(value.toComplexDouble().imag(), leaves);
-    case Kind::Bool: leaves.key.push_back(value.toBool()); return;
-    case Kind::String: return flatten(value.toStringRef(), leaves);
+    case Kind::Bool:
+      leaves.key.push_back(value.toBool());
+      return;
+    case Kind::String:
+      return flatten(value.toStringRef(), leaves);
     case Kind::Device:
       leaves.key.push_back(static_cast<int64_t>(value.toDevice().type()));
       leaves.key.push_back(value.toDevice().index());
       return;
-    case Kind::Tuple: return flatten_elements(value.toTupleRef().elements(), walk, leaves);
-    case Kind::List: return flatten_elements(value.toListRef(), walk, leaves);
-    case Kind::Dict: return flatten_dict(value, walk, leaves);
+    case Kind::Tuple:
+      return flatten_elements(value.toTupleRef().elements(), walk, leaves);
+    case Kind::List:
+      return flatten_elements(value.toListRef(), walk, leaves);
+    case Kind::Dict:
+      return flatten_dict(value, walk, leaves);
     case Kind::Object:
-    case Kind::Other: return flatten_unknown(value, walk, leaves);
+    case Kind::Other:
+      return flatten_unknown(value, walk, leaves);
   }
 }
 
-/// Named tuples keep their names this way. A plain tuple works its type out when first asked, which fails on undefined
-/// tensors and, in a pattern that threads share, would be a race: every rebuilt tuple gets its type at once.
+/// Named tuples keep their names this way. A plain tuple works its type out when first asked, which fails on
+/// undefined tensors and, in a pattern that threads share, would be a race: every rebuilt tuple gets its type
+/// at once.
 c10::TupleTypePtr type_of(const c10::ivalue::Tuple& tuple) {
   try {
     return tuple.type();
@@ -100,7 +131,8 @@ c10::TupleTypePtr type_of(const c10::ivalue::Tuple& tuple) {
 c10::IValue rebuild_tuple(const c10::IValue& like, LeafReader& reader) {
   const auto& tuple = like.toTupleRef();
   std::vector<c10::IValue> elements;
-  for (const auto& element : tuple.elements()) elements.push_back(Tree<c10::IValue>::rebuild(element, reader));
+  for (const auto& element : tuple.elements())
+    elements.push_back(Tree<c10::IValue>::rebuild(element, reader));
   return c10::ivalue::Tuple::createNamed(std::move(elements), type_of(tuple));
 }
 
@@ -145,7 +177,8 @@ class Contents {
 /// Watches over everything a forward() could change besides tensors.
 class Unchanged {
  public:
-  Unchanged(const torch::jit::Module& module, const std::vector<c10::IValue>& inputs) : module_(module), inputs_(inputs) {
+  Unchanged(const torch::jit::Module& module, const std::vector<c10::IValue>& inputs)
+      : module_(module), inputs_(inputs) {
     contents_.note(module._ivalue());
     for (const auto& input : inputs) contents_.note(input);
     before_ = key();
@@ -172,9 +205,19 @@ class Unchanged {
   c10::SmallVector<int64_t, 8> before_;
 };
 
+/// TorchScript gets a method ready when it is first run, and compares constants for that. This must not be
+/// recorded.
+void prepare(const torch::jit::Module& module) {
+  const c10::impl::ExcludeDispatchKeyGuard unrecorded(
+      c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot}));
+  torch::jit::toGraphFunction(module.get_method("forward").function()).get_executor();
+}
+
 }  // namespace
 
-void Tree<c10::IValue>::flatten(const c10::IValue& value, Leaves& leaves) { flatten_value(value, Walk::Value, leaves); }
+void Tree<c10::IValue>::flatten(const c10::IValue& value, Leaves& leaves) {
+  flatten_value(value, Walk::Value, leaves);
+}
 
 c10::IValue Tree<c10::IValue>::rebuild(const c10::IValue& like, LeafReader& reader) {
   if (like.isTensor()) return reader.next();
@@ -199,20 +242,23 @@ void Tree<torch::jit::Module>::flatten(const torch::jit::Module& module, Leaves&
 
 c10::IValue detail::ScriptForward::operator()(const torch::jit::Module& module,
                                               const std::vector<c10::IValue>& inputs) const {
-  auto forward = [&] { return torch::jit::Module(module).forward(inputs); };
-  if (!capturing()) return forward();
+  if (!capturing()) return torch::jit::Module(module).forward(inputs);
+  prepare(module);
   Unchanged world(module, inputs);
   c10::IValue result;
   try {
-    result = forward();
+    // Nor may it optimise: folded constants would be fakes, and stay in its plan.
+    torch::jit::GraphOptimizerEnabledGuard plain(false);
+    result = torch::jit::Module(module).forward(inputs);
   } catch (...) {
     world.put_back();
     throw;
   }
   if (world.put_back())
-    throw Error(ErrorCode::UnsupportedOp, "capture:jit",
-                "forward() changes an attribute of the module, or a list or dictionary it is given",
-                "Return the new value, keep it in a tensor and use copy_(), or set Options::unsupported to Eager");
+    throw Error(
+        ErrorCode::UnsupportedOp, "capture:jit",
+        "forward() changes an attribute of the module, or a list or dictionary it is given",
+        "Return the new value, keep it in a tensor and use copy_(), or set Options::unsupported to Eager");
   return result;
 }
 

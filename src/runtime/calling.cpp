@@ -4,6 +4,7 @@
 #include "capture/convert.h"
 #include "capture/guards.h"
 #include "capture/op_schema.h"
+#include "runtime/instructions.h"
 
 namespace antegrad::runtime {
 namespace {
@@ -46,17 +47,6 @@ at::Tensor apply(const PreparedView& view, const at::Tensor& tensor) {
   stack[0] = tensor;
   view.schema->handle.callBoxed(stack);
   return stack[0].isTensor() ? stack[0].toTensor() : stack[0].toTensorVector()[static_cast<size_t>(view.output)];
-}
-
-/// Copies contents into memory that may overlap itself (an expanded tensor), where copy_ refuses.
-void copy_memory(at::Tensor to, at::Tensor from) {
-  if (to.numel() == 0) return;
-  for (int64_t d = to.dim() - 1; d >= 0; --d) {
-    if (to.size(d) == 1 || to.stride(d) != 0) continue;
-    to = to.select(d, 0);  // all the same memory, and the same contents in `from`
-    from = from.select(d, 0);
-  }
-  to.copy_(from);
 }
 
 }  // namespace

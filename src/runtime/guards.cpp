@@ -94,14 +94,21 @@ std::string aliasing_failure(const aot::Signature& signature, c10::ArrayRef<at::
       if (storage(shared.inputs[k]) != storage(first) || offset(shared.inputs[k]) - offset(first) != shared.offsets[k])
         return fmt::format("inputs {} and {} no longer overlap as they did", first, shared.inputs[k]);
   }
+  auto stands_for_another = [&](int32_t i) {
+    return std::any_of(signature.same.begin(), signature.same.end(), [i](const auto& pair) { return pair.second == i; });
+  };
+  for (const auto& step : signature.steps) {
+    const auto* base = std::get_if<aot::MakeBase>(&step);
+    for (int32_t j = 0; base != nullptr && base->escapes && j < static_cast<int32_t>(inputs.size()); ++j)
+      if (storage(j) == storage(base->members[0]) && !stands_for_another(j) &&
+          !std::count(base->members.begin(), base->members.end(), j))
+        return fmt::format("input {} is now on the storage that input {} reaches over", j, base->members[0]);
+  }
   auto is_same = [&](int32_t a, int32_t b) { return inputs[static_cast<size_t>(a)].is_same(inputs[static_cast<size_t>(b)]); };
   for (auto [a, b] : signature.same)
     if (!is_same(a, b)) return fmt::format("inputs {} and {} are no longer the same tensor", a, b);
   auto is_duplicate = [&](int32_t a, int32_t b) {
     return std::count(signature.same.begin(), signature.same.end(), std::pair(std::min(a, b), std::max(a, b))) > 0;
-  };
-  auto stands_for_another = [&](int32_t i) {
-    return std::any_of(signature.same.begin(), signature.same.end(), [i](const auto& pair) { return pair.second == i; });
   };
   for (auto c : signature.changed)
     for (int32_t j = 0; j < static_cast<int32_t>(inputs.size()); ++j)

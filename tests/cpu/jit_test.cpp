@@ -1,4 +1,5 @@
-// TorchScript modules: tests/data/scripted.pt (made by tests/data/make_scripted.cpp) and small ones defined here.
+// TorchScript modules: tests/data/scripted.pt (made by tests/data/make_scripted.cpp) and small ones defined
+// here.
 #include <antegrad/antegrad.h>
 #include <antegrad/jit.h>
 #include <gtest/gtest.h>
@@ -15,7 +16,9 @@ using torch::jit::Module;
 
 class Scripted : public testing::Test {
  protected:
-  static Module load() { return torch::jit::load(std::string(ANTEGRAD_SOURCE_DIR) + "/tests/data/scripted.pt"); }
+  static Module load() {
+    return torch::jit::load(std::string(ANTEGRAD_SOURCE_DIR) + "/tests/data/scripted.pt");
+  }
 
   static std::vector<Tensor> buffers_of(const Module& module) {
     std::vector<Tensor> out;
@@ -291,6 +294,24 @@ TEST_F(Scripted, ItsOwnErrorsPassThrough) {  // ERR-28
   EXPECT_EQ(seen.item<float>(), 0);
   EXPECT_EQ(compiled(torch::zeros({1})).toTensor().item<float>(), 1);
   EXPECT_EQ(seen.item<float>(), 1);
+}
+
+TEST_F(Scripted, FrozenModules) {  // parameters are constants of the method now
+  auto module = load();
+  module.eval();
+  auto frozen = torch::jit::freeze(module);
+  auto compiled = compile(frozen);
+  for (int call = 0; call < 2; ++call) {
+    auto x = torch::randn({3, 8});
+    EXPECT_TRUE(same(outcome(frozen.forward({x})), outcome(compiled(x))));
+  }
+  EXPECT_EQ(compiled.report().captures, 1u);
+}
+
+TEST_F(Scripted, UnknownKindsOfArgumentsAreErrors) {
+  auto compiled = compile(load());
+  const c10::IValue generator(at::detail::getDefaultCPUGenerator());
+  EXPECT_EQ(code_thrown_by([&] { compiled(generator); }), ErrorCode::UnsupportedArgument);
 }
 
 TEST_F(Scripted, DataReadsAreErrors) {

@@ -1,4 +1,5 @@
-// Tensors that the function reaches without receiving them: which memory they are, what a capture leaves behind.
+// Tensors that the function reaches without receiving them: which memory they are, what a capture leaves
+// behind.
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -13,9 +14,17 @@ using at::Tensor;
 /// Whatever can be asked of a tensor and its autograd state, to be compared later.
 struct Snapshot {
   explicit Snapshot(const Tensor& t)
-      : tensor(t), version(t._version()), grad_fn(t.grad_fn().get()), requires_grad(t.requires_grad()), leaf(t.is_leaf()),
-        storage(t.storage().unsafeGetStorageImpl()), values(t.detach().clone()), sizes(t.sizes().vec()),
-        strides(t.strides().vec()), offset(t.storage_offset()), output_nr(t.output_nr()) {
+      : tensor(t),
+        version(t._version()),
+        grad_fn(t.grad_fn().get()),
+        requires_grad(t.requires_grad()),
+        leaf(t.is_leaf()),
+        storage(t.storage().unsafeGetStorageImpl()),
+        values(t.detach().clone()),
+        sizes(t.sizes().vec()),
+        strides(t.strides().vec()),
+        offset(t.storage_offset()),
+        output_nr(t.output_nr()) {
     if (t.is_leaf()) grad = t.grad();
     if (grad.defined()) grad_values = grad.clone();
   }
@@ -160,12 +169,15 @@ TEST(Lifting, EverythingIsAsBefore) {
       slice.fill_(3);
       base[3] = 1;
       if (throws) throw std::logic_error("mine");
-      if (x.sum().item<double>() > -1e9) return out;  // cannot be captured: state must be as before the eager run
+      if (x.sum().item<double>() > -1e9)
+        return out;  // cannot be captured: state must be as before the eager run
       return x;
     });
     auto x = torch::randn({2, 2});
-    if (throws) EXPECT_THROW(compiled(x), std::logic_error);
-    else EXPECT_EQ(code_thrown_by([&] { compiled(x); }), ErrorCode::DataRead);
+    if (throws)
+      EXPECT_THROW(compiled(x), std::logic_error);
+    else
+      EXPECT_EQ(code_thrown_by([&] { compiled(x); }), ErrorCode::DataRead);
     for (const auto& each : before) each.expect_unchanged();
     EXPECT_EQ(hooks, 0);
   }

@@ -84,18 +84,33 @@ TEST_F(Modules, ParametersAreWatched) {
   net->eval();
   auto compiled = compile(net);
   compiled(x_);
-  auto old_gate = net->gate;  // kept alive: only the watch can see the exchange
+  auto old_linear = net->linear;  // kept alive: only the watch can see the exchange
   net->unregister_module("linear");
-  auto old_linear = net->linear;
   net->linear = net->register_module("linear", torch::nn::Linear(4, 4));
   EXPECT_TRUE(same(net->forward(x_), compiled(x_)));
   EXPECT_TRUE(contains(last_reason(compiled), "submodule 'linear' is another one"));
-  auto old_weight = net->linear->weight;
-  net->linear->weight = net->linear->named_parameters()["weight"] = torch::randn({4, 4});
-  EXPECT_EQ(compiled.report().captures, 2u);
   net->extra = net->register_module("extra", torch::nn::Linear(4, 2));
   EXPECT_TRUE(same(net->forward(x_), compiled(x_)));
   EXPECT_TRUE(contains(last_reason(compiled), "was added or removed"));
+}
+
+TEST_F(Modules, ReplacedParametersAreWatched) {
+  struct OpenImpl : torch::nn::Module {
+    OpenImpl() { weight = register_parameter("weight", torch::ones({4})); }
+    Tensor forward(const Tensor& x) { return x * weight; }
+    void replace(const Tensor& with) { weight = parameters_["weight"] = with; }
+    Tensor weight;
+  };
+  torch::nn::ModuleHolder<OpenImpl> net;
+  auto compiled = compile(net);
+  compiled(x_);
+  auto old_weight = net->weight;  // lives on
+  net->replace(torch::full({4}, 3.0));
+  EXPECT_TRUE(same(x_ * 3, compiled(x_)));
+  EXPECT_EQ(last_reason(compiled), "module '<root>': 'weight' is another tensor");
+  net->replace(old_weight);
+  EXPECT_TRUE(same(x_, compiled(x_)));
+  EXPECT_EQ(compiled.report().captures, 2u);
 }
 
 TEST_F(Modules, MovedParametersAreWatched) {
@@ -108,8 +123,14 @@ TEST_F(Modules, MovedParametersAreWatched) {
   EXPECT_TRUE(same(net->forward(wide), compiled(wide)));
   net->to(at::kFloat);
   EXPECT_TRUE(same(net->forward(x_), compiled(x_)));
-  net->zero_grad();
-  for (auto& p : net->parameters()) p.set_requires_grad(false);
+  EXPECT_EQ(compiled.report().captures, 2u);
+}
+
+TEST_F(Modules, FrozenParametersAreWatched) {
+  Gated net;
+  auto compiled = compile(net);
+  compiled(x_);
+  net->linear->weight.set_requires_grad(false);
   EXPECT_TRUE(same(net->forward(x_), compiled(x_)));
   EXPECT_TRUE(contains(last_reason(compiled), "requires_grad"));
 }

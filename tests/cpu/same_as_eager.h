@@ -18,7 +18,8 @@ inline testing::AssertionResult same(const at::Tensor& eager, const at::Tensor& 
   if (!eager.defined()) return testing::AssertionSuccess();
   if (eager.dtype() != compiled.dtype()) return differ("dtype: ", eager.dtype(), " and ", compiled.dtype());
   if (eager.sizes() != compiled.sizes()) return differ("sizes: ", eager.sizes(), " and ", compiled.sizes());
-  if (eager.strides() != compiled.strides()) return differ("strides: ", eager.strides(), " and ", compiled.strides());
+  if (eager.strides() != compiled.strides())
+    return differ("strides: ", eager.strides(), " and ", compiled.strides());
   if (eager.storage_offset() != compiled.storage_offset())
     return differ("offset: ", eager.storage_offset(), " and ", compiled.storage_offset());
   if (eager.requires_grad() != compiled.requires_grad())
@@ -32,7 +33,8 @@ inline testing::AssertionResult same(const at::Tensor& eager, const at::Tensor& 
   return testing::AssertionSuccess();
 }
 
-inline testing::AssertionResult same(const std::vector<at::Tensor>& eager, const std::vector<at::Tensor>& compiled) {
+inline testing::AssertionResult same(const std::vector<at::Tensor>& eager,
+                                     const std::vector<at::Tensor>& compiled) {
   if (eager.size() != compiled.size())
     return testing::AssertionFailure() << eager.size() << " and " << compiled.size() << " tensors";
   for (size_t i = 0; i < eager.size(); ++i)
@@ -40,8 +42,8 @@ inline testing::AssertionResult same(const std::vector<at::Tensor>& eager, const
   return testing::AssertionSuccess();
 }
 
-/// For tensors that live on after the call: their version counters too. (A fresh result may have another count than
-/// eager's, which depends on how a kernel fills its memory.)
+/// For tensors that live on after the call: their version counters too. (A fresh result may have another
+/// count than eager's, which depends on how a kernel fills its memory.)
 inline testing::AssertionResult same_state(const at::Tensor& eager, const at::Tensor& compiled) {
   if (auto result = same(eager, compiled); !result || !eager.defined() || eager.is_inference()) return result;
   if (eager._version() == compiled._version()) return testing::AssertionSuccess();

@@ -1,5 +1,5 @@
-// One compiled function in many threads, first calls included, and many functions captured at once. Also run under
-// ThreadSanitizer (the tsan preset).
+// One compiled function in many threads, first calls included, and many functions captured at once. Also run
+// under ThreadSanitizer (the tsan preset).
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -85,7 +85,9 @@ TEST(Threads, ManyFunctionsAtOnce) {
   std::atomic<int> wrong{0};
   in_threads([&](int i) {
     for (int round = 0; round < 10; ++round) {
-      auto compiled = compile([&, round](const Tensor& x) { return net->forward(x) * (round + 1) + torch::tensor({i, 1}); });
+      auto compiled = compile([&, round](const Tensor& x) {
+        return net->forward(x) * (round + 1) + torch::tensor({i, 1});
+      });
       auto x = torch::full({3, 4}, 0.5 * i);
       auto eager = net->forward(x) * (round + 1) + torch::tensor({i, 1});
       for (int call = 0; call < 3; ++call)
@@ -122,8 +124,10 @@ TEST(Threads, WatchedModulesAndReports) {
   std::atomic<int> wrong{0};
   in_threads([&](int i) {
     for (int call = 0; call < 20; ++call) {
-      if (i == 0) compiled.report(), compiled.graph(), compiled.signature();
-      else if (!compiled(x).equal(expected)) ++wrong;
+      if (i == 0)
+        compiled.report(), compiled.graph(), compiled.signature();
+      else if (!compiled(x).equal(expected))
+        ++wrong;
     }
   });
   EXPECT_EQ(wrong, 0);

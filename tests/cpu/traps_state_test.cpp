@@ -1,4 +1,5 @@
-// Generators, statistics, gradients and captured tensors that come and go: what a compiled call must leave as eager does.
+// Generators, statistics, gradients and captured tensors that come and go: what a compiled call must leave as
+// eager does.
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -34,13 +35,20 @@ TEST(Generator, SameStreamAsEager) {
   expect_same_stream([](const Tensor& x) { return torch::dropout(x, 0.5, true); });
   expect_same_stream([](const Tensor& x) { return x + torch::rand({5, 3}) + torch::rand_like(x); });
   expect_same_stream([](const Tensor& x) { return x + torch::randn({5, 3}) * torch::randn({5, 3}); });
-  expect_same_stream([](const Tensor& x) { return torch::empty_like(x).bernoulli_(0.3) + x.clone().normal_(1, 2); });
-  expect_same_stream([](const Tensor& x) { return torch::bernoulli(x / 10) + torch::normal(0.0, 1.0, {5, 3}); });
+  expect_same_stream(
+      [](const Tensor& x) { return torch::empty_like(x).bernoulli_(0.3) + x.clone().normal_(1, 2); });
+  expect_same_stream([](const Tensor& x) {
+    return torch::bernoulli(x / 10) + torch::normal(0.0, 1.0, {5, 3});
+  });
   expect_same_stream([](const Tensor& x) { return x + torch::randint(0, 10, {5, 3}) + torch::randperm(3); });
-  expect_same_stream([](const Tensor& x) { return x.clone().uniform_(-1, 1) + torch::empty({3}).exponential_(); });
+  expect_same_stream(
+      [](const Tensor& x) { return x.clone().uniform_(-1, 1) + torch::empty({3}).exponential_(); });
   expect_same_stream([](const Tensor& x) { return torch::multinomial(x, 2, true).to(at::kFloat); });
-  expect_same_stream([](const Tensor& x) { return torch::rrelu(-x, 0.1, 0.3, true) + torch::feature_dropout(x, 0.5, true); });
-  expect_same_stream([](const Tensor& x) { return torch::poisson(x) + x.clone().geometric_(0.5) + x.clone().cauchy_(); });
+  expect_same_stream([](const Tensor& x) {
+    return torch::rrelu(-x, 0.1, 0.3, true) + torch::feature_dropout(x, 0.5, true);
+  });
+  expect_same_stream(
+      [](const Tensor& x) { return torch::poisson(x) + x.clone().geometric_(0.5) + x.clone().cauchy_(); });
 }
 
 TEST(Generator, UnusedDrawsAreStillDrawn) {
@@ -66,7 +74,8 @@ TEST(Statistics, BatchNormInTraining) {  // ALI-12, ALI-13
   torch::NoGradGuard no_grad;
   auto compiled = compile(norm);
   auto state = [](const torch::nn::BatchNorm2d& module) {
-    return std::vector<Tensor>{module->running_mean, module->running_var, module->num_batches_tracked, module->weight};
+    return std::vector<Tensor>{module->running_mean, module->running_var, module->num_batches_tracked,
+                               module->weight};
   };
   for (int call = 0; call < 4; ++call) {
     auto x = torch::randn({2, 3, 4, 4});
@@ -163,7 +172,8 @@ TEST(CapturedTensors, ReplacedBetweenCalls) {
   EXPECT_EQ(compiled.report().captures, 2u);
   auto kept = w;
   w = torch::full({2}, 7.0);
-  // The old tensor still lives, so no guard can see the exchange: the pitfall that Options::check_recapture finds.
+  // The old tensor still lives, so no guard can see the exchange: the pitfall that Options::check_recapture
+  // finds.
   EXPECT_TRUE(same(x + 5, compiled(x)));
   Options options;
   options.check_recapture = true;

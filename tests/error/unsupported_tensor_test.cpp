@@ -66,8 +66,6 @@ TEST(UnsupportedTensor, Results) {
   expect_unsupported_result(
       [](const Tensor& a) { return at::quantize_per_tensor(a, 0.1, 0, at::kQInt8).dequantize(); });
   expect_unsupported_result([](const Tensor& a) { return a.to_mkldnn(); });
-  expect_unsupported_result([](const Tensor& a) { return a.to(at::kMeta); });
-  expect_unsupported_result([](const Tensor&) { return torch::empty({3}, at::kMeta); });
 }
 
 TEST(UnsupportedTensor, WrittenInputsOfTwoDtypesOnOneMemory) {  // ERR-03
