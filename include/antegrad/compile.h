@@ -9,6 +9,11 @@
 
 namespace antegrad {
 
+namespace detail {
+struct Nothing {};
+inline auto antegrad_fields(Nothing&) { return std::tie(); }
+}  // namespace detail
+
 /// A callable that runs captured graphs. Copies share everything. Safe to call from many threads if the callable is.
 template <class F>
 class Compiled {
@@ -16,20 +21,24 @@ class Compiled {
   Compiled(F function, Options options)
       : function_(std::make_shared<F>(std::move(function))), core_(std::make_shared<detail::Function>(std::move(options))) {}
 
+  /// Returns what the callable returns (detail::Nothing for void).
   template <class... Args>
   auto operator()(const Args&... args) const {
-    using Result = std::remove_cvref_t<std::invoke_result_t<F&, Args&...>>;
-    if (detail::capturing()) return Result((*function_)(args...));
+    using Returned = std::invoke_result_t<F&, Args&...>;
+    using Result = std::conditional_t<std::is_void_v<Returned>, detail::Nothing, std::remove_cvref_t<Returned>>;
+    if (detail::capturing()) return run_plain<Result>(std::tuple<Args...>(args...));
+    const auto run = [&](const std::vector<at::Tensor>& tensors) { return run_on<Result>(tensors, args...); };
     Leaves leaves;
     if constexpr (std::is_same_v<Result, at::Tensor> && (std::is_same_v<Args, at::Tensor> && ...)) {
       (leaves.tensors.push_back(args), ...);
-      auto outcome = core_->call(leaves, [&](const std::vector<at::Tensor>& tensors) { return run<Result>(tensors, args...); });
-      return outcome.eager ? Result((*function_)(args...)) : Result(std::move(outcome.tensors[0]));
+      auto outcome = core_->call(leaves, run);
+      if (outcome.eager) return run_plain<Result>(std::tuple<Args...>(args...));
+      return Result(std::move(outcome.tensors[0]));
     } else {
       leaves.key.push_back(reinterpret_cast<int64_t>(&kTypeTag<Result, Args...>));
       (flatten(args, leaves), ...);
-      auto outcome = core_->call(leaves, [&](const std::vector<at::Tensor>& tensors) { return run<Result>(tensors, args...); });
-      if (outcome.eager) return Result((*function_)(args...));
+      auto outcome = core_->call(leaves, run);
+      if (outcome.eager) return run_plain<Result>(std::tuple<Args...>(args...));
       LeafReader reader(outcome.tensors);
       return rebuild(*static_cast<const Result*>(outcome.pattern.get()), reader);
     }
@@ -46,11 +55,21 @@ class Compiled {
   template <class...>
   static constexpr char kTypeTag = 0;
 
+  /// Arguments are handed over as lvalues of its own, so callables may take T, const T& and T&.
   template <class Result, class... Args>
-  detail::Outcome run(const std::vector<at::Tensor>& tensors, const Args&... args) const {
+  Result run_plain(std::tuple<Args...> arguments) const {
+    if constexpr (std::is_same_v<Result, detail::Nothing>) {
+      std::apply(*function_, arguments);
+      return {};
+    } else {
+      return std::apply(*function_, arguments);
+    }
+  }
+
+  template <class Result, class... Args>
+  detail::Outcome run_on(const std::vector<at::Tensor>& tensors, const Args&... args) const {
     LeafReader reader(tensors);
-    std::tuple<Args...> rebuilt{rebuild(args, reader)...};
-    Result result = std::apply(*function_, rebuilt);
+    Result result = run_plain<Result>(std::tuple<Args...>{rebuild(args, reader)...});
     Leaves leaves;
     flatten(result, leaves);
     detail::Outcome outcome;

@@ -165,7 +165,9 @@ bool covers(const ir::TensorType& whole, const ir::TensorType& part) {
 bool overlap(const ir::TensorType& a, const ir::TensorType& b) {
   const auto x = extent_of(a);
   const auto y = extent_of(b);
-  if (x.first >= y.last || y.first >= x.last) return false;
+  const auto p = ir::size_in_bytes(a.dtype);
+  const auto q = ir::size_in_bytes(b.dtype);
+  if (x.first * p >= y.last * q || y.first * q >= x.last * p) return false;
   if (a.dtype != b.dtype) return true;
   const auto elements = a.numel().constant() + b.numel().constant();
   if (elements > kMaxExact) return true;

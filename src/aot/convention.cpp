@@ -117,7 +117,7 @@ MakeOutput make_output(const capture::OutputEnd& end, Outputs& outputs) {
   step.source = outputs.object_of(end.value);
   // Views of inputs share the inputs' counters, which BumpVersion takes care of.
   if (!outputs.is_on_input(end.value)) step.version = end.version;
-  step.requires_grad = end.requires_grad && step.source.kind == Source::Kind::Result;
+  step.requires_grad = end.requires_grad;
   return step;
 }
 

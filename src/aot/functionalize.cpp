@@ -50,6 +50,7 @@ class Functionalizer {
   bool write_by_variant(const ir::Node& node, const OpSchema& schema);
   void write_on_copies(const ir::Node& node);
   bool writes_one_storage_twice(const ir::Node& node);
+  bool reads_what_it_writes(const ir::Node& node);
   ir::Node with_current_values(const ir::Node& node);
   bool same_types(const ir::Node& node);
   void define(const ir::Node& node, size_t index, ir::ValueId value);
@@ -247,12 +248,26 @@ bool Functionalizer::writes_one_storage_twice(const ir::Node& node) {
   return false;
 }
 
+/// Whether an element of a foreach op may read what an earlier one has written.
+bool Functionalizer::reads_what_it_writes(const ir::Node& node) {
+  bool found = false;
+  for (size_t a = 1; a < node.args.size(); ++a)
+    ir::for_each_value(node.args[a], [&](ir::ValueId read) {
+      for (auto written : node.effects.writes) found |= memory_.root_of(read) == memory_.root_of(written);
+    });
+  return found;
+}
+
 void Functionalizer::visit_write(const ir::Node& node, const OpSchema& schema) {
-  if (writes_one_storage_twice(node)) {
-    if (node.op.rfind("aten._foreach_", 0) != 0)
+  const bool is_foreach = node.op.rfind("aten._foreach_", 0) == 0;
+  if (writes_one_storage_twice(node) || (is_foreach && reads_what_it_writes(node))) {
+    if (!is_foreach)
       throw Error(ErrorCode::UnsupportedOp, "functionalize:" + node.op, "it writes to two tensors that share memory",
                   "Call it once for each of them");
-    for (size_t i = 0; i < node.effects.writes.size(); ++i) visit_write(element_of_foreach(node, i), schema);
+    for (size_t i = 0; i < node.effects.writes.size(); ++i) {
+      const auto element = element_of_foreach(node, i);
+      if (!write_by_variant(element, schema)) write_on_copies(element);
+    }
     return;
   }
   if (!write_by_variant(node, schema)) write_on_copies(node);

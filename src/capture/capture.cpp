@@ -62,19 +62,35 @@ class JitProfilingOff {
   }
 };
 
+/// TorchScript's interpreter throws errors of ours on as a type of its own, with our text inside.
+void rethrow_if_wrapped(const Recorder& recorder, const std::exception& outer) {
+  if (!recorder.last_error) return;
+  try {
+    std::rethrow_exception(recorder.last_error);
+  } catch (const Error& inner) {
+    if (std::string_view(outer.what()).find(inner.what()) != std::string_view::npos) throw;
+  }
+}
+
 std::vector<at::Tensor> run_recorded(const TensorFunction& function, const std::vector<at::Tensor>& fakes,
                                      Recorder& recorder) {
   JitProfilingOff profiling;
   AutocastCacheOff cache;
   RecordingMode mode(recorder);
+  torch::jit::GraphOptimizerEnabledGuard optimizer(false);  // it would fold fakes into TorchScript's own graphs
   try {
     return function(fakes);
+  } catch (const Error&) {
+    throw;
   } catch (const c10::Error& error) {
     // Access to a fake's pointer is found out deep inside LibTorch, which can only throw its own type.
     if (std::string_view(error.what_without_backtrace()).find(kDataAccessPrefix) == std::string_view::npos) throw;
     throw Error(ErrorCode::DataRead, "capture:data_ptr", "the function reads the memory of a tensor on the host",
                 "Compute with tensor ops, pass the tensor's contents as an argument, or set Options::unsupported to "
                 "Eager");
+  } catch (const std::exception& error) {
+    rethrow_if_wrapped(recorder, error);
+    throw;
   }
 }
 
@@ -163,7 +179,7 @@ void add_outsiders(Recorder& recorder, const CaptureOptions& options, StorageNum
     if (name.empty()) name = fmt::format("lifted{}", trace.lifted.size());
     const auto role = outsider->requires_grad ? ir::InputRole::Param : ir::InputRole::Buffer;
     trace.graph.inputs.push_back({outsider->value, role, std::move(name)});
-    trace.lifted.push_back({c10::weak_intrusive_ptr<c10::TensorImpl>(outsider->tensor.getIntrusivePtr())});
+    trace.lifted.push_back({outsider->tensor});
     InputEnd end;
     end.value = outsider->value;
     end.version_bumps = outsider->version_bumps;

@@ -27,9 +27,9 @@ struct OutputEnd {
   bool has_grad_fn = false;
 };
 
-/// A real tensor that became a graph input. Held weakly: when it dies, what was captured with it is stale.
+/// A real tensor that became a graph input. Alive as long as the trace; what outlives the trace holds it weakly.
 struct LiftedTensor {
-  c10::weak_intrusive_ptr<c10::TensorImpl> tensor;
+  at::Tensor tensor;
 };
 
 /// What a function did, op by op. Graph inputs: the user's (undefined tensors included, as none), then the lifted ones.

@@ -69,6 +69,9 @@ void run_real_kernel(const OpSchema& schema, torch::jit::Stack& stack) {
   };
   auto to_meta = [&](const at::Tensor& real) {
     if (!real.defined()) return real;
+    if (real.layout() != c10::kStrided || !real.has_storage())
+      throw Error(ErrorCode::UnsupportedTensor, "capture:" + schema.name, "its result is not a dense tensor",
+                  "Keep sparse, nested and opaque tensors outside the compiled function");
     if (auto same = twin_of_tensor.find(real.unsafeGetTensorImpl()); same != twin_of_tensor.end()) return same->second;
     if (auto base = twin_of_storage.find(real.storage().unsafeGetStorageImpl()); base != twin_of_storage.end())
       return base->second.as_strided(real.sizes(), real.strides(), real.storage_offset());
@@ -82,9 +85,21 @@ void run_real_kernel(const OpSchema& schema, torch::jit::Stack& stack) {
 
 }  // namespace
 
+namespace {
+
+/// Indexing with a mask picks as many elements as the mask has ones.
+bool indexes_by_mask(const OpSchema& schema, const torch::jit::Stack& stack) {
+  if (schema.name != "aten.index.Tensor" && schema.name != "aten._unsafe_index.Tensor") return false;
+  for (const auto& index : stack[1].toOptionalTensorVector())
+    if (index && index->defined() && (index->scalar_type() == c10::kBool || index->scalar_type() == c10::kByte)) return true;
+  return false;
+}
+
+}  // namespace
+
 void infer_results(const OpSchema& schema, torch::jit::Stack& stack, InferenceCounts& counts) {
   const auto& name = schema.handle.operator_name();
-  if (has_data_dependent_shape(name))
+  if (has_data_dependent_shape(name) || indexes_by_mask(schema, stack))
     throw Error(ErrorCode::DataDependentShape, "capture:" + schema.name,
                 "the size of its result depends on the data of its arguments",
                 "Use a form of fixed size (where, masked_fill, a bound plus a mask), or call it outside the function");

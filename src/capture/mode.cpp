@@ -35,7 +35,12 @@ struct RecorderInterface final : c10::impl::PyInterpreterVTable {
       op.callBoxedForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd, *stack);
       return;
     }
-    recorder->record(op, stack);
+    try {
+      recorder->record(op, stack);
+    } catch (const Error&) {
+      recorder->last_error = std::current_exception();
+      throw;
+    }
   }
 
   void reportErrorCallback(PyObject*, c10::DispatchKey) const override {}

@@ -102,6 +102,11 @@ Outsider* OutsideWorld::find(const at::Tensor& real) {
   return found == index_.end() ? nullptr : found->second;
 }
 
+Outsider* OutsideWorld::find(ir::ValueId value) {
+  auto found = by_value_.find(value.index);
+  return found == by_value_.end() ? nullptr : found->second;
+}
+
 Outsider& OutsideWorld::add(const at::Tensor& real, ir::Graph& graph) {
   check_capturable(real, "capture");
   auto outsider = std::make_unique<Outsider>();
@@ -117,6 +122,7 @@ Outsider& OutsideWorld::add(const at::Tensor& real, ir::Graph& graph) {
   if (is_borrowed(real) && real.nbytes() <= kMaxSnapshotBytes) outsider->snapshot = contents_of(real);
   remember_state(*outsider, real);
   index_[real.unsafeGetTensorImpl()] = outsider.get();
+  by_value_[outsider->value.index] = outsider.get();
   all_.push_back(std::move(outsider));
   return *all_.back();
 }

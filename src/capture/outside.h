@@ -45,6 +45,7 @@ class OutsideWorld {
   ~OutsideWorld();  ///< restores whatever restore() has not
 
   Outsider* find(const at::Tensor& real);
+  Outsider* find(ir::ValueId value);  ///< by its value in the graph
   /// Notes a real tensor. Throws Error(UnsupportedTensor) for what cannot be captured.
   Outsider& add(const at::Tensor& real, ir::Graph& graph);
 
@@ -57,6 +58,7 @@ class OutsideWorld {
  private:
   std::vector<std::unique_ptr<Outsider>> all_;
   std::unordered_map<const c10::TensorImpl*, Outsider*> index_;
+  std::unordered_map<int32_t, Outsider*> by_value_;
   bool restored_ = false;
 };
 

@@ -2,6 +2,7 @@
 
 #include <ATen/SequenceNumber.h>
 #include <c10/core/GradMode.h>
+#include <c10/core/InferenceMode.h>
 #include <fmt/format.h>
 
 #include <atomic>
@@ -55,6 +56,7 @@ at::Tensor Recorder::add_input(const at::Tensor& real, std::string name) {
   if (real.is_neg()) meta.unsafeGetTensorImpl()->_set_neg(true);
   if (real.unsafeGetTensorImpl()->is_wrapped_number()) meta.unsafeGetTensorImpl()->set_wrapped_number(true);
   auto value = graph_.add_input(std::move(type), ir::InputRole::UserInput, std::move(name));
+  c10::InferenceMode inference(real.is_inference());  // a fake is an inference tensor when made under inference mode
   at::Tensor fake(make_fake(std::move(meta), real.device(), value, make_fake_storage(real.storage().nbytes(), real.device())));
   if (real.requires_grad()) fake.set_requires_grad(true);
   return fake;
@@ -164,7 +166,13 @@ at::Tensor Recorder::take_changed_argument(const at::Tensor& argument, const at:
                 "Pass the tensor as an argument, or make the change outside");
   auto base = graph_.storage_of(fake->value());
   auto storage = argument.storage();
-  for (const auto& other : call.tensors)  // set_ moves it to the memory of another argument
+  const auto* now = meta.storage().unsafeGetStorageImpl();
+  for (const auto& own : call.tensors)
+    if (own.twin == meta.unsafeGetTensorImpl() && own.twin_storage != now) {  // set_ moved it to other memory
+      base = {};
+      storage = make_fake_storage(meta.storage().nbytes(), argument.device());
+    }
+  for (const auto& other : call.tensors)
     if (other.twin != meta.unsafeGetTensorImpl() && other.twin_storage == meta.storage().unsafeGetStorageImpl()) {
       base = graph_.storage_of(value_of(other.tensor));
       storage = storage_for(other.tensor);
@@ -195,7 +203,7 @@ at::Tensor Recorder::take_result(const at::Tensor& meta, Call& call, ir::Node& n
   const auto value = graph_.add_value(type_of(meta, device));
   node.outputs.push_back(value);
   const auto bytes = meta.storage().nbytes();
-  const bool fillable = node.op == "aten.empty.memory_format" && device.is_cpu() && bytes > 0 &&
+  const bool fillable = node.op == "aten.empty.memory_format" && device.is_cpu() &&
                         bytes <= HostMemory::kMaxBytes && meta.is_contiguous();
   auto storage = fillable ? host_memory_.allocate(bytes, device, graph_.nodes.size()) : make_fake_storage(bytes, device);
   return at::Tensor(make_fake(meta, device, value, std::move(storage)));
@@ -231,6 +239,22 @@ void Recorder::take_results(const OpSchema& schema, Call& call, ir::Node& node) 
   if (has_list) node.returns = std::move(returns);
 }
 
+/// equal() is a read of data, but for tensors that differ in size or are one and the same; attention asks that.
+bool Recorder::answer_equal(const OpSchema& schema, torch::jit::Stack* stack) {
+  if (schema.name != "aten.equal") return false;
+  const auto other = torch::jit::pop(*stack).toTensor();
+  const auto self = torch::jit::pop(*stack).toTensor();
+  const bool same_size = self.sizes() == other.sizes();
+  const bool same = same_size && (self.is_same(other) || (value_of(self) == value_of(other)));
+  if (!same && same_size) {
+    stack->emplace_back(self);
+    stack->emplace_back(other);
+    return false;
+  }
+  stack->emplace_back(same);
+  return true;
+}
+
 bool Recorder::read_host_data(const OpSchema& schema, torch::jit::Stack* stack) {
   if (schema.name != "aten._local_scalar_dense") return false;
   const auto& tensor = stack->back().toTensor();
@@ -253,8 +277,8 @@ void Recorder::note_writes(const OpSchema& schema, const Call& call, ir::Node& n
   auto note = [&](const at::Tensor& tensor) {
     if (!tensor.defined()) return;
     node.effects.writes.push_back(value_of(tensor));
-    if (auto* outsider = as_fake(tensor) ? nullptr : outside_.find(tensor)) outsider->written = true;
-    else host_memory_.on_write(tensor.storage());
+    if (auto* outsider = outside_.find(graph_.storage_of(value_of(tensor)))) outsider->written = true;
+    else if (as_fake(tensor)) host_memory_.on_write(tensor.storage());
     auto* impl = tensor.unsafeGetTensorImpl();
     if (schema.bumps_below && !impl->is_inference()) impl->bump_version();
   };
@@ -269,7 +293,7 @@ void Recorder::note_writes(const OpSchema& schema, const Call& call, ir::Node& n
 
 void Recorder::record(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const auto& schema = schema_of(op);
-  if (read_host_data(schema, stack)) return;
+  if (answer_equal(schema, stack) || read_host_data(schema, stack)) return;
   Call call;
   call.arguments.assign(stack->end() - static_cast<std::ptrdiff_t>(schema.args.size()), stack->end());
   const bool answers_host = !schema.returns.empty() && schema.returns[0] != ArgKind::Tensor &&

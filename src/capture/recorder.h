@@ -41,6 +41,9 @@ class Recorder {
   HostMemory& host_memory() { return host_memory_; }
   InferenceCounts& counts() { return counts_; }
 
+  /// The last error thrown to the captured function: an interpreter in between may turn it into another type.
+  std::exception_ptr last_error;
+
  private:
   struct Call;
 
@@ -54,6 +57,7 @@ class Recorder {
   c10::Storage storage_for(const at::Tensor& tensor);
   c10::intrusive_ptr<FakeTensor> make_fake(at::Tensor meta, c10::Device device, ir::ValueId value, c10::Storage storage);
   void note_writes(const OpSchema& schema, const Call& call, ir::Node& node);
+  bool answer_equal(const OpSchema& schema, torch::jit::Stack* stack);
   bool read_host_data(const OpSchema& schema, torch::jit::Stack* stack);
 
   uint64_t id_;

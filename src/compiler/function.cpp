@@ -70,16 +70,17 @@ struct Function::Impl {
 
   std::shared_ptr<const Version> find_or_capture(const Leaves& leaves, const runtime::Ambient& ambient, Inputs& inputs,
                                                  const RunOnTensors& run);
-  std::shared_ptr<const Version> capture(const Leaves& leaves, const RunOnTensors& run, std::string& eager_reason);
+  std::shared_ptr<const Version> capture(const Leaves& leaves, const RunOnTensors& run, std::vector<at::Tensor>& alive,
+                                         std::string& eager_reason);
   void add(std::shared_ptr<const Version> version, const std::string& reason, const std::string& eager_reason);
   bool room_for_another(std::string& reason, const Leaves& leaves, const runtime::Ambient& ambient);
   void check_recapture(const Version& version, const Leaves& leaves, const RunOnTensors& run);
 };
 
 std::shared_ptr<const Version> Function::Impl::capture(const Leaves& leaves, const RunOnTensors& run,
-                                                       std::string& eager_reason) {
+                                                       std::vector<at::Tensor>& alive, std::string& eager_reason) {
   try {
-    return Version::capture(options, leaves, run);
+    return Version::capture(options, leaves, run, alive);
   } catch (const Error& error) {
     if (options.unsupported != Unsupported::Eager || !is_unsupported(error.code())) throw;
     eager_reason = error.what();
@@ -124,7 +125,8 @@ std::shared_ptr<const Version> Function::Impl::find_or_capture(const Leaves& lea
     return nullptr;
   }
   std::string eager_reason;
-  auto version = capture(leaves, run, eager_reason);
+  std::vector<at::Tensor> alive;  // until `inputs` holds them
+  auto version = capture(leaves, run, alive, eager_reason);
   if (!version->matches(leaves, ambient, inputs))
     throw Error(ErrorCode::Internal, "compile", "a captured graph does not serve the call it was captured for: " +
                                                     version->mismatch(leaves, ambient));

@@ -51,7 +51,7 @@ std::shared_ptr<const Version> Version::eager(const Options& options, const Leav
 }
 
 std::shared_ptr<const Version> Version::capture(const Options& options, const Leaves& leaves,
-                                                const detail::RunOnTensors& run) {
+                                                const detail::RunOnTensors& run, std::vector<at::Tensor>& alive) {
   std::shared_ptr<Version> version(new Version(options, leaves));
   auto traced = trace(options, leaves, version->modules_.get(), run, version->pattern_);
   check_no_gradients(traced);
@@ -64,9 +64,10 @@ std::shared_ptr<const Version> Version::capture(const Options& options, const Le
   passes::run_pipeline(functional.graph, passes::default_pipeline(), pipeline);
   for (const auto& tensor : leaves.tensors) version->offsets_.push_back(tensor.defined() ? tensor.storage_offset() : 0);
   for (auto& lifted : traced.lifted) {
-    at::Tensor tensor(lifted.tensor.lock());
-    version->offsets_.push_back(tensor.defined() ? tensor.storage_offset() : 0);
-    version->lifted_.push_back({lifted.tensor, runtime::TensorGuard(tensor)});
+    version->offsets_.push_back(lifted.tensor.storage_offset());
+    version->lifted_.push_back({c10::weak_intrusive_ptr<c10::TensorImpl>(lifted.tensor.getIntrusivePtr()),
+                                runtime::TensorGuard(lifted.tensor)});
+    alive.push_back(lifted.tensor);
   }
   version->graph_ = std::move(functional.graph);
   version->shape_fallbacks_ = std::move(traced.counts.real_kernels);

@@ -54,14 +54,14 @@ TensorGuard::TensorGuard(const at::Tensor& tensor) : defined_(tensor.defined()) 
   requires_grad_ = impl->requires_grad();
   wrapped_number_ = impl->is_wrapped_number();
   sizes_.assign(tensor.sizes().begin(), tensor.sizes().end());
-  strides_.assign(tensor.strides().begin(), tensor.strides().end());
+  if (impl->layout() == c10::kStrided) strides_.assign(tensor.strides().begin(), tensor.strides().end());
 }
 
 bool TensorGuard::holds(const at::Tensor& tensor) const {
   if (!defined_ || !tensor.defined()) return defined_ == tensor.defined();
   const auto* impl = tensor.unsafeGetTensorImpl();
   return impl->key_set() == keys_ && impl->dtype() == dtype_ && impl->sizes() == at::IntArrayRef(sizes_) &&
-         impl->strides() == at::IntArrayRef(strides_) && impl->requires_grad() == requires_grad_ &&
+         (impl->layout() != c10::kStrided || impl->strides() == at::IntArrayRef(strides_)) && impl->requires_grad() == requires_grad_ &&
          impl->device() == device_ && impl->is_wrapped_number() == wrapped_number_;
 }
 
