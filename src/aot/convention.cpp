@@ -69,8 +69,8 @@ class Outputs {
       if (step.source.kind == Source::Kind::Result)
         result_.graph.outputs[static_cast<size_t>(step.source.index)].role = ir::OutputRole::IntermediateBase;
       result_.signature.steps.emplace_back(std::move(step));
-    } else if (const auto original = memory_.object_of(traced); original != traced) {
-      source = source_of(original);  // the same object, grown
+    } else if (const auto original = memory_.object_of(traced); original != traced && memory_.is_grown_object(traced)) {
+      source = source_of(original);
     } else {
       source = {Source::Kind::Result, result_of_root(memory_.root_of(traced))};
     }
@@ -81,7 +81,7 @@ class Outputs {
   Source object_of(ir::ValueId traced) {
     const auto original = memory_.object_of(traced);
     const auto object = source_of(original);
-    if (original != traced && !memory_.is_root(traced)) changed_[traced] = object;
+    if (original != traced && !memory_.is_grown_object(traced)) changed_[traced] = object;
     return object;
   }
 

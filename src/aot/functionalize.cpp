@@ -171,10 +171,15 @@ void Functionalizer::visit_metadata_change(const ir::Node& node, ir::Node& synon
   const auto after = node.outputs[0];
   if (node.op.rfind("aten.resize", 0) == 0) return visit_resize(node, synonym);
   const auto base = trace_.graph.storage_of(after);
-  if (base == after)  // set_() without a source
-    throw Error(ErrorCode::UnsupportedOp, "functionalize:" + node.op, "a tensor is given an empty storage",
-                "Use resize_(0) or a new tensor");
   const auto object = *node.args[0].as<ir::ValueId>();
+  if (base == after) {  // set_() without a source: memory of its own, and none of it
+    ir::Node empty;
+    empty.op = "antegrad.constant";
+    empty.attrs.push_back({"data", ir::Bytes(std::make_shared<std::vector<uint8_t>>())});
+    memory_.add_root(after, emit_.known(std::move(empty), {{trace_.graph.type_of(after), {}}})[0]);
+    memory_.continue_object(after, object);
+    return;
+  }
   const auto* source = node.args.size() > 1 ? node.args[1].as<ir::ValueId>() : nullptr;
   if (node.op.rfind("aten.set_", 0) == 0) return define_strided(node, synonym, source ? *source : base, object);
   if (node.op.rfind("aten.as_strided", 0) == 0 || capture::find_schema(view_op_of_inplace(node.op)) == nullptr)

@@ -25,6 +25,9 @@ class Memory {
   /// The same, and `traced` is the tensor object that was `object` until an op changed its metadata in place.
   void add_changed(ir::ValueId traced, ir::ValueId object, ir::ValueId parent, const ir::Node& view, ir::ValueId value);
 
+  /// `traced` is what the tensor object of `before` became.
+  void continue_object(ir::ValueId traced, ir::ValueId before) { at(traced).object = before; }
+
   ir::ValueId read(ir::ValueId traced);
   /// `value` has the sizes and dtype of `traced`.
   void write(ir::ValueId traced, ir::ValueId value);
@@ -32,7 +35,10 @@ class Memory {
   void regrow(ir::ValueId traced, ir::ValueId successor, ir::ValueId value);
 
   int32_t root_of(ir::ValueId traced) const { return at(traced).root; }
-  bool is_root(ir::ValueId traced) const { return at(traced).is_root; }
+  /// Whether `traced` is the whole of its storage, and the storage is the one that its object was made on.
+  bool is_grown_object(ir::ValueId traced) const {
+    return at(traced).is_root && at(object_of(traced)).root == at(traced).root;
+  }
   bool written(int32_t root) const { return roots_[static_cast<size_t>(root)].generation > 0; }
   bool regrown(int32_t root) const { return roots_[static_cast<size_t>(root)].regrown; }
   ir::ValueId contents(int32_t root) const { return roots_[static_cast<size_t>(root)].value; }

@@ -112,7 +112,9 @@ OutputEnd end_of_output(const at::Tensor& output, const std::vector<at::Tensor>&
     if (end.same_as_input < 0 && fakes[i].defined() && fakes[i].is_same(output)) end.same_as_input = static_cast<int>(i);
   const auto& counter = output.unsafeGetTensorImpl()->version_counter();
   if (counter.enabled()) end.version = counter.current_version();
-  end.requires_grad = output.requires_grad();
+  // What was set on the tensor itself; a view made anew follows its base as this one does.
+  const auto* meta = torch::autograd::impl::get_autograd_meta(output);
+  end.requires_grad = meta != nullptr && meta->requires_grad_;
   end.has_grad_fn = has_grad_fn(output);
   return end;
 }

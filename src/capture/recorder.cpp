@@ -104,6 +104,7 @@ c10::intrusive_ptr<FakeTensor> Recorder::add_alias(const at::Tensor& tensor) {
   const auto value = graph_.add_value(graph_.type_of(source), graph_.storage_of(source));
   node.outputs = {value};
   graph_.add_node(std::move(node));
+  c10::InferenceMode inference(tensor.is_inference());
   return make_fake(std::move(meta), tensor.device(), value, storage_for(tensor));
 }
 
@@ -197,6 +198,7 @@ at::Tensor Recorder::take_result(const at::Tensor& meta, Call& call, ir::Node& n
     const auto base = graph_.storage_of(value_of(argument.tensor));
     const auto value = graph_.add_value(type_of(meta, argument.tensor.device()), base);
     node.outputs.push_back(value);
+    c10::InferenceMode inference(argument.tensor.is_inference());  // a view is what its base is
     return at::Tensor(make_fake(meta, argument.tensor.device(), value, storage_for(argument.tensor)));
   }
   const auto device = *call.device;
