@@ -6,8 +6,9 @@
 
 int main() {
   torch::manual_seed(0);
-  torch::nn::Sequential net(torch::nn::Conv2d(torch::nn::Conv2dOptions(3, 8, 3).padding(1)), torch::nn::BatchNorm2d(8),
-                            torch::nn::ReLU(), torch::nn::Flatten(), torch::nn::Linear(8 * 8 * 8, 10));
+  torch::nn::Sequential net(torch::nn::Conv2d(torch::nn::Conv2dOptions(3, 8, 3).padding(1)),
+                            torch::nn::BatchNorm2d(8), torch::nn::ReLU(), torch::nn::Flatten(),
+                            torch::nn::Linear(8 * 8 * 8, 10));
   net->eval();
   torch::NoGradGuard no_grad;  // compiled functions have no backward pass yet
 
@@ -25,7 +26,8 @@ int main() {
   }
   auto report = compiled.report();
   std::printf("%llu calls, %llu capture(s), largest difference from eager: %g\n",
-              static_cast<unsigned long long>(report.calls), static_cast<unsigned long long>(report.captures), worst);
+              static_cast<unsigned long long>(report.calls), static_cast<unsigned long long>(report.captures),
+              worst);
 
   net->train();  // a watched module: this call captures anew
   compiled(x);

@@ -14,18 +14,21 @@ struct Nothing {};
 inline auto antegrad_fields(Nothing&) { return std::tie(); }
 }  // namespace detail
 
-/// A callable that runs captured graphs. Copies share everything. Safe to call from many threads if the callable is.
+/// A callable that runs captured graphs. Copies share everything. Safe to call from many threads if the
+/// callable is.
 template <class F>
 class Compiled {
  public:
   Compiled(F function, Options options)
-      : function_(std::make_shared<F>(std::move(function))), core_(std::make_shared<detail::Function>(std::move(options))) {}
+      : function_(std::make_shared<F>(std::move(function))),
+        core_(std::make_shared<detail::Function>(std::move(options))) {}
 
   /// Returns what the callable returns (detail::Nothing for void).
   template <class... Args>
   auto operator()(const Args&... args) const {
     using Returned = std::invoke_result_t<F&, Args&...>;
-    using Result = std::conditional_t<std::is_void_v<Returned>, detail::Nothing, std::remove_cvref_t<Returned>>;
+    using Result =
+        std::conditional_t<std::is_void_v<Returned>, detail::Nothing, std::remove_cvref_t<Returned>>;
     if (detail::capturing()) return run_plain<Result>(std::tuple<Args...>(args...));
     const auto run = [&](const std::vector<at::Tensor>& tensors) { return run_on<Result>(tensors, args...); };
     Leaves leaves;
@@ -88,20 +91,21 @@ class Compiled {
 namespace detail {
 /// torch::nn modules in their holders (torch::nn::Linear …) and in std::shared_ptr.
 template <class T>
-concept ModuleHolder = requires(T& holder) {
-  holder.ptr();
-  holder->forward;
-} || requires(T& holder) {
-  holder.ptr();
-  holder.ptr()->named_parameters();
+concept ModuleHolder = requires(T& holder) { holder.ptr()->named_parameters(); };
+template <class T>
+concept ModulePointer = requires(T& pointer) {
+  pointer.use_count();
+  pointer->named_parameters();
 };
 }  // namespace detail
 
 /// Compiles a callable. The first call with arguments of new types, shapes or values of numbers captures it.
+/// A torch::nn module is called through forward(), and watched (Options::watch).
 template <class F>
 auto compile(F function, Options options = {}) {
-  if constexpr (detail::ModuleHolder<F>) {
-    options.watch.push_back(function.ptr());
+  if constexpr (detail::ModuleHolder<F> || detail::ModulePointer<F>) {
+    if constexpr (detail::ModuleHolder<F>) options.watch.push_back(function.ptr());
+    else options.watch.push_back(function);
     auto forward = [module = std::move(function)](auto&... args) mutable { return module->forward(args...); };
     return Compiled<decltype(forward)>(std::move(forward), std::move(options));
   } else {

@@ -5,7 +5,8 @@
 
 namespace antegrad {
 
-/// What went wrong, for programs. docs/errors.md has one heading per code, spelled as error_code_name() spells it.
+/// What went wrong, for programs. docs/errors.md has one heading per code, spelled as error_code_name()
+/// spells it.
 enum class ErrorCode {
   Internal,             ///< a defect of antegrad itself
   InvalidArgument,      ///< a call of the public API with arguments it cannot take

@@ -17,17 +17,17 @@ namespace antegrad {
 struct Report {
   uint64_t calls = 0;
   uint64_t captures = 0;
-  uint64_t eager_calls = 0;                          ///< with Unsupported::Eager
-  std::vector<std::string> eager_reasons;            ///< the error text of each kind met, once
-  std::vector<std::string> recapture_reasons;        ///< which guard failed, per capture after the first
-  std::map<std::string, uint64_t> shape_fallbacks;   ///< ops whose shape came from the real kernel on zeros
-  uint64_t nodes = 0;                                ///< in the newest graph, after the passes
+  uint64_t eager_calls = 0;                         ///< with Unsupported::Eager
+  std::vector<std::string> eager_reasons;           ///< the error text of each kind met, once
+  std::vector<std::string> recapture_reasons;       ///< which guard failed, per capture after the first
+  std::map<std::string, uint64_t> shape_fallbacks;  ///< ops whose shape came from the real kernel on zeros
+  uint64_t nodes = 0;                               ///< in the newest graph, after the passes
 };
 
 namespace detail {
 
-/// One run of the user's function over given tensors: flattened outputs, and the result itself as a pattern for
-/// putting real outputs together.
+/// One run of the user's function over given tensors: flattened outputs, and the result itself as a pattern
+/// for putting real outputs together.
 struct Outcome {
   std::vector<at::Tensor> tensors;
   std::shared_ptr<const void> pattern;

@@ -16,8 +16,8 @@
 
 namespace antegrad {
 
-/// Arguments taken apart: the tensors, and a key that says everything else (numbers, strings, lengths, which optionals
-/// are set). Two argument lists with equal keys differ in their tensors only.
+/// Arguments taken apart: the tensors, and a key that says everything else (numbers, strings, lengths, which
+/// optionals are set). Two argument lists with equal keys differ in their tensors only.
 struct Leaves {
   c10::SmallVector<at::Tensor, 6> tensors;
   c10::SmallVector<int64_t, 8> key;
@@ -37,23 +37,32 @@ class LeafReader {
 /// The customisation point for user structs: a function beside the struct that ties its fields,
 ///   auto antegrad_fields(State& s) { return std::tie(s.positions, s.step); }
 template <class T>
-concept HasFields = requires(T& value) { antegrad_fields(value); };
+concept HasFields = requires(T& value) {
+  antegrad_fields(value);
+};
 
-/// How values of a type are taken apart and put together again. Specialised below for everything that arguments and
-/// results may be made of.
+/// How values of a type are taken apart and put together again. Specialised below for everything that
+/// arguments and results may be made of.
 template <class T, class = void>
 struct Tree {
   static_assert(HasFields<T>,
-                "antegrad cannot take this type apart: give it `auto antegrad_fields(T& v) { return std::tie(v.a, …); }` "
+                "antegrad cannot take this type apart: give it `auto antegrad_fields(T& v) { return "
+                "std::tie(v.a, …); }` "
                 "beside its definition");
   static void flatten(const T& value, Leaves& leaves) {
-    std::apply([&](const auto&... field) { (Tree<std::remove_cvref_t<decltype(field)>>::flatten(field, leaves), ...); },
-               antegrad_fields(const_cast<T&>(value)));
+    std::apply(
+        [&](const auto&... field) {
+          (Tree<std::remove_cvref_t<decltype(field)>>::flatten(field, leaves), ...);
+        },
+        antegrad_fields(const_cast<T&>(value)));
   }
   static T rebuild(const T& like, LeafReader& reader) {
     T copy = like;
-    std::apply([&](auto&... field) { ((field = Tree<std::remove_cvref_t<decltype(field)>>::rebuild(field, reader)), ...); },
-               antegrad_fields(copy));
+    std::apply(
+        [&](auto&... field) {
+          ((field = Tree<std::remove_cvref_t<decltype(field)>>::rebuild(field, reader)), ...);
+        },
+        antegrad_fields(copy));
     return copy;
   }
 };
@@ -82,7 +91,9 @@ struct Tree<T, std::enable_if_t<std::is_integral_v<T> || std::is_enum_v<T>>> {
 
 template <class T>
 struct Tree<T, std::enable_if_t<std::is_floating_point_v<T>>> {
-  static void flatten(T value, Leaves& leaves) { leaves.key.push_back(std::bit_cast<int64_t>(static_cast<double>(value))); }
+  static void flatten(T value, Leaves& leaves) {
+    leaves.key.push_back(std::bit_cast<int64_t>(static_cast<double>(value)));
+  }
   static T rebuild(T like, LeafReader&) { return like; }
 };
 
@@ -166,7 +177,8 @@ struct Tree<std::tuple<T...>> {
   }
   static std::tuple<T...> rebuild(const std::tuple<T...>& like, LeafReader& reader) {
     // Braces keep the order of evaluation.
-    return std::apply([&](const T&... element) { return std::tuple<T...>{Tree<T>::rebuild(element, reader)...}; }, like);
+    return std::apply(
+        [&](const T&... element) { return std::tuple<T...>{Tree<T>::rebuild(element, reader)...}; }, like);
   }
 };
 

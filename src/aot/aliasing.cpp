@@ -59,7 +59,9 @@ struct Region {
   bool escapes = false;  ///< views reach beyond the input itself
 };
 
-Extent united(const Extent& a, const Extent& b) { return {std::min(a.first, b.first), std::max(a.last, b.last)}; }
+Extent united(const Extent& a, const Extent& b) {
+  return {std::min(a.first, b.first), std::max(a.last, b.last)};
+}
 
 std::vector<Region> find_regions(const capture::Trace& trace) {
   const auto& graph = trace.graph;
@@ -74,7 +76,8 @@ std::vector<Region> find_regions(const capture::Trace& trace) {
   }
   std::unordered_set<int32_t> strided;  // only these leave the tensor that they are called on
   for (const auto& node : graph.nodes)
-    if (node.op.rfind("aten.as_strided", 0) == 0 || node.op.rfind("aten.resize", 0) == 0 || node.op.rfind("aten.set_", 0) == 0)
+    if (node.op.rfind("aten.as_strided", 0) == 0 || node.op.rfind("aten.resize", 0) == 0 ||
+        node.op.rfind("aten.set_", 0) == 0)
       for (auto output : node.outputs) strided.insert(output.index);
   for (const auto& value : graph.values) {
     const auto* type = value.type.tensor();
@@ -83,7 +86,8 @@ std::vector<Region> find_regions(const capture::Trace& trace) {
     auto& region = regions[found->second];
     const auto extent = extent_of(*type);
     if (type->dtype != region.type->dtype || extent.first == extent.last) continue;
-    region.escapes |= strided.count(static_cast<int32_t>(&value - graph.values.data())) > 0 && !covers(*region.type, *type);
+    region.escapes |=
+        strided.count(static_cast<int32_t>(&value - graph.values.data())) > 0 && !covers(*region.type, *type);
     region.reach = united(region.reach, extent);
   }
   return regions;
@@ -94,7 +98,8 @@ bool meet(const Region& a, const Region& b) {
   return overlap(*a.type, *b.type);
 }
 
-AliasGroup make_group(const capture::Trace& trace, const std::vector<Region>& regions, std::vector<int32_t> members) {
+AliasGroup make_group(const capture::Trace& trace, const std::vector<Region>& regions,
+                      std::vector<int32_t> members) {
   AliasGroup group;
   auto region = [&](int32_t i) -> const Region& { return regions[static_cast<size_t>(i)]; };
   group.dtype = region(members[0]).type->dtype;
@@ -153,7 +158,8 @@ bool covers(const ir::TensorType& whole, const ir::TensorType& part) {
   const auto inner = extent_of(part);
   if (inner.first == inner.last) return true;
   if (inner.first < outer.first || inner.last > outer.last) return false;
-  if (whole.numel().constant() == outer.last - outer.first && !overlaps_itself(whole)) return true;  // no gaps
+  if (whole.numel().constant() == outer.last - outer.first && !overlaps_itself(whole))
+    return true;  // no gaps
   if (whole.numel().constant() + part.numel().constant() > kMaxExact) return false;
   std::unordered_set<int64_t> offsets;
   for_each_offset(whole, [&](int64_t offset) { offsets.insert(offset); });
@@ -207,7 +213,8 @@ std::vector<AliasGroup> find_alias_groups(const capture::Trace& trace, const std
   }
   const auto component = find_components(count, edges);
   std::vector<std::vector<int32_t>> members(count);
-  for (size_t i = 0; i < count; ++i) members[static_cast<size_t>(component[i])].push_back(static_cast<int32_t>(i));
+  for (size_t i = 0; i < count; ++i)
+    members[static_cast<size_t>(component[i])].push_back(static_cast<int32_t>(i));
   std::vector<AliasGroup> groups;
   for (size_t root = 0; root < count; ++root) {
     const bool needs_base = members[root].size() > 1 || (members[root].size() == 1 && regions[root].escapes);

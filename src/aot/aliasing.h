@@ -17,14 +17,16 @@ Extent extent_of(const ir::TensorType& type);
 /// Whether two elements of one tensor may be the same memory (stride 0, overlapping windows).
 bool overlaps_itself(const ir::TensorType& type);
 
-/// Whether two tensors on one storage share an element. Exact for up to a million elements; beyond, yes when in doubt.
+/// Whether two tensors on one storage share an element. Exact for up to a million elements; beyond, yes when
+/// in doubt.
 bool overlap(const ir::TensorType& a, const ir::TensorType& b);
 
-/// Whether every element of `part` is an element of `whole`. Exact for up to a million elements; beyond, no when in doubt.
+/// Whether every element of `part` is an element of `whole`. Exact for up to a million elements; beyond, no
+/// when in doubt.
 bool covers(const ir::TensorType& whole, const ir::TensorType& part);
 
-/// Inputs that must be seen as views of one flat base: they overlap, and one of them is written. Or a single written
-/// input of which some view reaches memory outside it.
+/// Inputs that must be seen as views of one flat base: they overlap, and one of them is written. Or a single
+/// written input of which some view reaches memory outside it.
 struct AliasGroup {
   std::vector<int32_t> members;  ///< graph inputs, ascending
   Extent extent;

@@ -28,7 +28,8 @@ std::vector<int32_t> find_fixed_offsets(const capture::Trace& trace) {
                           node.op.rfind("aten.set_.source_Tensor_storage_offset", 0) == 0;
     if (!absolute || node.outputs.empty()) continue;
     for (size_t i = 0; i < trace.graph.inputs.size(); ++i)
-      if (trace.graph.inputs[i].value == trace.graph.storage_of(node.outputs[0])) fixed.push_back(static_cast<int32_t>(i));
+      if (trace.graph.inputs[i].value == trace.graph.storage_of(node.outputs[0]))
+        fixed.push_back(static_cast<int32_t>(i));
   }
   std::sort(fixed.begin(), fixed.end());
   fixed.erase(std::unique(fixed.begin(), fixed.end()), fixed.end());
@@ -38,7 +39,8 @@ std::vector<int32_t> find_fixed_offsets(const capture::Trace& trace) {
 /// Builds the graph's outputs and the steps that make real tensors of them.
 class Outputs {
  public:
-  Outputs(const capture::Trace& trace, Memory& memory, FunctionalGraph& result) : memory_(memory), result_(result) {
+  Outputs(const capture::Trace& trace, Memory& memory, FunctionalGraph& result)
+      : memory_(memory), result_(result) {
     for (size_t i = 0; i < trace.graph.inputs.size(); ++i)
       made_[trace.graph.inputs[i].value] = {Source::Kind::Input, static_cast<int32_t>(i)};
   }
@@ -69,7 +71,8 @@ class Outputs {
       if (step.source.kind == Source::Kind::Result)
         result_.graph.outputs[static_cast<size_t>(step.source.index)].role = ir::OutputRole::IntermediateBase;
       result_.signature.steps.emplace_back(std::move(step));
-    } else if (const auto original = memory_.object_of(traced); original != traced && memory_.is_grown_object(traced)) {
+    } else if (const auto original = memory_.object_of(traced);
+               original != traced && memory_.is_grown_object(traced)) {
       source = source_of(original);
     } else {
       source = {Source::Kind::Result, result_of_root(memory_.root_of(traced))};
@@ -77,7 +80,8 @@ class Outputs {
     return made_[traced] = source;
   }
 
-  /// The real tensor object of a traced one. Where the function changed its metadata in place, add_changes() will too.
+  /// The real tensor object of a traced one. Where the function changed its metadata in place, add_changes()
+  /// will too.
   Source object_of(ir::ValueId traced) {
     const auto original = memory_.object_of(traced);
     const auto object = source_of(original);
@@ -124,7 +128,8 @@ MakeOutput make_output(const capture::OutputEnd& end, Outputs& outputs) {
 /// The inputs that stand for the base in a slot; none when the base reaches beyond them.
 std::vector<int32_t> members_of(const Signature& signature, size_t slot) {
   for (const auto& step : signature.steps)
-    if (const auto* base = std::get_if<MakeBase>(&step); base != nullptr && base->slot == static_cast<int32_t>(slot))
+    if (const auto* base = std::get_if<MakeBase>(&step);
+        base != nullptr && base->slot == static_cast<int32_t>(slot))
       return base->escapes ? std::vector<int32_t>() : base->members;
   return {};
 }
@@ -140,7 +145,8 @@ void add_write_backs(const std::vector<int32_t>& roots, Memory& memory, Outputs&
       for (const auto& dim : emit.type(value).sizes) resize.sizes.push_back(dim.constant());
       signature.steps.emplace_back(std::move(resize));
     }
-    const auto place = std::find(signature.graph_inputs.begin(), signature.graph_inputs.end(), static_cast<int32_t>(slot));
+    const auto place =
+        std::find(signature.graph_inputs.begin(), signature.graph_inputs.end(), static_cast<int32_t>(slot));
     const auto target = static_cast<int32_t>(place - signature.graph_inputs.begin());
     const auto result = outputs.add(value, ir::OutputRole::MutatedInput, target);
     signature.steps.emplace_back(WriteBack{static_cast<int32_t>(slot), result, members_of(signature, slot)});
@@ -149,7 +155,8 @@ void add_write_backs(const std::vector<int32_t>& roots, Memory& memory, Outputs&
 
 }  // namespace
 
-std::vector<int32_t> add_inputs(const capture::Trace& trace, Emitter& emit, Memory& memory, Signature& signature) {
+std::vector<int32_t> add_inputs(const capture::Trace& trace, Emitter& emit, Memory& memory,
+                                Signature& signature) {
   const auto& inputs = trace.graph.inputs;
   const auto written = find_written(trace);
   const auto growing = find_growing(trace);
@@ -163,13 +170,15 @@ std::vector<int32_t> add_inputs(const capture::Trace& trace, Emitter& emit, Memo
   signature.slots = static_cast<int32_t>(inputs.size() + groups.size());
   signature.fixed_offsets = find_fixed_offsets(trace);
   for (size_t i = 0; i < trace.duplicate_of.size(); ++i)
-    if (trace.duplicate_of[i] >= 0) signature.same.emplace_back(trace.duplicate_of[i], static_cast<int32_t>(i));
+    if (trace.duplicate_of[i] >= 0)
+      signature.same.emplace_back(trace.duplicate_of[i], static_cast<int32_t>(i));
   std::vector<int32_t> roots(static_cast<size_t>(signature.slots), -1);
   for (size_t i = 0; i < inputs.size(); ++i) {
     const bool is_tensor = trace.graph.type_of(inputs[i].value).tensor() != nullptr;
     if (written[i] || growing[i]) signature.written.push_back(static_cast<int32_t>(i));
     if (grouped[i]) continue;
-    const auto value = emit.graph().add_input(trace.graph.type_of(inputs[i].value), inputs[i].role, inputs[i].name);
+    const auto value =
+        emit.graph().add_input(trace.graph.type_of(inputs[i].value), inputs[i].role, inputs[i].name);
     signature.graph_inputs.push_back(static_cast<int32_t>(i));
     if (is_tensor) roots[i] = memory.add_root(inputs[i].value, value);
   }
@@ -182,7 +191,8 @@ std::vector<int32_t> add_inputs(const capture::Trace& trace, Emitter& emit, Memo
                                               ir::InputRole::UserInput, fmt::format("base{}", g));
     signature.graph_inputs.push_back(static_cast<int32_t>(slot));
     signature.steps.emplace_back(MakeBase{static_cast<int32_t>(slot), group.members,
-                                          first.offset.constant() - group.extent.first, elements, group.escapes});
+                                          first.offset.constant() - group.extent.first, elements,
+                                          group.escapes});
     roots[slot] = memory.add_base(value, group.extent.first);
     SharedMemory shared;
     for (auto member : group.members) {
@@ -196,8 +206,8 @@ std::vector<int32_t> add_inputs(const capture::Trace& trace, Emitter& emit, Memo
   return roots;
 }
 
-void finish_signature(const capture::Trace& trace, const std::vector<int32_t>& roots, Emitter& emit, Memory& memory,
-                      FunctionalGraph& result) {
+void finish_signature(const capture::Trace& trace, const std::vector<int32_t>& roots, Emitter& emit,
+                      Memory& memory, FunctionalGraph& result) {
   auto& signature = result.signature;
   Outputs outputs(trace, memory, result);
   signature.steps.emplace_back(RunGraph{});
@@ -218,7 +228,8 @@ void finish_signature(const capture::Trace& trace, const std::vector<int32_t>& r
     const auto& end = trace.input_ends[i];
     const auto input = static_cast<int32_t>(i);
     if (end.version_bumps > 0) signature.steps.emplace_back(BumpVersion{input, end.version_bumps});
-    if (end.requires_grad != end.required_grad) signature.steps.emplace_back(RequireGrad{input, end.requires_grad});
+    if (end.requires_grad != end.required_grad)
+      signature.steps.emplace_back(RequireGrad{input, end.requires_grad});
   }
 }
 

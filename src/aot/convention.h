@@ -7,13 +7,14 @@
 
 namespace antegrad::aot {
 
-/// The inputs of the functional graph: one per traced input, but for those that share memory and are written, which
-/// become regions of a flat base. Fills the part of the signature that comes before the run; returns, per slot, the
-/// root that its contents are on (-1: not a tensor, or replaced by a base).
-std::vector<int32_t> add_inputs(const capture::Trace& trace, Emitter& emit, Memory& memory, Signature& signature);
+/// The inputs of the functional graph: one per traced input, but for those that share memory and are written,
+/// which become regions of a flat base. Fills the part of the signature that comes before the run; returns,
+/// per slot, the root that its contents are on (-1: not a tensor, or replaced by a base).
+std::vector<int32_t> add_inputs(const capture::Trace& trace, Emitter& emit, Memory& memory,
+                                Signature& signature);
 
 /// The outputs of the functional graph and the steps after the run.
-void finish_signature(const capture::Trace& trace, const std::vector<int32_t>& roots, Emitter& emit, Memory& memory,
-                      FunctionalGraph& result);
+void finish_signature(const capture::Trace& trace, const std::vector<int32_t>& roots, Emitter& emit,
+                      Memory& memory, FunctionalGraph& result);
 
 }  // namespace antegrad::aot

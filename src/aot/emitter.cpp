@@ -24,7 +24,8 @@ bool same_layout(const ir::TensorType& a, const ir::TensorType& b) {
 at::Tensor Emitter::meta_of(ir::ValueId value) {
   const auto index = static_cast<size_t>(value.index);
   if (metas_.size() <= index) metas_.resize(graph_.values.size());
-  if (!metas_[index].defined() && graph_.type_of(value).tensor()) metas_[index] = capture::make_meta(type(value));
+  if (!metas_[index].defined() && graph_.type_of(value).tensor())
+    metas_[index] = capture::make_meta(type(value));
   return metas_[index];
 }
 

@@ -27,8 +27,10 @@ class Emitter {
   /// The view of `value` with these sizes and strides, `offset` elements after its own first element.
   ir::ValueId strided(ir::ValueId value, const ir::TensorType& shape, int64_t offset);
   /// `value` with the elements of that view replaced by `source`.
-  ir::ValueId strided_scatter(ir::ValueId value, ir::ValueId source, const ir::TensorType& shape, int64_t offset);
-  /// `value` converted to the dtype and the strides of `type` (sizes are equal); itself when nothing is to be done.
+  ir::ValueId strided_scatter(ir::ValueId value, ir::ValueId source, const ir::TensorType& shape,
+                              int64_t offset);
+  /// `value` converted to the dtype and the strides of `type` (sizes are equal); itself when nothing is to be
+  /// done.
   ir::ValueId fit(ir::ValueId value, const ir::TensorType& type);
 
   ir::Provenance provenance;  ///< for the nodes to come

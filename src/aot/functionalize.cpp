@@ -27,7 +27,8 @@ ir::Node element_of_foreach(const ir::Node& node, size_t i) {
 
 class Functionalizer {
  public:
-  explicit Functionalizer(const capture::Trace& trace) : trace_(trace), emit_(result_.graph), memory_(trace.graph, emit_) {}
+  explicit Functionalizer(const capture::Trace& trace)
+      : trace_(trace), emit_(result_.graph), memory_(trace.graph, emit_) {}
 
   FunctionalGraph run() {
     result_.graph.name = trace_.graph.name;
@@ -60,7 +61,8 @@ class Functionalizer {
   FunctionalGraph result_;
   Emitter emit_;
   Memory memory_;
-  std::vector<ir::Node> synonyms_;  ///< per traced node: the view op that stands for it where that is another one
+  std::vector<ir::Node>
+      synonyms_;  ///< per traced node: the view op that stands for it where that is another one
 };
 
 /// The node with every traced tensor replaced by its current contents; outputs are left out.
@@ -81,7 +83,8 @@ bool Functionalizer::same_types(const ir::Node& node) {
   return same;
 }
 
-/// Gives result `index` of a traced node its memory: a new root, or a view of its first argument on the same storage.
+/// Gives result `index` of a traced node its memory: a new root, or a view of its first argument on the same
+/// storage.
 void Functionalizer::define(const ir::Node& node, size_t index, ir::ValueId value) {
   const auto traced = node.outputs[index];
   if (trace_.graph.type_of(traced).tensor() == nullptr) return;
@@ -97,9 +100,10 @@ void Functionalizer::define(const ir::Node& node, size_t index, ir::ValueId valu
     memory_.add_region(traced, memory_.root_of(storage));
 }
 
-/// as_strided and its like count from the start of the storage. The graph counts from `base`, a tensor of the same
-/// dtype on it. `object`: what the same tensor object was before, where the op works in place.
-void Functionalizer::define_strided(const ir::Node& node, ir::Node& synonym, ir::ValueId base, ir::ValueId object) {
+/// as_strided and its like count from the start of the storage. The graph counts from `base`, a tensor of the
+/// same dtype on it. `object`: what the same tensor object was before, where the op works in place.
+void Functionalizer::define_strided(const ir::Node& node, ir::Node& synonym, ir::ValueId base,
+                                    ir::ValueId object) {
   const auto traced = node.outputs[0];
   const auto& type = trace_.graph.tensor_type(traced);
   ir::Arg::List sizes(type.sizes.begin(), type.sizes.end());
@@ -107,8 +111,10 @@ void Functionalizer::define_strided(const ir::Node& node, ir::Node& synonym, ir:
   synonym.op = "antegrad.strided";
   const auto offset = (type.offset - trace_.graph.tensor_type(base).offset).constant();
   synonym.args = {base, ir::Arg(std::move(sizes)), ir::Arg(std::move(strides)), offset};
-  if (object.valid()) memory_.add_changed(traced, object, base, synonym, {});
-  else memory_.add_view(traced, base, synonym, 0);
+  if (object.valid())
+    memory_.add_changed(traced, object, base, synonym, {});
+  else
+    memory_.add_view(traced, base, synonym, 0);
 }
 
 void Functionalizer::visit_plain(const ir::Node& node) {
@@ -162,7 +168,10 @@ bool Functionalizer::shares_storage(ir::ValueId input) const {
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].value != input) continue;
     const auto& type = trace_.graph.tensor_type(input);
-    return !type.is_contiguous() || std::count(trace_.input_storage.begin(), trace_.input_storage.end(), trace_.input_storage[i]) > 1;
+    const auto own_bytes = type.numel().constant() * ir::size_in_bytes(type.dtype);
+    const auto& storages = trace_.input_storage;
+    return !type.is_contiguous() || trace_.input_bytes[i] != own_bytes ||
+           std::count(storages.begin(), storages.end(), storages[i]) > 1;
   }
   return false;
 }
@@ -181,8 +190,10 @@ void Functionalizer::visit_metadata_change(const ir::Node& node, ir::Node& synon
     return;
   }
   const auto* source = node.args.size() > 1 ? node.args[1].as<ir::ValueId>() : nullptr;
-  if (node.op.rfind("aten.set_", 0) == 0) return define_strided(node, synonym, source ? *source : base, object);
-  if (node.op.rfind("aten.as_strided", 0) == 0 || capture::find_schema(view_op_of_inplace(node.op)) == nullptr)
+  if (node.op.rfind("aten.set_", 0) == 0)
+    return define_strided(node, synonym, source ? *source : base, object);
+  if (node.op.rfind("aten.as_strided", 0) == 0 ||
+      capture::find_schema(view_op_of_inplace(node.op)) == nullptr)
     return define_strided(node, synonym, object, object);
   synonym = node;
   synonym.op = view_op_of_inplace(node.op);
@@ -201,7 +212,8 @@ bool Functionalizer::write_by_variant(const ir::Node& node, const OpSchema& sche
   const auto values = emit_.infer(std::move(call));
   bool fits = values.size() == node.effects.writes.size();
   for (size_t i = 0; fits && i < values.size(); ++i) {
-    const auto& wanted = trace_.graph.tensor_type(node.outputs.empty() ? node.effects.writes[i] : node.outputs[i]);
+    const auto& wanted =
+        trace_.graph.tensor_type(node.outputs.empty() ? node.effects.writes[i] : node.outputs[i]);
     // Kernels may take other ways, with other rounding, for other dtypes and layouts of what they write to.
     fits = same_layout(emit_.type(values[i]), wanted);
   }
@@ -215,9 +227,10 @@ bool Functionalizer::write_by_variant(const ir::Node& node, const OpSchema& sche
       memory_.write(target, values[i]);
     } else {  // an out= argument that the op resized
       if (memory_.view_of(target) != nullptr || trace_.graph.storage_of(target) != target)
-        throw Error(ErrorCode::UnsupportedOp, "functionalize:" + node.op, "its out= argument is a view of another size",
-                    "Pass an out= tensor of the right size");
-      memory_.regrow(target, node.outputs[i], emit_.fit(values[i], trace_.graph.tensor_type(node.outputs[i])));
+        throw Error(ErrorCode::UnsupportedOp, "functionalize:" + node.op,
+                    "its out= argument is a view of another size", "Pass an out= tensor of the right size");
+      memory_.regrow(target, node.outputs[i],
+                     emit_.fit(values[i], trace_.graph.tensor_type(node.outputs[i])));
     }
   }
   return true;
@@ -229,7 +242,8 @@ void Functionalizer::write_on_copies(const ir::Node& node) {
   for (auto traced : node.outputs) {
     if (trace_.graph.storage_of(traced) != traced)
       throw Error(ErrorCode::UnsupportedOp, "functionalize:" + node.op,
-                  "it both writes to an argument and returns a view of one", "Call it outside the compiled function");
+                  "it both writes to an argument and returns a view of one",
+                  "Call it outside the compiled function");
     results.push_back({trace_.graph.type_of(traced), {}});
   }
   for (size_t i = 0; i < node.effects.writes.size(); ++i) {
@@ -267,8 +281,8 @@ void Functionalizer::visit_write(const ir::Node& node, const OpSchema& schema) {
   const bool is_foreach = node.op.rfind("aten._foreach_", 0) == 0;
   if (writes_one_storage_twice(node) || (is_foreach && reads_what_it_writes(node))) {
     if (!is_foreach)
-      throw Error(ErrorCode::UnsupportedOp, "functionalize:" + node.op, "it writes to two tensors that share memory",
-                  "Call it once for each of them");
+      throw Error(ErrorCode::UnsupportedOp, "functionalize:" + node.op,
+                  "it writes to two tensors that share memory", "Call it once for each of them");
     for (size_t i = 0; i < node.effects.writes.size(); ++i) {
       const auto element = element_of_foreach(node, i);
       if (!write_by_variant(element, schema)) write_on_copies(element);

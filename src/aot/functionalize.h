@@ -9,9 +9,9 @@ struct FunctionalGraph {
   Signature signature;
 };
 
-/// Rewrites a trace, in which tensors are views of memory that ops write to, into a graph of values, and works out
-/// what has to happen around a run of it so that the caller sees what the traced program would have done: which
-/// inputs are written, resized or moved, what each output shares memory with.
+/// Rewrites a trace, in which tensors are views of memory that ops write to, into a graph of values, and
+/// works out what has to happen around a run of it so that the caller sees what the traced program would have
+/// done: which inputs are written, resized or moved, what each output shares memory with.
 FunctionalGraph functionalize(const capture::Trace& trace);
 
 }  // namespace antegrad::aot

@@ -19,7 +19,8 @@ const std::vector<c10::OperatorName>& overloads_of(const std::string& name) {
     std::unordered_map<std::string, std::vector<c10::OperatorName>> all;
     for (const auto& op : c10::Dispatcher::singleton().getAllOpNames()) all[op.name].push_back(op);
     for (auto& [key, ops] : all)
-      std::sort(ops.begin(), ops.end(), [](const auto& a, const auto& b) { return a.overload_name < b.overload_name; });
+      std::sort(ops.begin(), ops.end(),
+                [](const auto& a, const auto& b) { return a.overload_name < b.overload_name; });
     return all;
   }();
   static const std::vector<c10::OperatorName> none;

@@ -24,7 +24,8 @@ int32_t Memory::add_base(ir::ValueId value, int64_t first) {
 
 void Memory::add_region(ir::ValueId traced, int32_t root) { at(traced).root = root; }
 
-void Memory::add_view(ir::ValueId traced, ir::ValueId parent, const ir::Node& view, int32_t output, ir::ValueId value) {
+void Memory::add_view(ir::ValueId traced, ir::ValueId parent, const ir::Node& view, int32_t output,
+                      ir::ValueId value) {
   auto& tensor = at(traced);
   tensor.root = at(parent).root;
   tensor.view = {parent, &view, output};
@@ -53,7 +54,8 @@ int64_t Memory::offset_in_root(ir::ValueId traced) const {
 ir::ValueId Memory::read(ir::ValueId traced) {
   auto& tensor = at(traced);
   if (tensor.root < 0)
-    throw Error(ErrorCode::Internal, "functionalize", fmt::format("traced value {} has no memory", traced.index));
+    throw Error(ErrorCode::Internal, "functionalize",
+                fmt::format("traced value {} has no memory", traced.index));
   const auto& root = roots_[static_cast<size_t>(tensor.root)];
   if (tensor.is_root) return root.value;
   if (tensor.generation != root.generation) {
@@ -67,7 +69,8 @@ ir::ValueId Memory::read(ir::ValueId traced) {
 ir::ValueId Memory::replay(ir::ValueId traced) {
   const auto view = at(traced).view;
   const auto& root = roots_[static_cast<size_t>(at(traced).root)];
-  if (view.node == nullptr || (!is_inside_parent(traced) && trace_.tensor_type(traced).dtype == root.type.dtype))
+  if (view.node == nullptr ||
+      (!is_inside_parent(traced) && trace_.tensor_type(traced).dtype == root.type.dtype))
     return emit_.strided(root.value, trace_.tensor_type(traced), offset_in_root(traced));
   const auto parent = read(view.parent);
   if (view.node->op == "antegrad.alias") return parent;
@@ -84,8 +87,8 @@ ir::ValueId Memory::scatter_into_root(ir::ValueId traced, ir::ValueId value) {
   const auto& type = trace_.tensor_type(traced);
   if (type.dtype != root.type.dtype)
     throw Error(ErrorCode::UnsupportedOp, "functionalize",
-                fmt::format("a {} view of {} memory is written through a view that has no inverse", ir::name(type.dtype),
-                            ir::name(root.type.dtype)),
+                fmt::format("a {} view of {} memory is written through a view that has no inverse",
+                            ir::name(type.dtype), ir::name(root.type.dtype)),
                 "Write to the tensor itself, or to a view of the same dtype");
   return emit_.strided_scatter(root.value, value, type, offset_in_root(traced));
 }

@@ -7,23 +7,26 @@
 
 namespace antegrad::aot {
 
-/// The memory of a traced program as values. Every traced tensor lies on a *root*, the value of a whole storage; it is
-/// the root itself, a view op on a parent, or a strided region of the root. Writing a tensor gives its root a new
-/// value; reading a tensor whose root has moved on replays its views.
+/// The memory of a traced program as values. Every traced tensor lies on a *root*, the value of a whole
+/// storage; it is the root itself, a view op on a parent, or a strided region of the root. Writing a tensor
+/// gives its root a new value; reading a tensor whose root has moved on replays its views.
 class Memory {
  public:
   Memory(const ir::Graph& trace, Emitter& emit) : trace_(trace), emit_(emit), tensors_(trace.values.size()) {}
 
   /// `traced` starts a storage whose contents are `value`. Returns the root.
   int32_t add_root(ir::ValueId traced, ir::ValueId value);
-  /// A storage that no traced tensor covers whole (the base of overlapping inputs); `first`: its offset in the real one.
+  /// A storage that no traced tensor covers whole (the base of overlapping inputs); `first`: its offset in
+  /// the real one.
   int32_t add_base(ir::ValueId value, int64_t first);
   /// `traced` is the part of a root that its type says.
   void add_region(ir::ValueId traced, int32_t root);
   /// `traced` is result `output` of a view op on `parent`; `value`: its contents now, when known.
-  void add_view(ir::ValueId traced, ir::ValueId parent, const ir::Node& view, int32_t output, ir::ValueId value = {});
+  void add_view(ir::ValueId traced, ir::ValueId parent, const ir::Node& view, int32_t output,
+                ir::ValueId value = {});
   /// The same, and `traced` is the tensor object that was `object` until an op changed its metadata in place.
-  void add_changed(ir::ValueId traced, ir::ValueId object, ir::ValueId parent, const ir::Node& view, ir::ValueId value);
+  void add_changed(ir::ValueId traced, ir::ValueId object, ir::ValueId parent, const ir::Node& view,
+                   ir::ValueId value);
 
   /// `traced` is what the tensor object of `before` became.
   void continue_object(ir::ValueId traced, ir::ValueId before) { at(traced).object = before; }
@@ -43,7 +46,8 @@ class Memory {
   bool regrown(int32_t root) const { return roots_[static_cast<size_t>(root)].regrown; }
   ir::ValueId contents(int32_t root) const { return roots_[static_cast<size_t>(root)].value; }
 
-  /// The view from `traced` towards its root: what it is a view of, and how. Null: it is the root or a region of it.
+  /// The view from `traced` towards its root: what it is a view of, and how. Null: it is the root or a region
+  /// of it.
   struct View {
     ir::ValueId parent;
     const ir::Node* node;

@@ -10,18 +10,22 @@ namespace {
 
 std::string text_of(const Source& source) {
   switch (source.kind) {
-    case Source::Kind::Undefined: return "undefined";
-    case Source::Kind::Result: return fmt::format("result {}", source.index);
-    case Source::Kind::Input: return fmt::format("input {}", source.index);
-    case Source::Kind::View: return fmt::format("view {}", source.index);
+    case Source::Kind::Undefined:
+      return "undefined";
+    case Source::Kind::Result:
+      return fmt::format("result {}", source.index);
+    case Source::Kind::Input:
+      return fmt::format("input {}", source.index);
+    case Source::Kind::View:
+      return fmt::format("view {}", source.index);
   }
   return {};
 }
 
 struct StepText {
   std::string operator()(const MakeBase& s) const {
-    return fmt::format("slot {} = base of inputs {} (first at {}, {} elements)", s.slot, fmt::join(s.members, ","), s.offset,
-                       s.elements);
+    return fmt::format("slot {} = base of inputs {} (first at {}, {} elements)", s.slot,
+                       fmt::join(s.members, ","), s.offset, s.elements);
   }
   std::string operator()(const RunGraph&) const { return "run"; }
   std::string operator()(const ResizeInput& s) const {
@@ -44,7 +48,9 @@ struct StepText {
   std::string operator()(const SetTensor& s) const {
     return fmt::format("{} becomes {}", text_of(s.tensor), text_of(s.source));
   }
-  std::string operator()(const BumpVersion& s) const { return fmt::format("bump version of input {} by {}", s.input, s.by); }
+  std::string operator()(const BumpVersion& s) const {
+    return fmt::format("bump version of input {} by {}", s.input, s.by);
+  }
   std::string operator()(const RequireGrad& s) const {
     return fmt::format("input {} requires_grad = {}", s.input, s.value);
   }
@@ -56,7 +62,8 @@ std::string print(const Signature& signature) {
   std::string text;
   for (const auto& step : signature.steps) text += std::visit(StepText{}, step) + "\n";
   for (const auto& shared : signature.shared)
-    text += fmt::format("inputs {} share memory at {}\n", fmt::join(shared.inputs, ","), fmt::join(shared.offsets, ","));
+    text += fmt::format("inputs {} share memory at {}\n", fmt::join(shared.inputs, ","),
+                        fmt::join(shared.offsets, ","));
   if (!signature.written.empty()) text += fmt::format("written: {}\n", fmt::join(signature.written, ","));
   if (!signature.fixed_offsets.empty())
     text += fmt::format("fixed offsets: {}\n", fmt::join(signature.fixed_offsets, ","));

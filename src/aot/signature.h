@@ -22,8 +22,8 @@ struct Source {
 
 // --- The calling convention: what to do around a run of the graph, in order.
 
-/// Slot `slot` becomes a flat tensor over the memory that the inputs `members` share; it starts `offset` elements
-/// before the first element of members[0].
+/// Slot `slot` becomes a flat tensor over the memory that the inputs `members` share; it starts `offset`
+/// elements before the first element of members[0].
 struct MakeBase {
   int32_t slot = 0;
   std::vector<int32_t> members;
@@ -41,20 +41,20 @@ struct ResizeInput {
   std::vector<int64_t> sizes;
   bool operator==(const ResizeInput&) const = default;
 };
-/// The memory of slot `slot` takes the contents of graph output `result`. Of a base only what its members cover: the
-/// gaps between them may be other inputs.
+/// The memory of slot `slot` takes the contents of graph output `result`. Of a base only what its members
+/// cover: the gaps between them may be other inputs.
 struct WriteBack {
   int32_t slot = 0;
   int32_t result = 0;
   std::vector<int32_t> members;  ///< empty: all of the slot
   bool operator==(const WriteBack&) const = default;
 };
-/// A view op on a real tensor, with autograd watching: views are numbered in the order of these steps. Each traced
-/// view is made once, so that what was a view of what stays as it was.
+/// A view op on a real tensor, with autograd watching: views are numbered in the order of these steps. Each
+/// traced view is made once, so that what was a view of what stays as it was.
 struct MakeView {
-  Source source;        ///< stands where the node names value 0
-  ir::Node node;        ///< "antegrad.strided" takes its offset relative to the source's own
-  int32_t result = 0;   ///< which of the op's results
+  Source source;       ///< stands where the node names value 0
+  ir::Node node;       ///< "antegrad.strided" takes its offset relative to the source's own
+  int32_t result = 0;  ///< which of the op's results
   bool operator==(const MakeView&) const = default;
 };
 /// The next user output.
@@ -64,8 +64,8 @@ struct MakeOutput {
   bool requires_grad = false;
   bool operator==(const MakeOutput&) const = default;
 };
-/// A tensor object becomes another view of memory, its own or another tensor's, as t_ or set_ left it. Takes effect
-/// after all other steps: sources name tensors as they were before.
+/// A tensor object becomes another view of memory, its own or another tensor's, as t_ or set_ left it. Takes
+/// effect after all other steps: sources name tensors as they were before.
 struct SetTensor {
   Source tensor;
   Source source;
@@ -82,8 +82,8 @@ struct RequireGrad {
   bool operator==(const RequireGrad&) const = default;
 };
 
-using Step =
-    std::variant<MakeBase, RunGraph, ResizeInput, WriteBack, MakeView, MakeOutput, SetTensor, BumpVersion, RequireGrad>;
+using Step = std::variant<MakeBase, RunGraph, ResizeInput, WriteBack, MakeView, MakeOutput, SetTensor,
+                          BumpVersion, RequireGrad>;
 
 /// Inputs that one run must find on one storage, at these distances (elements) from the first of them.
 struct SharedMemory {
@@ -92,8 +92,8 @@ struct SharedMemory {
   bool operator==(const SharedMemory&) const = default;
 };
 
-/// Everything the runtime needs besides the graph. Slots 0 … inputs-1 are the caller's inputs (user, then lifted);
-/// MakeBase fills the slots after them.
+/// Everything the runtime needs besides the graph. Slots 0 … inputs-1 are the caller's inputs (user, then
+/// lifted); MakeBase fills the slots after them.
 struct Signature {
   int32_t user_inputs = 0;
   int32_t inputs = 0;
@@ -101,11 +101,13 @@ struct Signature {
   int32_t user_outputs = 0;
   std::vector<int32_t> graph_inputs;  ///< per input of the graph: its slot
   std::vector<Step> steps;
-  std::vector<SharedMemory> shared;        ///< aliasing that the graph relies on
-  std::vector<int32_t> written;            ///< inputs whose memory is written: no other input may overlap it, bar `shared`
+  std::vector<SharedMemory> shared;  ///< aliasing that the graph relies on
+  std::vector<int32_t>
+      written;  ///< inputs whose memory is written: no other input may overlap it, bar `shared`
   std::vector<std::pair<int32_t, int32_t>> same;  ///< inputs that are one tensor object
-  std::vector<int32_t> changed;            ///< inputs whose metadata change: no other input may be the same object, bar `same`
-  std::vector<int32_t> fixed_offsets;      ///< inputs whose storage offset is part of the program
+  std::vector<int32_t>
+      changed;  ///< inputs whose metadata change: no other input may be the same object, bar `same`
+  std::vector<int32_t> fixed_offsets;  ///< inputs whose storage offset is part of the program
   bool operator==(const Signature&) const = default;
 };
 

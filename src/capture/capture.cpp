@@ -18,7 +18,9 @@ namespace {
 /// autocast would keep casts of real weights that are fakes in its cache.
 class AutocastCacheOff {
  public:
-  AutocastCacheOff() : was_(at::autocast::is_autocast_cache_enabled()) { at::autocast::set_autocast_cache_enabled(false); }
+  AutocastCacheOff() : was_(at::autocast::is_autocast_cache_enabled()) {
+    at::autocast::set_autocast_cache_enabled(false);
+  }
   ~AutocastCacheOff() { at::autocast::set_autocast_cache_enabled(was_); }
   AutocastCacheOff(const AutocastCacheOff&) = delete;
   AutocastCacheOff& operator=(const AutocastCacheOff&) = delete;
@@ -77,17 +79,20 @@ std::vector<at::Tensor> run_recorded(const TensorFunction& function, const std::
   JitProfilingOff profiling;
   AutocastCacheOff cache;
   RecordingMode mode(recorder);
-  torch::jit::GraphOptimizerEnabledGuard optimizer(false);  // it would fold fakes into TorchScript's own graphs
+  torch::jit::GraphOptimizerEnabledGuard optimizer(
+      false);  // it would fold fakes into TorchScript's own graphs
   try {
     return function(fakes);
   } catch (const Error&) {
     throw;
   } catch (const c10::Error& error) {
     // Access to a fake's pointer is found out deep inside LibTorch, which can only throw its own type.
-    if (std::string_view(error.what_without_backtrace()).find(kDataAccessPrefix) == std::string_view::npos) throw;
-    throw Error(ErrorCode::DataRead, "capture:data_ptr", "the function reads the memory of a tensor on the host",
-                "Compute with tensor ops, pass the tensor's contents as an argument, or set Options::unsupported to "
-                "Eager");
+    if (std::string_view(error.what_without_backtrace()).find(kDataAccessPrefix) == std::string_view::npos)
+      throw;
+    throw Error(
+        ErrorCode::DataRead, "capture:data_ptr", "the function reads the memory of a tensor on the host",
+        "Compute with tensor ops, pass the tensor's contents as an argument, or set Options::unsupported to "
+        "Eager");
   } catch (const std::exception& error) {
     rethrow_if_wrapped(recorder, error);
     throw;
@@ -109,7 +114,8 @@ OutputEnd end_of_output(const at::Tensor& output, const std::vector<at::Tensor>&
   if (!output.defined()) return end;
   end.value = recorder.value_of(output);
   for (size_t i = 0; i < fakes.size(); ++i)
-    if (end.same_as_input < 0 && fakes[i].defined() && fakes[i].is_same(output)) end.same_as_input = static_cast<int>(i);
+    if (end.same_as_input < 0 && fakes[i].defined() && fakes[i].is_same(output))
+      end.same_as_input = static_cast<int>(i);
   const auto& counter = output.unsafeGetTensorImpl()->version_counter();
   if (counter.enabled()) end.version = counter.current_version();
   // What was set on the tensor itself; a view made anew follows its base as this one does.
@@ -142,14 +148,17 @@ ir::Node constant_node(const Outsider& outsider) {
 }
 
 /// Born during the capture and gone with it: nobody but us holds it.
-bool is_constant(const Outsider& outsider) { return outsider.wrapped_number || outsider.tensor.use_count() == 1; }
+bool is_constant(const Outsider& outsider) {
+  return outsider.wrapped_number || outsider.tensor.use_count() == 1;
+}
 
 void check_constant(const Outsider& outsider) {
   if (outsider.wrapped_number) return;
   if (is_borrowed(outsider.tensor) && (outsider.written || !outsider.snapshot))
     throw Error(ErrorCode::UnsupportedOp, "capture:from_blob",
-                outsider.written ? "the function writes to memory of the host through from_blob()"
-                                 : fmt::format("from_blob() over {} bytes inside the function", outsider.tensor.nbytes()),
+                outsider.written
+                    ? "the function writes to memory of the host through from_blob()"
+                    : fmt::format("from_blob() over {} bytes inside the function", outsider.tensor.nbytes()),
                 "Make the tensor outside the function and pass it as an argument, or clone() it first");
 }
 
@@ -157,7 +166,8 @@ void check_constant(const Outsider& outsider) {
 class StorageNumbers {
  public:
   int32_t of(const c10::Storage& storage) {
-    return numbers_.try_emplace(storage.unsafeGetStorageImpl(), static_cast<int32_t>(numbers_.size())).first->second;
+    return numbers_.try_emplace(storage.unsafeGetStorageImpl(), static_cast<int32_t>(numbers_.size()))
+        .first->second;
   }
 
  private:
@@ -165,7 +175,8 @@ class StorageNumbers {
 };
 
 /// Decides for each outsider whether it is an input or a constant, and completes the graph.
-void add_outsiders(Recorder& recorder, const CaptureOptions& options, StorageNumbers& storages, Trace& trace) {
+void add_outsiders(Recorder& recorder, const CaptureOptions& options, StorageNumbers& storages,
+                   Trace& trace) {
   std::vector<ir::Node> constants;
   for (const auto& outsider : recorder.outside().all()) {
     if (is_constant(*outsider)) {
@@ -189,9 +200,11 @@ void add_outsiders(Recorder& recorder, const CaptureOptions& options, StorageNum
     end.has_grad_fn = outsider->gained_grad_fn;
     trace.input_ends.push_back(end);
     trace.input_storage.push_back(storages.of(outsider->storage));
+    trace.input_bytes.push_back(static_cast<int64_t>(outsider->storage.nbytes()));
   }
   auto& nodes = trace.graph.nodes;
-  nodes.insert(nodes.begin(), std::make_move_iterator(constants.begin()), std::make_move_iterator(constants.end()));
+  nodes.insert(nodes.begin(), std::make_move_iterator(constants.begin()),
+               std::make_move_iterator(constants.end()));
 }
 
 void restore_outside(Recorder& recorder) {
@@ -216,7 +229,8 @@ int32_t earlier_same(const std::vector<at::Tensor>& inputs, size_t i) {
 
 }  // namespace
 
-Trace capture(const TensorFunction& function, const std::vector<at::Tensor>& inputs, const CaptureOptions& options) {
+Trace capture(const TensorFunction& function, const std::vector<at::Tensor>& inputs,
+              const CaptureOptions& options) {
   Recorder recorder;
   Trace trace;
   trace.user_inputs = inputs.size();
@@ -230,17 +244,20 @@ Trace capture(const TensorFunction& function, const std::vector<at::Tensor>& inp
     if (!inputs[i].defined() || same >= 0) {
       recorder.graph().add_input(ir::ScalarKind::None, ir::InputRole::UserInput, name);
       trace.input_storage.push_back(-1);
+      trace.input_bytes.push_back(0);
       fakes.push_back(same >= 0 ? fakes[static_cast<size_t>(same)] : at::Tensor());
       continue;
     }
     fakes.push_back(recorder.add_input(inputs[i], std::move(name)));
     trace.input_storage.push_back(storages.of(inputs[i].storage()));
+    trace.input_bytes.push_back(static_cast<int64_t>(inputs[i].storage().nbytes()));
   }
   auto outputs = run_recorded(function, fakes, recorder);
   for (const auto& output : outputs) trace.output_ends.push_back(end_of_output(output, fakes, recorder));
   for (size_t i = 0; i < fakes.size(); ++i) {
     const bool has_own = trace.duplicate_of[i] < 0;
-    trace.input_ends.push_back(end_of_input(inputs[i], has_own ? fakes[i] : at::Tensor(), recorder.graph().inputs[i].value));
+    trace.input_ends.push_back(
+        end_of_input(inputs[i], has_own ? fakes[i] : at::Tensor(), recorder.graph().inputs[i].value));
   }
   restore_outside(recorder);
   outputs.clear();
@@ -251,7 +268,8 @@ Trace capture(const TensorFunction& function, const std::vector<at::Tensor>& inp
   for (auto& end : trace.output_ends) {
     trace.graph.outputs.push_back({end.value, ir::OutputRole::UserOutput, {}, -1});
     for (size_t i = trace.user_inputs; i < trace.graph.inputs.size(); ++i)
-      if (end.value.valid() && trace.graph.inputs[i].value == end.value) end.same_as_input = static_cast<int>(i);
+      if (end.value.valid() && trace.graph.inputs[i].value == end.value)
+        end.same_as_input = static_cast<int>(i);
   }
   trace.counts = recorder.counts();
   return trace;

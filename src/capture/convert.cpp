@@ -61,19 +61,27 @@ ir::Arg tensor_arg(const at::Tensor& tensor, const ValueOf& value_of) {
 
 ir::MemoryFormat to_ir(c10::MemoryFormat format) {
   switch (format) {
-    case c10::MemoryFormat::Preserve: return ir::MemoryFormat::Preserve;
-    case c10::MemoryFormat::ChannelsLast: return ir::MemoryFormat::ChannelsLast;
-    case c10::MemoryFormat::ChannelsLast3d: return ir::MemoryFormat::ChannelsLast3d;
-    default: return ir::MemoryFormat::Contiguous;
+    case c10::MemoryFormat::Preserve:
+      return ir::MemoryFormat::Preserve;
+    case c10::MemoryFormat::ChannelsLast:
+      return ir::MemoryFormat::ChannelsLast;
+    case c10::MemoryFormat::ChannelsLast3d:
+      return ir::MemoryFormat::ChannelsLast3d;
+    default:
+      return ir::MemoryFormat::Contiguous;
   }
 }
 
 c10::MemoryFormat to_torch(ir::MemoryFormat format) {
   switch (format) {
-    case ir::MemoryFormat::Preserve: return c10::MemoryFormat::Preserve;
-    case ir::MemoryFormat::ChannelsLast: return c10::MemoryFormat::ChannelsLast;
-    case ir::MemoryFormat::ChannelsLast3d: return c10::MemoryFormat::ChannelsLast3d;
-    case ir::MemoryFormat::Contiguous: return c10::MemoryFormat::Contiguous;
+    case ir::MemoryFormat::Preserve:
+      return c10::MemoryFormat::Preserve;
+    case ir::MemoryFormat::ChannelsLast:
+      return c10::MemoryFormat::ChannelsLast;
+    case ir::MemoryFormat::ChannelsLast3d:
+      return c10::MemoryFormat::ChannelsLast3d;
+    case ir::MemoryFormat::Contiguous:
+      return c10::MemoryFormat::Contiguous;
   }
   return c10::MemoryFormat::Contiguous;
 }
@@ -119,7 +127,8 @@ bool equals_default(const c10::IValue& value, const ArgSchema& schema) {
 ir::DType to_ir(c10::ScalarType dtype) {
   for (const auto& [torch, ours] : kDTypes)
     if (torch == dtype) return ours;
-  throw Error(ErrorCode::UnsupportedTensor, "capture", fmt::format("dtype {} cannot be captured", c10::toString(dtype)),
+  throw Error(ErrorCode::UnsupportedTensor, "capture",
+              fmt::format("dtype {} cannot be captured", c10::toString(dtype)),
               "Convert to a floating point, integer, bool or complex dtype first");
 }
 
@@ -131,20 +140,26 @@ c10::ScalarType to_torch(ir::DType dtype) {
 
 ir::Device to_ir(c10::Device device) {
   switch (device.type()) {
-    case c10::kCPU: return {ir::Device::Kind::Cpu, -1};
-    case c10::kCUDA: return {ir::Device::Kind::Cuda, device.index()};
-    case c10::kMeta: return {ir::Device::Kind::Meta, -1};
+    case c10::kCPU:
+      return {ir::Device::Kind::Cpu, -1};
+    case c10::kCUDA:
+      return {ir::Device::Kind::Cuda, device.index()};
+    case c10::kMeta:
+      return {ir::Device::Kind::Meta, -1};
     default:
-      throw Error(ErrorCode::UnsupportedTensor, "capture", fmt::format("device {} cannot be captured", device.str()),
-                  "Use the cpu or a cuda device");
+      throw Error(ErrorCode::UnsupportedTensor, "capture",
+                  fmt::format("device {} cannot be captured", device.str()), "Use the cpu or a cuda device");
   }
 }
 
 c10::Device to_torch(const ir::Device& device) {
   switch (device.kind) {
-    case ir::Device::Kind::Cpu: return c10::Device(c10::kCPU);
-    case ir::Device::Kind::Cuda: return {c10::kCUDA, static_cast<c10::DeviceIndex>(device.index)};
-    case ir::Device::Kind::Meta: return c10::Device(c10::kMeta);
+    case ir::Device::Kind::Cpu:
+      return c10::Device(c10::kCPU);
+    case ir::Device::Kind::Cuda:
+      return {c10::kCUDA, static_cast<c10::DeviceIndex>(device.index)};
+    case ir::Device::Kind::Meta:
+      return c10::Device(c10::kMeta);
   }
   return c10::Device(c10::kCPU);
 }
@@ -164,87 +179,121 @@ at::Tensor make_meta(const ir::TensorType& type) {
   c10::SmallVector<int64_t, 6> strides;
   for (const auto& dim : type.sizes) sizes.push_back(dim.constant());
   for (const auto& dim : type.strides) strides.push_back(dim.constant());
-  const auto bytes = at::detail::computeStorageNbytes(sizes, strides, ir::size_in_bytes(type.dtype), type.offset.constant());
+  const auto bytes =
+      at::detail::computeStorageNbytes(sizes, strides, ir::size_in_bytes(type.dtype), type.offset.constant());
   auto tensor = at::detail::empty_strided_meta({0}, {1}, to_torch(type.dtype));
   tensor.storage().unsafeGetStorageImpl()->set_nbytes(bytes);
   tensor.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides, type.offset.constant());
   return tensor;
 }
 
-ir::Arg to_arg(const c10::IValue& value, const ArgSchema& schema, std::string_view op, const ValueOf& value_of) {
+ir::Arg to_arg(const c10::IValue& value, const ArgSchema& schema, std::string_view op,
+               const ValueOf& value_of) {
   if (value.isNone()) return ir::None{};
   switch (schema.kind) {
-    case ArgKind::Tensor: return tensor_arg(value.toTensor(), value_of);
+    case ArgKind::Tensor:
+      return tensor_arg(value.toTensor(), value_of);
     case ArgKind::TensorList:
       return list_arg(value.toTensorVector(), [&](const at::Tensor& t) { return tensor_arg(t, value_of); });
     case ArgKind::OptionalTensorList:
-      return list_arg(value.toOptionalTensorVector(),
-                      [&](const std::optional<at::Tensor>& t) { return t ? tensor_arg(*t, value_of) : ir::Arg(); });
-    case ArgKind::Number: return scalar_arg(value, schema, op);
-    case ArgKind::Int: return ir::Dim(value.toInt());
-    case ArgKind::Float: return value.isInt() ? double(value.toInt()) : value.toDouble();
-    case ArgKind::Bool: return value.toBool();
-    case ArgKind::String: return value.toStringRef();
-    case ArgKind::DType: return to_ir(value.toScalarType());
+      return list_arg(value.toOptionalTensorVector(), [&](const std::optional<at::Tensor>& t) {
+        return t ? tensor_arg(*t, value_of) : ir::Arg();
+      });
+    case ArgKind::Number:
+      return scalar_arg(value, schema, op);
+    case ArgKind::Int:
+      return ir::Dim(value.toInt());
+    case ArgKind::Float:
+      return value.isInt() ? double(value.toInt()) : value.toDouble();
+    case ArgKind::Bool:
+      return value.toBool();
+    case ArgKind::String:
+      return value.toStringRef();
+    case ArgKind::DType:
+      return to_ir(value.toScalarType());
     case ArgKind::Layout:
       if (value.toLayout() == c10::kStrided) return ir::Layout::Strided;
       no_text_form(op, schema, "a layout other than strided");
-    case ArgKind::MemoryFormat: return to_ir(value.toMemoryFormat());
-    case ArgKind::Device: return to_ir(value.toDevice());
+    case ArgKind::MemoryFormat:
+      return to_ir(value.toMemoryFormat());
+    case ArgKind::Device:
+      return to_ir(value.toDevice());
     case ArgKind::IntList:
       if (value.isInt()) return ir::Arg(ir::Arg::List{ir::Dim(value.toInt())});
       return list_arg(value.toIntVector(), [](int64_t i) { return ir::Arg(i); });
-    case ArgKind::FloatList: return list_arg(value.toDoubleVector(), [](double d) { return ir::Arg(d); });
-    case ArgKind::BoolList: return list_arg(value.toBoolList().vec(), [](bool b) { return ir::Arg(b); });
+    case ArgKind::FloatList:
+      return list_arg(value.toDoubleVector(), [](double d) { return ir::Arg(d); });
+    case ArgKind::BoolList:
+      return list_arg(value.toBoolList().vec(), [](bool b) { return ir::Arg(b); });
     case ArgKind::NumberList:
       return list_arg(value.toListRef(), [&](const c10::IValue& v) { return scalar_arg(v, schema, op); });
-    case ArgKind::Generator: no_text_form(op, schema, "a generator of the caller's");
-    case ArgKind::Other: break;
+    case ArgKind::Generator:
+      no_text_form(op, schema, "a generator of the caller's");
+    case ArgKind::Other:
+      break;
   }
   no_text_form(op, schema, value.tagKind());
 }
 
 c10::IValue to_ivalue(const ir::Arg& arg, const ArgSchema& schema, const TensorOf& tensor_of) {
-  auto tensor = [&](const ir::Arg& a) { return a.as<ir::ValueId>() ? tensor_of(*a.as<ir::ValueId>()) : at::Tensor(); };
+  auto tensor = [&](const ir::Arg& a) {
+    return a.as<ir::ValueId>() ? tensor_of(*a.as<ir::ValueId>()) : at::Tensor();
+  };
   if (arg.as<ir::None>()) return schema.optional ? c10::IValue() : c10::IValue(at::Tensor());
   switch (schema.kind) {
-    case ArgKind::Tensor: return tensor(arg);
-    case ArgKind::TensorList: return list_ivalue<at::Tensor>(arg, tensor);
+    case ArgKind::Tensor:
+      return tensor(arg);
+    case ArgKind::TensorList:
+      return list_ivalue<at::Tensor>(arg, tensor);
     case ArgKind::OptionalTensorList:
-      return list_ivalue<std::optional<at::Tensor>>(arg, [&](const ir::Arg& a) {
-        return a.as<ir::None>() ? std::optional<at::Tensor>() : tensor(a);
-      });
-    case ArgKind::Int: return integer(arg);
+      return list_ivalue<std::optional<at::Tensor>>(
+          arg, [&](const ir::Arg& a) { return a.as<ir::None>() ? std::optional<at::Tensor>() : tensor(a); });
+    case ArgKind::Int:
+      return integer(arg);
     case ArgKind::Number:
     case ArgKind::Float:
-    case ArgKind::Bool: return scalar_ivalue(arg);
-    case ArgKind::String: return *arg.as<std::string>();
-    case ArgKind::DType: return to_torch(*arg.as<ir::DType>());
-    case ArgKind::Layout: return c10::kStrided;
-    case ArgKind::MemoryFormat: return to_torch(*arg.as<ir::MemoryFormat>());
-    case ArgKind::Device: return to_torch(*arg.as<ir::Device>());
-    case ArgKind::IntList: return list_ivalue<int64_t>(arg, integer);
-    case ArgKind::FloatList: return list_ivalue<double>(arg, [](const ir::Arg& a) { return *a.as<double>(); });
-    case ArgKind::BoolList: return list_ivalue<bool>(arg, [](const ir::Arg& a) { return *a.as<bool>(); });
-    case ArgKind::NumberList: return number_list(arg);
+    case ArgKind::Bool:
+      return scalar_ivalue(arg);
+    case ArgKind::String:
+      return *arg.as<std::string>();
+    case ArgKind::DType:
+      return to_torch(*arg.as<ir::DType>());
+    case ArgKind::Layout:
+      return c10::kStrided;
+    case ArgKind::MemoryFormat:
+      return to_torch(*arg.as<ir::MemoryFormat>());
+    case ArgKind::Device:
+      return to_torch(*arg.as<ir::Device>());
+    case ArgKind::IntList:
+      return list_ivalue<int64_t>(arg, integer);
+    case ArgKind::FloatList:
+      return list_ivalue<double>(arg, [](const ir::Arg& a) { return *a.as<double>(); });
+    case ArgKind::BoolList:
+      return list_ivalue<bool>(arg, [](const ir::Arg& a) { return *a.as<bool>(); });
+    case ArgKind::NumberList:
+      return number_list(arg);
     case ArgKind::Generator:
-    case ArgKind::Other: break;
+    case ArgKind::Other:
+      break;
   }
   throw Error(ErrorCode::Internal, "convert", fmt::format("argument '{}' has no boxed form", schema.name));
 }
 
-void set_arguments(ir::Node& node, const OpSchema& schema, c10::ArrayRef<c10::IValue> values, const ValueOf& value_of) {
+void set_arguments(ir::Node& node, const OpSchema& schema, c10::ArrayRef<c10::IValue> values,
+                   const ValueOf& value_of) {
   size_t positional = 0;
   for (size_t i = 0; i < values.size(); ++i)
     if (!schema.args[i].keyword && !equals_default(values[i], schema.args[i])) positional = i + 1;
   node.args.reserve(positional);
-  for (size_t i = 0; i < positional; ++i) node.args.push_back(to_arg(values[i], schema.args[i], schema.name, value_of));
+  for (size_t i = 0; i < positional; ++i)
+    node.args.push_back(to_arg(values[i], schema.args[i], schema.name, value_of));
   for (size_t i = positional; i < values.size(); ++i)
     if (schema.args[i].keyword && !equals_default(values[i], schema.args[i]))
       node.attrs.push_back({schema.args[i].name, to_arg(values[i], schema.args[i], schema.name, value_of)});
 }
 
-std::vector<c10::IValue> boxed_arguments(const ir::Node& node, const OpSchema& schema, const TensorOf& tensor_of) {
+std::vector<c10::IValue> boxed_arguments(const ir::Node& node, const OpSchema& schema,
+                                         const TensorOf& tensor_of) {
   std::vector<c10::IValue> stack;
   stack.reserve(schema.args.size());
   for (size_t i = 0; i < schema.args.size(); ++i) {
@@ -257,7 +306,8 @@ std::vector<c10::IValue> boxed_arguments(const ir::Node& node, const OpSchema& s
     else if (arg.has_default)
       stack.push_back(arg.default_value);
     else
-      throw Error(ErrorCode::Internal, "convert", fmt::format("{} lacks its argument '{}'", node.op, arg.name));
+      throw Error(ErrorCode::Internal, "convert",
+                  fmt::format("{} lacks its argument '{}'", node.op, arg.name));
   }
   return stack;
 }

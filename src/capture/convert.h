@@ -24,13 +24,16 @@ using ValueOf = std::function<ir::ValueId(const at::Tensor&)>;
 using TensorOf = std::function<at::Tensor(ir::ValueId)>;
 
 /// An argument of an op as the graph holds it. Throws Error(UnsupportedArgument) for what has no text form.
-ir::Arg to_arg(const c10::IValue& value, const ArgSchema& schema, std::string_view op, const ValueOf& value_of);
+ir::Arg to_arg(const c10::IValue& value, const ArgSchema& schema, std::string_view op,
+               const ValueOf& value_of);
 /// And back, as the op's boxed kernel takes it.
 c10::IValue to_ivalue(const ir::Arg& arg, const ArgSchema& schema, const TensorOf& tensor_of);
 
 /// Fills args and attrs of a node; arguments equal to their defaults are left out.
-void set_arguments(ir::Node& node, const OpSchema& schema, c10::ArrayRef<c10::IValue> values, const ValueOf& value_of);
+void set_arguments(ir::Node& node, const OpSchema& schema, c10::ArrayRef<c10::IValue> values,
+                   const ValueOf& value_of);
 /// The whole boxed stack of a node, defaults included.
-std::vector<c10::IValue> boxed_arguments(const ir::Node& node, const OpSchema& schema, const TensorOf& tensor_of);
+std::vector<c10::IValue> boxed_arguments(const ir::Node& node, const OpSchema& schema,
+                                         const TensorOf& tensor_of);
 
 }  // namespace antegrad::capture

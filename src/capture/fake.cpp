@@ -69,7 +69,8 @@ void FakeTensor::shallow_copy_from(const c10::intrusive_ptr<TensorImpl>& source)
                 "Use copy_() instead");
   TensorImpl::shallow_copy_from(source);
   BelowRecording below;
-  meta_ = at::Tensor(fake->meta_.unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(), true));
+  meta_ =
+      at::Tensor(fake->meta_.unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(), true));
   value_ = fake->value_;
 }
 
@@ -81,14 +82,15 @@ FakeTensor* as_fake(const at::Tensor& tensor) {
 bool is_fake_storage(const c10::Storage& storage) { return storage.allocator() == &no_allocator; }
 
 c10::Storage make_fake_storage(size_t bytes, c10::Device device) {
-  c10::Storage storage(c10::Storage::use_byte_size_t(), bytes, c10::DataPtr(nullptr, device), &no_allocator, true);
+  c10::Storage storage(c10::Storage::use_byte_size_t(), bytes, c10::DataPtr(nullptr, device), &no_allocator,
+                       true);
   forbid_data_access(storage);
   return storage;
 }
 
 void forbid_data_access(const c10::Storage& storage) {
   static const std::optional<std::string> message =
-      fmt::format("{} the data of a tensor is read while its function is captured", kDataAccessPrefix);
+      fmt::format("{} the data of a tensor is read that exists only while a function is captured", kDataAccessPrefix);
   storage.unsafeGetStorageImpl()->release_data_and_set_meta_custom_data_ptr_error_msg_(message);
 }
 

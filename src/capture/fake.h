@@ -9,18 +9,21 @@ namespace antegrad::capture {
 
 class Recorder;
 
-/// A tensor that has a device, a dtype and a shape but no data. User code sees an ordinary tensor of the real device;
-/// touching its data throws. It belongs to one Recorder, which may be gone when the tensor leaks out of its capture.
+/// A tensor that has a device, a dtype and a shape but no data. User code sees an ordinary tensor of the real
+/// device; touching its data throws. It belongs to one Recorder, which may be gone when the tensor leaks out
+/// of its capture.
 class FakeTensor final : public c10::TensorImpl {
  public:
   /// `meta` is the twin on the meta device that shape rules run on; its metadata are this tensor's.
-  FakeTensor(c10::Storage storage, at::Tensor meta, c10::Device device, uint64_t capture_id, ir::ValueId value);
+  FakeTensor(c10::Storage storage, at::Tensor meta, c10::Device device, uint64_t capture_id,
+             ir::ValueId value);
 
   const at::Tensor& meta() const { return meta_; }
   ir::ValueId value() const { return value_; }
   uint64_t capture_id() const { return capture_id_; }
 
-  /// After an in-place change of metadata (t_, resize_, set_): the twin has changed, and this is another value now.
+  /// After an in-place change of metadata (t_, resize_, set_): the twin has changed, and this is another
+  /// value now.
   void rebind(ir::ValueId value, c10::Storage storage);
 
   c10::intrusive_ptr<TensorImpl> shallow_copy_and_detach(const c10::VariableVersion& version_counter,

@@ -25,8 +25,8 @@ c10::Storage HostMemory::allocate(size_t bytes, c10::Device device, size_t node)
   if (memory == nullptr) return make_fake_storage(bytes, device);
   for (size_t i = 0; i < bytes; i += 8) std::memcpy(memory + i, kPattern, 8);
   auto model = make_fake_storage(0, device);  // for its allocator, which marks fakes
-  c10::Storage storage(c10::Storage::use_byte_size_t(), bytes, c10::DataPtr(memory, memory, &std::free, device),
-                       model.allocator(), false);
+  c10::Storage storage(c10::Storage::use_byte_size_t(), bytes,
+                       c10::DataPtr(memory, memory, &std::free, device), model.allocator(), false);
   buffers_[storage.unsafeGetStorageImpl()] = {storage, memory, bytes, node, true, nullptr, false};
   return storage;
 }
@@ -76,7 +76,8 @@ void HostMemory::make_constants(ir::Graph& graph) const {
     auto& node = graph.nodes[buffer.node];
     const auto& type = graph.tensor_type(node.outputs[0]);
     const auto bytes = static_cast<size_t>(type.numel().constant() * ir::size_in_bytes(type.dtype));
-    auto data = std::make_shared<std::vector<uint8_t>>(buffer.snapshot->begin(), buffer.snapshot->begin() + bytes);
+    auto data =
+        std::make_shared<std::vector<uint8_t>>(buffer.snapshot->begin(), buffer.snapshot->begin() + bytes);
     node.op = "antegrad.constant";
     node.args.clear();
     node.attrs = {{"data", ir::Bytes(std::move(data))}};

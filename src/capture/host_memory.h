@@ -9,8 +9,8 @@
 namespace antegrad::capture {
 
 /// Real memory behind small tensors that user code makes with empty() and then fills through a pointer, as
-/// torch::tensor(std::vector) does. The memory starts with a pattern; when the pattern is gone at the first use of the
-/// tensor, the host has written it and the tensor is a constant by value.
+/// torch::tensor(std::vector) does. The memory starts with a pattern; when the pattern is gone at the first
+/// use of the tensor, the host has written it and the tensor is a constant by value.
 class HostMemory {
  public:
   static constexpr size_t kMaxBytes = size_t{16} << 20;
@@ -18,7 +18,8 @@ class HostMemory {
   /// Storage with memory for the empty() that node `node` records.
   c10::Storage allocate(size_t bytes, c10::Device device, size_t node);
 
-  /// Called before a recorded op reads tensors over `storage`. Throws when the host changed it after an earlier use.
+  /// Called before a recorded op reads tensors over `storage`. Throws when the host changed it after an
+  /// earlier use.
   void on_read(const c10::Storage& storage);
   /// Called before a recorded op writes to it: from here on its memory is out of date, so touching it throws.
   void on_write(const c10::Storage& storage);

@@ -47,14 +47,16 @@ c10::IValue map_tensors(const c10::IValue& value, const std::function<at::Tensor
   }
   if (value.isOptionalTensorList()) {
     c10::List<std::optional<at::Tensor>> out;
-    for (const auto& t : value.toOptionalTensorVector()) out.push_back(t ? std::optional(fn(*t)) : std::nullopt);
+    for (const auto& t : value.toOptionalTensorVector())
+      out.push_back(t ? std::optional(fn(*t)) : std::nullopt);
     return out;
   }
   if (value.isDevice()) return c10::Device(c10::kCPU);
   return value;
 }
 
-/// The real kernel on zeros. Results that share memory with an argument are given as views of the argument's twin.
+/// The real kernel on zeros. Results that share memory with an argument are given as views of the argument's
+/// twin.
 void run_real_kernel(const OpSchema& schema, torch::jit::Stack& stack) {
   const std::vector<c10::IValue> metas(stack.begin(), stack.end());
   std::unordered_map<const void*, at::Tensor> twin_of_storage;
@@ -72,8 +74,10 @@ void run_real_kernel(const OpSchema& schema, torch::jit::Stack& stack) {
     if (real.layout() != c10::kStrided || !real.has_storage())
       throw Error(ErrorCode::UnsupportedTensor, "capture:" + schema.name, "its result is not a dense tensor",
                   "Keep sparse, nested and opaque tensors outside the compiled function");
-    if (auto same = twin_of_tensor.find(real.unsafeGetTensorImpl()); same != twin_of_tensor.end()) return same->second;
-    if (auto base = twin_of_storage.find(real.storage().unsafeGetStorageImpl()); base != twin_of_storage.end())
+    if (auto same = twin_of_tensor.find(real.unsafeGetTensorImpl()); same != twin_of_tensor.end())
+      return same->second;
+    if (auto base = twin_of_storage.find(real.storage().unsafeGetStorageImpl());
+        base != twin_of_storage.end())
       return base->second.as_strided(real.sizes(), real.strides(), real.storage_offset());
     return at::empty_strided(real.sizes(), real.strides(), real.options().device(c10::kMeta));
   };
@@ -91,7 +95,9 @@ namespace {
 bool indexes_by_mask(const OpSchema& schema, const torch::jit::Stack& stack) {
   if (schema.name != "aten.index.Tensor" && schema.name != "aten._unsafe_index.Tensor") return false;
   for (const auto& index : stack[1].toOptionalTensorVector())
-    if (index && index->defined() && (index->scalar_type() == c10::kBool || index->scalar_type() == c10::kByte)) return true;
+    if (index && index->defined() &&
+        (index->scalar_type() == c10::kBool || index->scalar_type() == c10::kByte))
+      return true;
   return false;
 }
 
@@ -102,7 +108,8 @@ void infer_results(const OpSchema& schema, torch::jit::Stack& stack, InferenceCo
   if (has_data_dependent_shape(name) || indexes_by_mask(schema, stack))
     throw Error(ErrorCode::DataDependentShape, "capture:" + schema.name,
                 "the size of its result depends on the data of its arguments",
-                "Use a form of fixed size (where, masked_fill, a bound plus a mask), or call it outside the function");
+                "Use a form of fixed size (where, masked_fill, a bound plus a mask), or call it outside the "
+                "function");
   BelowRecording below;
   if (auto rule = find_shape_rule(name)) {
     ++counts.rules;
@@ -116,8 +123,8 @@ void infer_results(const OpSchema& schema, torch::jit::Stack& stack, InferenceCo
       ++counts.meta_kernels;
       return;
     } catch (const c10::Error&) {
-      // A composite kernel that calls an op without a meta kernel; a meta kernel that is stricter than the CPU's; or
-      // arguments that the CPU kernel rejects, too, in its own words.
+      // A composite kernel that calls an op without a meta kernel; a meta kernel that is stricter than the
+      // CPU's; or arguments that the CPU kernel rejects, too, in its own words.
       stack.assign(arguments.begin(), arguments.end());
     }
   }

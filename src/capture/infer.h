@@ -16,9 +16,9 @@ struct InferenceCounts {
   std::map<std::string, uint64_t> real_kernels;  ///< per op: runs of the real kernel on zeros, the slow way
 };
 
-/// Replaces the op's arguments on the stack (tensors on the meta device) by its results (likewise): by its meta kernel,
-/// else by a rule of ours, else by running the CPU kernel on zeros. Throws what the kernel throws on bad arguments, and
-/// Error(DataDependentShape) when the sizes of the results depend on data.
+/// Replaces the op's arguments on the stack (tensors on the meta device) by its results (likewise): by its
+/// meta kernel, else by a rule of ours, else by running the CPU kernel on zeros. Throws what the kernel
+/// throws on bad arguments, and Error(DataDependentShape) when the sizes of the results depend on data.
 void infer_results(const OpSchema& schema, torch::jit::Stack& stack, InferenceCounts& counts);
 
 }  // namespace antegrad::capture

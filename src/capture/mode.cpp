@@ -13,8 +13,9 @@ namespace {
 using c10::impl::PyObject_TorchDispatchMode;
 using c10::impl::TorchDispatchModeTLS;
 
-/// LibTorch reaches dispatch modes through the interface of a Python interpreter. This one is no interpreter: its
-/// "objects" are recorders. Only dispatch and detach are ever asked of it; tensors of ours carry no Python object.
+/// LibTorch reaches dispatch modes through the interface of a Python interpreter. This one is no interpreter:
+/// its "objects" are recorders. Only dispatch and detach are ever asked of it; tensors of ours carry no
+/// Python object.
 struct RecorderInterface final : c10::impl::PyInterpreterVTable {
   std::string name() const override { return "antegrad"; }
   void incref(PyObject*) const override {}
@@ -23,8 +24,8 @@ struct RecorderInterface final : c10::impl::PyInterpreterVTable {
   size_t refcnt(PyObject*) const override { return 1; }
 
   c10::intrusive_ptr<c10::TensorImpl> detach(const c10::TensorImpl* self) const override {
-    at::Tensor tensor(
-        c10::intrusive_ptr<c10::TensorImpl>::unsafe_reclaim_from_nonowning(const_cast<c10::TensorImpl*>(self)));
+    at::Tensor tensor(c10::intrusive_ptr<c10::TensorImpl>::unsafe_reclaim_from_nonowning(
+        const_cast<c10::TensorImpl*>(self)));
     return active_recorder()->add_alias(tensor);
   }
 
@@ -47,7 +48,8 @@ struct RecorderInterface final : c10::impl::PyInterpreterVTable {
   void python_op_registration_trampoline(const c10::OperatorHandle&, c10::DispatchKey, c10::DispatchKeySet,
                                          torch::jit::Stack*, bool, bool) const override {}
   void throw_abstract_impl_not_imported_error(std::string, const char*, const char*) const override {}
-  void python_dispatcher(const c10::OperatorHandle&, c10::DispatchKeySet, torch::jit::Stack*) const override {}
+  void python_dispatcher(const c10::OperatorHandle&, c10::DispatchKeySet, torch::jit::Stack*) const override {
+  }
   bool is_contiguous(const c10::TensorImpl*, at::MemoryFormat) const override { return false; }
   c10::SymBool sym_is_contiguous(const c10::TensorImpl*, at::MemoryFormat) const override { return false; }
   bool is_strides_like(const c10::TensorImpl*, at::MemoryFormat) const override { return false; }

@@ -19,34 +19,55 @@ const std::vector<UnannotatedWrite> kUnannotatedWrites = {
 
 ArgKind kind_of_element(const c10::Type& type) {
   switch (type.kind()) {
-    case c10::TypeKind::TensorType: return ArgKind::TensorList;
+    case c10::TypeKind::TensorType:
+      return ArgKind::TensorList;
     case c10::TypeKind::IntType:
-    case c10::TypeKind::SymIntType: return ArgKind::IntList;
-    case c10::TypeKind::FloatType: return ArgKind::FloatList;
-    case c10::TypeKind::BoolType: return ArgKind::BoolList;
-    case c10::TypeKind::NumberType: return ArgKind::NumberList;
-    case c10::TypeKind::OptionalType: return ArgKind::OptionalTensorList;
-    default: return ArgKind::Other;
+    case c10::TypeKind::SymIntType:
+      return ArgKind::IntList;
+    case c10::TypeKind::FloatType:
+      return ArgKind::FloatList;
+    case c10::TypeKind::BoolType:
+      return ArgKind::BoolList;
+    case c10::TypeKind::NumberType:
+      return ArgKind::NumberList;
+    case c10::TypeKind::OptionalType:
+      return ArgKind::OptionalTensorList;
+    default:
+      return ArgKind::Other;
   }
 }
 
 ArgKind kind_of(const c10::Type& type) {
   switch (type.kind()) {
-    case c10::TypeKind::TensorType: return ArgKind::Tensor;
-    case c10::TypeKind::NumberType: return ArgKind::Number;
+    case c10::TypeKind::TensorType:
+      return ArgKind::Tensor;
+    case c10::TypeKind::NumberType:
+      return ArgKind::Number;
     case c10::TypeKind::IntType:
-    case c10::TypeKind::SymIntType: return ArgKind::Int;
-    case c10::TypeKind::FloatType: return ArgKind::Float;
-    case c10::TypeKind::BoolType: return ArgKind::Bool;
-    case c10::TypeKind::StringType: return ArgKind::String;
-    case c10::TypeKind::ScalarTypeType: return ArgKind::DType;
-    case c10::TypeKind::LayoutType: return ArgKind::Layout;
-    case c10::TypeKind::MemoryFormatType: return ArgKind::MemoryFormat;
-    case c10::TypeKind::DeviceObjType: return ArgKind::Device;
-    case c10::TypeKind::GeneratorType: return ArgKind::Generator;
-    case c10::TypeKind::OptionalType: return kind_of(*type.expectRef<c10::OptionalType>().getElementType());
-    case c10::TypeKind::ListType: return kind_of_element(*type.expectRef<c10::ListType>().getElementType());
-    default: return ArgKind::Other;
+    case c10::TypeKind::SymIntType:
+      return ArgKind::Int;
+    case c10::TypeKind::FloatType:
+      return ArgKind::Float;
+    case c10::TypeKind::BoolType:
+      return ArgKind::Bool;
+    case c10::TypeKind::StringType:
+      return ArgKind::String;
+    case c10::TypeKind::ScalarTypeType:
+      return ArgKind::DType;
+    case c10::TypeKind::LayoutType:
+      return ArgKind::Layout;
+    case c10::TypeKind::MemoryFormatType:
+      return ArgKind::MemoryFormat;
+    case c10::TypeKind::DeviceObjType:
+      return ArgKind::Device;
+    case c10::TypeKind::GeneratorType:
+      return ArgKind::Generator;
+    case c10::TypeKind::OptionalType:
+      return kind_of(*type.expectRef<c10::OptionalType>().getElementType());
+    case c10::TypeKind::ListType:
+      return kind_of_element(*type.expectRef<c10::ListType>().getElementType());
+    default:
+      return ArgKind::Other;
   }
 }
 
@@ -54,7 +75,8 @@ bool is_symbolic(const c10::Type& type) {
   if (type.kind() == c10::TypeKind::SymIntType) return true;
   if (type.kind() == c10::TypeKind::OptionalType)
     return is_symbolic(*type.expectRef<c10::OptionalType>().getElementType());
-  if (type.kind() == c10::TypeKind::ListType) return is_symbolic(*type.expectRef<c10::ListType>().getElementType());
+  if (type.kind() == c10::TypeKind::ListType)
+    return is_symbolic(*type.expectRef<c10::ListType>().getElementType());
   return false;
 }
 
@@ -67,7 +89,8 @@ std::string graph_name(const c10::OperatorName& name) {
 
 bool is_composite_only(const c10::OperatorHandle& op) {
   return op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) &&
-         !op.hasKernelForDispatchKey(c10::DispatchKey::CPU) && !op.hasKernelForDispatchKey(c10::DispatchKey::Meta);
+         !op.hasKernelForDispatchKey(c10::DispatchKey::CPU) &&
+         !op.hasKernelForDispatchKey(c10::DispatchKey::Meta);
 }
 
 ArgSchema read_argument(const c10::Argument& argument, const std::string& op) {
@@ -110,12 +133,13 @@ OpSchema::OpSchema(const c10::OperatorHandle& op) : handle(op), name(graph_name(
     if (alias == nullptr) continue;
     if (!alias->isWrite()) has_alias = true;
     for (size_t i = 0; alias->isWrite() && i < args.size(); ++i)
-      if (const auto* from = schema.arguments()[i].alias_info(); from != nullptr && from->beforeSets() == alias->beforeSets())
+      if (const auto* from = schema.arguments()[i].alias_info();
+          from != nullptr && from->beforeSets() == alias->beforeSets())
         return_is_arg.back() = static_cast<int>(i);
   }
   random = op.hasTag(at::Tag::nondeterministic_seeded);
-  inplace_view = op.hasTag(at::Tag::inplace_view) || name.rfind("aten.set_.", 0) == 0 || name == "aten.set_" ||
-                 name.rfind("aten.resize_", 0) == 0;
+  inplace_view = op.hasTag(at::Tag::inplace_view) || name.rfind("aten.set_.", 0) == 0 ||
+                 name == "aten.set_" || name.rfind("aten.resize_", 0) == 0;
   is_view = has_alias && !writes;
   has_meta_kernel = op.hasKernelForDispatchKey(c10::DispatchKey::Meta) ||
                     op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd) ||

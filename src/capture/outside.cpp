@@ -63,7 +63,8 @@ bool restore_autograd(Outsider& outsider) {
     meta->grad_fn_ = outsider.grad_fn;
     meta->output_nr_ = outsider.output_nr;
   }
-  if (!outsider.grad_fn && meta->requires_grad_ != outsider.requires_grad) meta->requires_grad_ = outsider.requires_grad;
+  if (!outsider.grad_fn && meta->requires_grad_ != outsider.requires_grad)
+    meta->requires_grad_ = outsider.requires_grad;
   return grad_replaced;
 }
 
@@ -82,12 +83,18 @@ ir::Bytes contents_of(const at::Tensor& tensor) {
 
 void check_capturable(const at::Tensor& tensor, const char* where) {
   const char* kind = nullptr;
-  if (tensor.layout() != c10::kStrided) kind = "sparse or otherwise not strided";
-  else if (tensor.is_quantized()) kind = "quantized";
-  else if (tensor.is_nested()) kind = "nested";
-  else if (tensor.is_mkldnn()) kind = "opaque (mkldnn)";
-  else if (!tensor.has_storage()) kind = "without storage";
-  else if (!tensor.device().is_cpu() && !tensor.device().is_cuda()) kind = "on a device other than cpu and cuda";
+  if (tensor.layout() != c10::kStrided)
+    kind = "sparse or otherwise not strided";
+  else if (tensor.is_quantized())
+    kind = "quantized";
+  else if (tensor.is_nested())
+    kind = "nested";
+  else if (tensor.is_mkldnn())
+    kind = "opaque (mkldnn)";
+  else if (!tensor.has_storage())
+    kind = "without storage";
+  else if (!tensor.device().is_cpu() && !tensor.device().is_cuda())
+    kind = "on a device other than cpu and cuda";
   if (kind != nullptr)
     throw Error(ErrorCode::UnsupportedTensor, where,
                 fmt::format("a tensor of dtype {} is {}", c10::toString(tensor.scalar_type()), kind),

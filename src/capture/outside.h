@@ -19,10 +19,10 @@ struct Outsider {
   at::Tensor meta;    ///< twin on the meta device
   ir::ValueId value;
   c10::Storage fake_storage;  ///< for views of it
-  ir::Bytes snapshot;         ///< contents at the first meeting, where the memory may be gone later (from_blob)
+  ir::Bytes snapshot;  ///< contents at the first meeting, where the memory may be gone later (from_blob)
   bool wrapped_number = false;
   bool written = false;
-  uint32_t version_bumps = 0;  ///< by the captured function; known after restore()
+  uint32_t version_bumps = 0;   ///< by the captured function; known after restore()
   bool gained_grad_fn = false;  ///< likewise
 
   // as it was when first met
@@ -51,8 +51,8 @@ class OutsideWorld {
 
   std::vector<std::unique_ptr<Outsider>>& all() { return all_; }
 
-  /// Puts back version counters, autograd state, .grad and data of all of them. Returns the outsiders whose data
-  /// (set_data) or .grad the captured function replaced by a fake: such a function cannot be captured.
+  /// Puts back version counters, autograd state, .grad and data of all of them. Returns the outsiders whose
+  /// data (set_data) or .grad the captured function replaced by a fake: such a function cannot be captured.
   std::vector<const Outsider*> restore();
 
  private:

@@ -41,13 +41,15 @@ struct Recorder::Call {
   std::optional<c10::Device> device;
 };
 
-Recorder::Recorder() : id_(next_capture_id++), first_sequence_(static_cast<int64_t>(at::sequence_number::peek())) {}
+Recorder::Recorder()
+    : id_(next_capture_id++), first_sequence_(static_cast<int64_t>(at::sequence_number::peek())) {}
 
 at::Tensor Recorder::add_input(const at::Tensor& real, std::string name) {
   if (auto* fake = as_fake(real)) {
-    throw Error(ErrorCode::ForeignFake, "capture",
-                fmt::format("argument '{}' belongs to capture {}, not to a program's run", name, fake->capture_id()),
-                "Do not keep tensors of a captured function beyond its call");
+    throw Error(
+        ErrorCode::ForeignFake, "capture",
+        fmt::format("argument '{}' belongs to capture {}, not to a program's run", name, fake->capture_id()),
+        "Do not keep tensors of a captured function beyond its call");
   }
   check_capturable(real, "capture");
   auto type = type_of(real, real.device());
@@ -56,8 +58,10 @@ at::Tensor Recorder::add_input(const at::Tensor& real, std::string name) {
   if (real.is_neg()) meta.unsafeGetTensorImpl()->_set_neg(true);
   if (real.unsafeGetTensorImpl()->is_wrapped_number()) meta.unsafeGetTensorImpl()->set_wrapped_number(true);
   auto value = graph_.add_input(std::move(type), ir::InputRole::UserInput, std::move(name));
-  c10::InferenceMode inference(real.is_inference());  // a fake is an inference tensor when made under inference mode
-  at::Tensor fake(make_fake(std::move(meta), real.device(), value, make_fake_storage(real.storage().nbytes(), real.device())));
+  c10::InferenceMode inference(
+      real.is_inference());  // a fake is an inference tensor when made under inference mode
+  at::Tensor fake(make_fake(std::move(meta), real.device(), value,
+                            make_fake_storage(real.storage().nbytes(), real.device())));
   if (real.requires_grad()) fake.set_requires_grad(true);
   return fake;
 }
@@ -111,11 +115,13 @@ c10::intrusive_ptr<FakeTensor> Recorder::add_alias(const at::Tensor& tensor) {
 c10::intrusive_ptr<FakeTensor> Recorder::alias_of(const FakeTensor& fake) {
   auto* recorder = active_recorder();
   // The caller holds it; the count goes back down when `tensor` is released.
-  at::Tensor tensor(c10::intrusive_ptr<c10::TensorImpl>::unsafe_reclaim_from_nonowning(const_cast<FakeTensor*>(&fake)));
+  at::Tensor tensor(
+      c10::intrusive_ptr<c10::TensorImpl>::unsafe_reclaim_from_nonowning(const_cast<FakeTensor*>(&fake)));
   if (recorder != nullptr && recorder->id_ == fake.capture_id()) return recorder->add_alias(tensor);
   BelowRecording below;
   at::Tensor meta(fake.meta().unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0), true));
-  return c10::make_intrusive<FakeTensor>(fake.storage(), std::move(meta), fake.device(), fake.capture_id(), fake.value());
+  return c10::make_intrusive<FakeTensor>(fake.storage(), std::move(meta), fake.device(), fake.capture_id(),
+                                         fake.value());
 }
 
 void Recorder::note_argument(const at::Tensor& tensor, const at::Tensor& twin, Call& call) {
@@ -139,7 +145,8 @@ c10::IValue Recorder::with_twins(const c10::IValue& value, Call& call) {
   }
   if (value.isOptionalTensorList()) {
     c10::List<std::optional<at::Tensor>> out;
-    for (const auto& t : value.toOptionalTensorVector()) out.push_back(t ? std::optional(twin(*t)) : std::nullopt);
+    for (const auto& t : value.toOptionalTensorVector())
+      out.push_back(t ? std::optional(twin(*t)) : std::nullopt);
     return out;
   }
   return value;
@@ -174,7 +181,8 @@ at::Tensor Recorder::take_changed_argument(const at::Tensor& argument, const at:
       storage = make_fake_storage(meta.storage().nbytes(), argument.device());
     }
   for (const auto& other : call.tensors)
-    if (other.twin != meta.unsafeGetTensorImpl() && other.twin_storage == meta.storage().unsafeGetStorageImpl()) {
+    if (other.twin != meta.unsafeGetTensorImpl() &&
+        other.twin_storage == meta.storage().unsafeGetStorageImpl()) {
       base = graph_.storage_of(value_of(other.tensor));
       storage = storage_for(other.tensor);
     }
@@ -207,7 +215,8 @@ at::Tensor Recorder::take_result(const at::Tensor& meta, Call& call, ir::Node& n
   const auto bytes = meta.storage().nbytes();
   const bool fillable = node.op == "aten.empty.memory_format" && device.is_cpu() &&
                         bytes <= HostMemory::kMaxBytes && meta.is_contiguous();
-  auto storage = fillable ? host_memory_.allocate(bytes, device, graph_.nodes.size()) : make_fake_storage(bytes, device);
+  auto storage =
+      fillable ? host_memory_.allocate(bytes, device, graph_.nodes.size()) : make_fake_storage(bytes, device);
   return at::Tensor(make_fake(meta, device, value, std::move(storage)));
 }
 
@@ -233,7 +242,8 @@ void Recorder::take_results(const OpSchema& schema, Call& call, ir::Node& node) 
     } else if (result.isTensorList()) {
       has_list = true;
       c10::List<at::Tensor> list;
-      for (const at::Tensor& meta : result.toTensorVector()) list.push_back(take(meta, schema.return_is_arg[i]));
+      for (const at::Tensor& meta : result.toTensorVector())
+        list.push_back(take(meta, schema.return_is_arg[i]));
       result = std::move(list);
       if (schema.return_is_arg[i] < 0) returns.push_back(static_cast<int32_t>(node.outputs.size() - before));
     }
@@ -241,7 +251,8 @@ void Recorder::take_results(const OpSchema& schema, Call& call, ir::Node& node) 
   if (has_list) node.returns = std::move(returns);
 }
 
-/// equal() is a read of data, but for tensors that differ in size or are one and the same; attention asks that.
+/// equal() is a read of data, but for tensors that differ in size or are one and the same; attention asks
+/// that.
 bool Recorder::answer_equal(const OpSchema& schema, torch::jit::Stack* stack) {
   if (schema.name != "aten.equal") return false;
   const auto other = torch::jit::pop(*stack).toTensor();
@@ -266,9 +277,10 @@ bool Recorder::read_host_data(const OpSchema& schema, torch::jit::Stack* stack) 
   BelowRecording below;
   auto storage = c10::Storage(c10::Storage::use_byte_size_t(), tensor.storage().nbytes(),
                               c10::DataPtr(const_cast<void*>(data), c10::kCPU), nullptr, false);
-  auto real = at::detail::make_tensor<c10::TensorImpl>(std::move(storage), c10::DispatchKeySet(c10::DispatchKey::CPU),
-                                                       tensor.dtype());
-  real.unsafeGetTensorImpl()->set_sizes_and_strides(at::IntArrayRef{}, at::IntArrayRef{}, tensor.storage_offset());
+  auto real = at::detail::make_tensor<c10::TensorImpl>(
+      std::move(storage), c10::DispatchKeySet(c10::DispatchKey::CPU), tensor.dtype());
+  real.unsafeGetTensorImpl()->set_sizes_and_strides(at::IntArrayRef{}, at::IntArrayRef{},
+                                                    tensor.storage_offset());
   stack->back() = real;
   schema.handle.callBoxed(stack);
   return true;
@@ -279,8 +291,10 @@ void Recorder::note_writes(const OpSchema& schema, const Call& call, ir::Node& n
   auto note = [&](const at::Tensor& tensor) {
     if (!tensor.defined()) return;
     node.effects.writes.push_back(value_of(tensor));
-    if (auto* outsider = outside_.find(graph_.storage_of(value_of(tensor)))) outsider->written = true;
-    else if (as_fake(tensor)) host_memory_.on_write(tensor.storage());
+    if (auto* outsider = outside_.find(graph_.storage_of(value_of(tensor))))
+      outsider->written = true;
+    else if (as_fake(tensor))
+      host_memory_.on_write(tensor.storage());
     auto* impl = tensor.unsafeGetTensorImpl();
     if (schema.bumps_below && !impl->is_inference()) impl->bump_version();
   };
@@ -301,9 +315,10 @@ void Recorder::record(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const bool answers_host = !schema.returns.empty() && schema.returns[0] != ArgKind::Tensor &&
                             schema.returns[0] != ArgKind::TensorList && schema.name != "aten.is_same_size";
   if (answers_host)
-    throw Error(ErrorCode::DataRead, "capture:" + schema.name, "the function reads the data of a tensor on the host",
-                "Compute with tensors (where, masked_fill) instead of item(), pass the number as an argument, or set "
-                "Options::unsupported to Eager");
+    throw Error(
+        ErrorCode::DataRead, "capture:" + schema.name, "the function reads the data of a tensor on the host",
+        "Compute with tensors (where, masked_fill) instead of item(), pass the number as an argument, or set "
+        "Options::unsupported to Eager");
   ir::Node node;
   node.op = schema.name;
   // Before the shape rule runs: a rule that changes a twin in place must not change what was read.

@@ -14,9 +14,9 @@
 
 namespace antegrad::capture {
 
-/// Writes down the ops of one capture. It is reached through LibTorch's dispatch mode (mode.h), so it follows the
-/// thread-local state into the autograd engine's threads. Not for use by two threads at once: the engine runs the ops
-/// of one device one after another, and a capture is of one device.
+/// Writes down the ops of one capture. It is reached through LibTorch's dispatch mode (mode.h), so it follows
+/// the thread-local state into the autograd engine's threads. Not for use by two threads at once: the engine
+/// runs the ops of one device one after another, and a capture is of one device.
 class Recorder {
  public:
   Recorder();
@@ -53,9 +53,11 @@ class Recorder {
   void infer(const OpSchema& schema, Call& call);
   void take_results(const OpSchema& schema, Call& call, ir::Node& node);
   at::Tensor take_result(const at::Tensor& meta, Call& call, ir::Node& node);
-  at::Tensor take_changed_argument(const at::Tensor& argument, const at::Tensor& meta, Call& call, ir::Node& node);
+  at::Tensor take_changed_argument(const at::Tensor& argument, const at::Tensor& meta, Call& call,
+                                   ir::Node& node);
   c10::Storage storage_for(const at::Tensor& tensor);
-  c10::intrusive_ptr<FakeTensor> make_fake(at::Tensor meta, c10::Device device, ir::ValueId value, c10::Storage storage);
+  c10::intrusive_ptr<FakeTensor> make_fake(at::Tensor meta, c10::Device device, ir::ValueId value,
+                                           c10::Storage storage);
   void note_writes(const OpSchema& schema, const Call& call, ir::Node& node);
   bool answer_equal(const OpSchema& schema, torch::jit::Stack* stack);
   bool read_host_data(const OpSchema& schema, torch::jit::Stack* stack);

@@ -20,9 +20,12 @@ void read_flag(const char* name, bool& field) {
   const char* value = std::getenv(name);
   if (value == nullptr) return;
   const std::string_view text(value);
-  if (text == "1") field = true;
-  else if (text == "0") field = false;
-  else bad_value(name, text, "0 or 1");
+  if (text == "1")
+    field = true;
+  else if (text == "0")
+    field = false;
+  else
+    bad_value(name, text, "0 or 1");
 }
 
 }  // namespace
@@ -30,9 +33,12 @@ void read_flag(const char* name, bool& field) {
 Options with_environment(Options options) {
   if (const char* value = std::getenv("ANTEGRAD_UNSUPPORTED")) {
     const std::string_view text(value);
-    if (text == "error") options.unsupported = Unsupported::Error;
-    else if (text == "eager") options.unsupported = Unsupported::Eager;
-    else bad_value("ANTEGRAD_UNSUPPORTED", text, "error or eager");
+    if (text == "error")
+      options.unsupported = Unsupported::Error;
+    else if (text == "eager")
+      options.unsupported = Unsupported::Eager;
+    else
+      bad_value("ANTEGRAD_UNSUPPORTED", text, "error or eager");
   }
   if (const char* value = std::getenv("ANTEGRAD_MAX_VERSIONS")) {
     char* end = nullptr;

@@ -28,8 +28,10 @@ bool is_unsupported(ErrorCode code) {
     case ErrorCode::UnsupportedTensor:
     case ErrorCode::UnsupportedOp:
     case ErrorCode::UnsupportedArgument:
-    case ErrorCode::NeedsGrad: return true;
-    default: return false;
+    case ErrorCode::NeedsGrad:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -45,7 +47,7 @@ std::string first_difference(const std::string& before, const std::string& after
     if (!more_a) old_line = "<end>";
     if (!more_b) new_line = "<end>";
     if (old_line != new_line || (!more_a && !more_b))
-      return fmt::format("line {}:\n- {}\n+ {}\n", number, old_line, new_line);
+      return fmt::format("line {}:\n- {}\n+ {}", number, old_line, new_line);
   }
 }
 
@@ -55,30 +57,33 @@ struct Function::Impl {
   Options options;
   std::atomic<uint64_t> calls{0};
 
-  mutable std::shared_mutex versions_mutex;  ///< guards versions and report
+  mutable std::shared_mutex versions_mutex;              ///< guards versions and report
   std::vector<std::shared_ptr<const Version>> versions;  ///< newest first
   Report report;
 
   std::mutex capture_mutex;  ///< one capture at a time; taken before versions_mutex
 
-  std::shared_ptr<const Version> find(const Leaves& leaves, const runtime::Ambient& ambient, Inputs& inputs) const {
+  std::shared_ptr<const Version> find(const Leaves& leaves, const runtime::Ambient& ambient,
+                                      Inputs& inputs) const {
     std::shared_lock lock(versions_mutex);
     for (const auto& version : versions)
       if (version->matches(leaves, ambient, inputs)) return version;
     return nullptr;
   }
 
-  std::shared_ptr<const Version> find_or_capture(const Leaves& leaves, const runtime::Ambient& ambient, Inputs& inputs,
-                                                 const RunOnTensors& run);
-  std::shared_ptr<const Version> capture(const Leaves& leaves, const RunOnTensors& run, std::vector<at::Tensor>& alive,
-                                         std::string& eager_reason);
-  void add(std::shared_ptr<const Version> version, const std::string& reason, const std::string& eager_reason);
+  std::shared_ptr<const Version> find_or_capture(const Leaves& leaves, const runtime::Ambient& ambient,
+                                                 Inputs& inputs, const RunOnTensors& run);
+  std::shared_ptr<const Version> capture(const Leaves& leaves, const RunOnTensors& run,
+                                         std::vector<at::Tensor>& alive, std::string& eager_reason);
+  void add(std::shared_ptr<const Version> version, const std::string& reason,
+           const std::string& eager_reason);
   bool room_for_another(std::string& reason, const Leaves& leaves, const runtime::Ambient& ambient);
   void check_recapture(const Version& version, const Leaves& leaves, const RunOnTensors& run);
 };
 
 std::shared_ptr<const Version> Function::Impl::capture(const Leaves& leaves, const RunOnTensors& run,
-                                                       std::vector<at::Tensor>& alive, std::string& eager_reason) {
+                                                       std::vector<at::Tensor>& alive,
+                                                       std::string& eager_reason) {
   try {
     return Version::capture(options, leaves, run, alive);
   } catch (const Error& error) {
@@ -88,8 +93,10 @@ std::shared_ptr<const Version> Function::Impl::capture(const Leaves& leaves, con
   }
 }
 
-/// Drops versions that can never match again. Says why none of the rest matches; false when there are too many.
-bool Function::Impl::room_for_another(std::string& reason, const Leaves& leaves, const runtime::Ambient& ambient) {
+/// Drops versions that can never match again. Says why none of the rest matches; false when there are too
+/// many.
+bool Function::Impl::room_for_another(std::string& reason, const Leaves& leaves,
+                                      const runtime::Ambient& ambient) {
   std::unique_lock lock(versions_mutex);
   if (!versions.empty()) reason = versions.front()->mismatch(leaves, ambient);
   std::erase_if(versions, [](const auto& version) { return version->dead(); });
@@ -101,15 +108,16 @@ void Function::Impl::add(std::shared_ptr<const Version> version, const std::stri
   std::unique_lock lock(versions_mutex);
   ++report.captures;
   if (!reason.empty()) report.recapture_reasons.push_back(reason);
-  if (!eager_reason.empty() &&
-      std::find(report.eager_reasons.begin(), report.eager_reasons.end(), eager_reason) == report.eager_reasons.end())
+  if (!eager_reason.empty() && std::find(report.eager_reasons.begin(), report.eager_reasons.end(),
+                                         eager_reason) == report.eager_reasons.end())
     report.eager_reasons.push_back(eager_reason);
   report.nodes = version->graph().nodes.size();
   for (const auto& [op, count] : version->shape_fallbacks()) report.shape_fallbacks[op] += count;
   versions.insert(versions.begin(), std::move(version));
 }
 
-std::shared_ptr<const Version> Function::Impl::find_or_capture(const Leaves& leaves, const runtime::Ambient& ambient,
+std::shared_ptr<const Version> Function::Impl::find_or_capture(const Leaves& leaves,
+                                                               const runtime::Ambient& ambient,
                                                                Inputs& inputs, const RunOnTensors& run) {
   std::scoped_lock capturing(capture_mutex);
   if (auto version = find(leaves, ambient, inputs)) return version;  // another thread was first
@@ -121,15 +129,17 @@ std::shared_ptr<const Version> Function::Impl::find_or_capture(const Leaves& lea
       throw Error(ErrorCode::TooManyVersions, "compile", text,
                   "Pass what changes from call to call as a tensor, or raise Options::max_versions");
     std::unique_lock lock(versions_mutex);
-    if (report.eager_reasons.empty() || report.eager_reasons.back() != text) report.eager_reasons.push_back(text);
+    if (report.eager_reasons.empty() || report.eager_reasons.back() != text)
+      report.eager_reasons.push_back(text);
     return nullptr;
   }
   std::string eager_reason;
   std::vector<at::Tensor> alive;  // until `inputs` holds them
   auto version = capture(leaves, run, alive, eager_reason);
   if (!version->matches(leaves, ambient, inputs))
-    throw Error(ErrorCode::Internal, "compile", "a captured graph does not serve the call it was captured for: " +
-                                                    version->mismatch(leaves, ambient));
+    throw Error(ErrorCode::Internal, "compile",
+                "a captured graph does not serve the call it was captured for: " +
+                    version->mismatch(leaves, ambient));
   add(version, reason, eager_reason);
   return version;
 }

@@ -51,7 +51,8 @@ std::shared_ptr<const Version> Version::eager(const Options& options, const Leav
 }
 
 std::shared_ptr<const Version> Version::capture(const Options& options, const Leaves& leaves,
-                                                const detail::RunOnTensors& run, std::vector<at::Tensor>& alive) {
+                                                const detail::RunOnTensors& run,
+                                                std::vector<at::Tensor>& alive) {
   std::shared_ptr<Version> version(new Version(options, leaves));
   auto traced = trace(options, leaves, version->modules_.get(), run, version->pattern_);
   check_no_gradients(traced);
@@ -62,7 +63,8 @@ std::shared_ptr<const Version> Version::capture(const Options& options, const Le
   pipeline.disabled = options.disabled_passes;
   pipeline.verify = options.verify;
   passes::run_pipeline(functional.graph, passes::default_pipeline(), pipeline);
-  for (const auto& tensor : leaves.tensors) version->offsets_.push_back(tensor.defined() ? tensor.storage_offset() : 0);
+  for (const auto& tensor : leaves.tensors)
+    version->offsets_.push_back(tensor.defined() ? tensor.storage_offset() : 0);
   for (auto& lifted : traced.lifted) {
     version->offsets_.push_back(lifted.tensor.storage_offset());
     version->lifted_.push_back({c10::weak_intrusive_ptr<c10::TensorImpl>(lifted.tensor.getIntrusivePtr()),
@@ -72,11 +74,11 @@ std::shared_ptr<const Version> Version::capture(const Options& options, const Le
   version->graph_ = std::move(functional.graph);
   version->shape_fallbacks_ = std::move(traced.counts.real_kernels);
   const auto& signature = functional.signature;
-  version->check_aliasing_ =
-      !signature.written.empty() || !signature.shared.empty() || !signature.fixed_offsets.empty() ||
-      !signature.same.empty() || !signature.changed.empty();
-  version->caller_ = std::make_unique<runtime::Caller>(std::move(functional.signature),
-                                                       std::make_shared<runtime::Executable>(version->graph_));
+  version->check_aliasing_ = !signature.written.empty() || !signature.shared.empty() ||
+                             !signature.fixed_offsets.empty() || !signature.same.empty() ||
+                             !signature.changed.empty();
+  version->caller_ = std::make_unique<runtime::Caller>(
+      std::move(functional.signature), std::make_shared<runtime::Executable>(version->graph_));
   return version;
 }
 
@@ -107,7 +109,8 @@ std::string Version::mismatch(const Leaves& leaves, const runtime::Ambient& ambi
     return "a number, a string or the structure of the arguments differs";
   if (!(ambient == ambient_)) return runtime::difference(ambient_, ambient);
   for (size_t i = 0; i < guards_.size(); ++i)
-    if (!guards_[i].holds(leaves.tensors[i])) return fmt::format("tensor {} {}", i, guards_[i].failure(leaves.tensors[i]));
+    if (!guards_[i].holds(leaves.tensors[i]))
+      return fmt::format("tensor {} {}", i, guards_[i].failure(leaves.tensors[i]));
   if (modules_ != nullptr)
     if (auto what = modules_->difference(); !what.empty()) return what;
   Inputs inputs(leaves.tensors.begin(), leaves.tensors.end());
@@ -117,7 +120,8 @@ std::string Version::mismatch(const Leaves& leaves, const runtime::Ambient& ambi
     if (!lifted_[k].guard.holds(inputs.back()))
       return fmt::format("captured tensor {} {}", k, lifted_[k].guard.failure(inputs.back()));
   }
-  return check_aliasing_ ? runtime::aliasing_failure(caller_->signature(), inputs, offsets_) : "nothing differs";
+  return check_aliasing_ ? runtime::aliasing_failure(caller_->signature(), inputs, offsets_)
+                         : "nothing differs";
 }
 
 std::string traced_text_now(const Options& options, const Leaves& leaves, const detail::RunOnTensors& run) {

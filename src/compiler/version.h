@@ -17,10 +17,11 @@ using Inputs = c10::SmallVector<at::Tensor, 16>;
 /// One captured form of a function: what must hold for it to be used, and how to run it.
 class Version {
  public:
-  /// Captures, functionalizes, runs the passes. Throws what capture throws. `alive` gets the lifted tensors, which the
-  /// version itself holds weakly: another thread may let go of them before the first run.
+  /// Captures, functionalizes, runs the passes. Throws what capture throws. `alive` gets the lifted tensors,
+  /// which the version itself holds weakly: another thread may let go of them before the first run.
   static std::shared_ptr<const Version> capture(const Options& options, const Leaves& leaves,
-                                                const detail::RunOnTensors& run, std::vector<at::Tensor>& alive);
+                                                const detail::RunOnTensors& run,
+                                                std::vector<at::Tensor>& alive);
   /// Stands for calls that run eagerly because capturing them threw.
   static std::shared_ptr<const Version> eager(const Options& options, const Leaves& leaves);
 

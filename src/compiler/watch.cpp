@@ -9,8 +9,8 @@ namespace {
 using Tensors = torch::OrderedDict<std::string, at::Tensor>;
 using Children = torch::OrderedDict<std::string, std::shared_ptr<torch::nn::Module>>;
 
-/// A module's own containers. Its public accessors copy them, strings included, which a check at every call cannot
-/// afford; an explicit instantiation may name private members.
+/// A module's own containers. Its public accessors copy them, strings included, which a check at every call
+/// cannot afford; an explicit instantiation may name private members.
 template <class Which, auto kMember>
 struct Open {
   friend constexpr auto member_of(Which) { return kMember; }
@@ -34,7 +34,9 @@ struct Members {
   static const Children& children_of(const torch::nn::Module& m) { return m.*member_of(Submodules{}); }
 };
 
-std::string joined(const std::string& path, const std::string& name) { return path.empty() ? name : path + "." + name; }
+std::string joined(const std::string& path, const std::string& name) {
+  return path.empty() ? name : path + "." + name;
+}
 
 }  // namespace
 
@@ -51,7 +53,8 @@ void ModuleState::add(const std::shared_ptr<torch::nn::Module>& module, const st
   for (const auto* tensors : {&Members::parameters_of(*module), &Members::buffers_of(*module)}) {
     for (const auto& item : tensors->items()) {
       entry.tensors.push_back(item.value().unsafeGetTensorImpl());
-      if (item.value().defined()) names_.try_emplace(item.value().unsafeGetTensorImpl(), joined(path, item.key()));
+      if (item.value().defined())
+        names_.try_emplace(item.value().unsafeGetTensorImpl(), joined(path, item.key()));
     }
   }
   std::vector<std::pair<std::string, std::shared_ptr<torch::nn::Module>>> children;
@@ -74,7 +77,8 @@ std::string ModuleState::difference() const {
     const auto& parameters = Members::parameters_of(module).items();
     const auto& buffers = Members::buffers_of(module).items();
     const auto& children = Members::children_of(module).items();
-    if (parameters.size() + buffers.size() != entry.tensors.size() || children.size() != entry.children.size())
+    if (parameters.size() + buffers.size() != entry.tensors.size() ||
+        children.size() != entry.children.size())
       return say(entry, "a parameter, buffer or submodule was added or removed");
     size_t i = 0;
     for (const auto* tensors : {&parameters, &buffers})

@@ -12,7 +12,8 @@ class Module;
 
 namespace antegrad::compiler {
 
-/// The training flags and the identity of every submodule, parameter and buffer of some modules, as they were.
+/// The training flags and the identity of every submodule, parameter and buffer of some modules, as they
+/// were.
 class ModuleState {
  public:
   explicit ModuleState(const std::vector<std::shared_ptr<torch::nn::Module>>& roots);

@@ -28,14 +28,15 @@ using GraphPtr = std::shared_ptr<const Graph>;
 /// One argument of an op: a value of the graph, a literal, or a list of arguments.
 struct Arg {
   using List = std::vector<Arg>;
-  std::variant<None, ValueId, bool, Dim, double, std::complex<double>, std::string, DType, Device, Layout, MemoryFormat,
-               Bytes, GraphPtr, List>
+  std::variant<None, ValueId, bool, Dim, double, std::complex<double>, std::string, DType, Device, Layout,
+               MemoryFormat, Bytes, GraphPtr, List>
       v;
 
   Arg() = default;
   template <class T>
-    requires(!std::is_same_v<std::remove_cvref_t<T>, Arg> && std::is_constructible_v<decltype(v), T &&>)
-  Arg(T&& value) : v(std::forward<T>(value)) {}
+  requires(!std::is_same_v<std::remove_cvref_t<T>, Arg> && std::is_constructible_v<decltype(v), T&&>)
+      Arg(T&& value)
+      : v(std::forward<T>(value)) {}
   Arg(int value) : v(Dim(value)) {}
   Arg(int64_t value) : v(Dim(value)) {}
   Arg(const char* value) : v(std::string(value)) {}
@@ -54,7 +55,8 @@ struct NamedArg {
   bool operator==(const NamedArg&) const = default;
 };
 
-/// What a node does besides computing its outputs. No list of op names decides what may be removed: this does.
+/// What a node does besides computing its outputs. No list of op names decides what may be removed: this
+/// does.
 struct Effects {
   bool random = false;          ///< draws from a generator
   bool ordered = false;         ///< must stay, in order with the other ordered nodes (assertions, …)
@@ -76,17 +78,37 @@ struct Node {
   std::vector<Arg> args;         ///< positional, trailing defaults left out
   std::vector<NamedArg> attrs;   ///< keyword arguments that differ from their defaults, in schema order
   std::vector<ValueId> outputs;  ///< flat
-  std::vector<int32_t> returns;  ///< empty: one return per output. Else per return: -1 plain, n >= 0 a list of n
+  std::vector<int32_t>
+      returns;  ///< empty: one return per output. Else per return: -1 plain, n >= 0 a list of n
   Effects effects;
-  /// The op writes to copies of effects.writes; the copies' new contents follow the op's own outputs in `outputs`.
+  /// The op writes to copies of effects.writes; the copies' new contents follow the op's own outputs in
+  /// `outputs`.
   bool functional = false;
   Provenance provenance;
   bool operator==(const Node&) const = default;
 };
 
-enum class InputRole : uint8_t { Param, Buffer, UserInput, Constant, Tangent, SavedTensor, SavedDim, RngState, Token };
-enum class OutputRole : uint8_t { UserOutput, MutatedInput, IntermediateBase, Grad, SavedTensor, SavedDim, Token };
-std::string_view name(InputRole role);   ///< as in graph text: "param", "user", …
+enum class InputRole : uint8_t {
+  Param,
+  Buffer,
+  UserInput,
+  Constant,
+  Tangent,
+  SavedTensor,
+  SavedDim,
+  RngState,
+  Token
+};
+enum class OutputRole : uint8_t {
+  UserOutput,
+  MutatedInput,
+  IntermediateBase,
+  Grad,
+  SavedTensor,
+  SavedDim,
+  Token
+};
+std::string_view name(InputRole role);  ///< as in graph text: "param", "user", …
 std::string_view name(OutputRole role);
 
 struct Input {
@@ -113,8 +135,8 @@ struct Value {
 enum class Stage : uint8_t { Traced, Functional, Joint, Forward, Backward, Lowered };
 std::string_view name(Stage stage);
 
-/// A straight-line program. Plain data: copy it, edit the vectors. Values may have holes after an edit; compact()
-/// numbers them densely in order of definition, which printing and comparing assume.
+/// A straight-line program. Plain data: copy it, edit the vectors. Values may have holes after an edit;
+/// compact() numbers them densely in order of definition, which printing and comparing assume.
 struct Graph {
   std::string name = "graph";
   Stage stage = Stage::Traced;
@@ -137,8 +159,8 @@ struct Graph {
 /// Equal as programs: both compacted, then member by member (nested graphs by contents).
 bool operator==(const Graph& a, const Graph& b);
 
-/// Calls fn(ValueId&) for each value that the argument, node or node list reads (args and attrs, nested lists included;
-/// not effects.writes, not nested graphs, which see no outer values).
+/// Calls fn(ValueId&) for each value that the argument, node or node list reads (args and attrs, nested lists
+/// included; not effects.writes, not nested graphs, which see no outer values).
 template <class A, class Fn>
 void for_each_value(A& arg, Fn&& fn) {
   if (auto* id = std::get_if<ValueId>(&arg.v)) fn(*id);
@@ -151,7 +173,8 @@ void for_each_input(N& node, Fn&& fn) {
   for (auto& attr : node.attrs) for_each_value(attr.value, fn);
 }
 
-/// Replaces every read (args, attrs, writes, outputs of the graph) of values by map[index] where that is valid.
+/// Replaces every read (args, attrs, writes, outputs of the graph) of values by map[index] where that is
+/// valid.
 void replace_uses(Graph& graph, const std::vector<ValueId>& map);
 
 }  // namespace antegrad::ir

@@ -8,7 +8,8 @@ enum class OpKind { Pointwise, Reduction, View, Gather, Scatter, Matmul, Random,
 /// How dear it is to compute an op's outputs again in the backward pass.
 enum class Recompute { Free, Cheap, Dear, Never };
 
-/// A row of ops.def. name is "aten.add.Tensor"; expression (may be empty) is the scalar formula of a pointwise op over a, b, c.
+/// A row of ops.def. name is "aten.add.Tensor"; expression (may be empty) is the scalar formula of a
+/// pointwise op over a, b, c.
 struct OpInfo {
   std::string_view name;
   OpKind kind;

@@ -11,7 +11,26 @@
 
 namespace antegrad::ir {
 
-enum class DType : uint8_t { U8, I8, I16, I32, I64, U16, U32, U64, F16, BF16, F32, F64, C32, C64, C128, Bool, F8E4M3, F8E5M2 };
+enum class DType : uint8_t {
+  U8,
+  I8,
+  I16,
+  I32,
+  I64,
+  U16,
+  U32,
+  U64,
+  F16,
+  BF16,
+  F32,
+  F64,
+  C32,
+  C64,
+  C128,
+  Bool,
+  F8E4M3,
+  F8E5M2
+};
 std::string_view name(DType dtype);  ///< "f32", "i64", "bool", …
 std::optional<DType> dtype_from_name(std::string_view name);
 int64_t size_in_bytes(DType dtype);

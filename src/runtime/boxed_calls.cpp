@@ -30,7 +30,8 @@ class BoxedCall final : public Instruction {
     }
     for (auto value : node.outputs) outputs_.push_back(register_of[static_cast<size_t>(value.index)]);
     if (functional_)
-      for (auto value : node.effects.writes) written_.push_back(register_of[static_cast<size_t>(value.index)]);
+      for (auto value : node.effects.writes)
+        written_.push_back(register_of[static_cast<size_t>(value.index)]);
   }
 
   void run(Registers& registers) const override {
@@ -48,7 +49,8 @@ class BoxedCall final : public Instruction {
     size_t next = 0;
     for (size_t i = 0; i < stack.size(); ++i) {
       if (return_is_arg_[i] >= 0) continue;
-      if (stack[i].isTensor()) registers[static_cast<size_t>(outputs_[next++])] = std::move(stack[i]).toTensor();
+      if (stack[i].isTensor())
+        registers[static_cast<size_t>(outputs_[next++])] = std::move(stack[i]).toTensor();
       else if (stack[i].isTensorList())
         for (at::Tensor& result : stack[i].toTensorVector())
           registers[static_cast<size_t>(outputs_[next++])] = std::move(result);
@@ -66,7 +68,8 @@ class BoxedCall final : public Instruction {
       const auto* value = a.as<ir::ValueId>();
       argument.registers.push_back(value != nullptr ? register_of[static_cast<size_t>(value->index)] : -1);
     };
-    if (kind == ArgKind::Tensor) add(arg);
+    if (kind == ArgKind::Tensor)
+      add(arg);
     else
       for (const auto& element : *arg.as<ir::Arg::List>()) add(element);
     tensors_.push_back(std::move(argument));
@@ -80,7 +83,8 @@ class BoxedCall final : public Instruction {
       return list;
     }
     c10::List<std::optional<at::Tensor>> list;
-    for (auto slot : argument.registers) list.push_back(slot < 0 ? std::optional<at::Tensor>() : tensor(slot));
+    for (auto slot : argument.registers)
+      list.push_back(slot < 0 ? std::optional<at::Tensor>() : tensor(slot));
     return list;
   }
 
@@ -107,6 +111,7 @@ std::unique_ptr<Instruction> make_instruction(const ir::Node& node, const ir::Gr
   if (schema == nullptr)
     throw Error(ErrorCode::UnsupportedOp, "run:" + node.op, "LibTorch has no such op",
                 "Load the library that registers it before the graph is used");
+  if (auto number = make_number_call(node, *schema, register_of)) return number;
   if (!node.functional)
     if (auto typed = make_typed_call(node, *schema, register_of)) return typed;
   return make_boxed_call(node, *schema, register_of);

@@ -23,8 +23,10 @@ PreparedView prepare(const aot::MakeView& step) {
   PreparedView view;
   view.output = step.result;
   if (step.node.op == "antegrad.strided") {
-    for (const auto& a : *step.node.args[1].as<ir::Arg::List>()) view.sizes.push_back(a.as<ir::Dim>()->constant());
-    for (const auto& a : *step.node.args[2].as<ir::Arg::List>()) view.strides.push_back(a.as<ir::Dim>()->constant());
+    for (const auto& a : *step.node.args[1].as<ir::Arg::List>())
+      view.sizes.push_back(a.as<ir::Dim>()->constant());
+    for (const auto& a : *step.node.args[2].as<ir::Arg::List>())
+      view.strides.push_back(a.as<ir::Dim>()->constant());
     view.offset = step.node.args[3].as<ir::Dim>()->constant();
     return view;
   }
@@ -42,11 +44,13 @@ at::Tensor apply(const PreparedView& view, const at::Tensor& tensor) {
     const auto* impl = tensor.unsafeGetTensorImpl();
     return at::Tensor(impl->shallow_copy_and_detach(impl->version_counter(), true));
   }
-  if (view.schema == nullptr) return tensor.as_strided(view.sizes, view.strides, tensor.storage_offset() + view.offset);
+  if (view.schema == nullptr)
+    return tensor.as_strided(view.sizes, view.strides, tensor.storage_offset() + view.offset);
   auto stack = view.stack;
   stack[0] = tensor;
   view.schema->handle.callBoxed(stack);
-  return stack[0].isTensor() ? stack[0].toTensor() : stack[0].toTensorVector()[static_cast<size_t>(view.output)];
+  return stack[0].isTensor() ? stack[0].toTensor()
+                             : stack[0].toTensorVector()[static_cast<size_t>(view.output)];
 }
 
 }  // namespace
@@ -74,8 +78,8 @@ Caller::Caller(aot::Signature signature, std::shared_ptr<const Executable> execu
   for (const auto& step : signature_.steps) {
     Prepared prepared;
     if (const auto* output = std::get_if<aot::MakeOutput>(&step)) {
-      plain_ &= output->source == aot::Source{aot::Source::Kind::Result, expected_output} && output->version == 0 &&
-                !output->requires_grad;
+      plain_ &= output->source == aot::Source{aot::Source::Kind::Result, expected_output} &&
+                output->version == 0 && !output->requires_grad;
       ++expected_output;
     } else {
       plain_ &= std::holds_alternative<aot::RunGraph>(step);
@@ -89,10 +93,14 @@ const at::Tensor& Caller::get(const aot::Source& source, const State& state) con
   static const at::Tensor undefined;
   const auto index = static_cast<size_t>(source.index);
   switch (source.kind) {
-    case aot::Source::Kind::Undefined: return undefined;
-    case aot::Source::Kind::Result: return state.results[index];
-    case aot::Source::Kind::Input: return state.slots[index];
-    case aot::Source::Kind::View: return state.views[index];
+    case aot::Source::Kind::Undefined:
+      return undefined;
+    case aot::Source::Kind::Result:
+      return state.results[index];
+    case aot::Source::Kind::Input:
+      return state.slots[index];
+    case aot::Source::Kind::View:
+      return state.views[index];
   }
   return undefined;
 }

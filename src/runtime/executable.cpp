@@ -19,11 +19,13 @@ Executable::Executable(const ir::Graph& graph) {
   std::vector<int32_t> last_use(graph.values.size(), -1);
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
     const auto& node = graph.nodes[i];
-    ir::for_each_input(node, [&](ir::ValueId v) { last_use[static_cast<size_t>(v.index)] = static_cast<int32_t>(i); });
+    ir::for_each_input(
+        node, [&](ir::ValueId v) { last_use[static_cast<size_t>(v.index)] = static_cast<int32_t>(i); });
     for (auto v : node.outputs) last_use[static_cast<size_t>(v.index)] = static_cast<int32_t>(i);
   }
   for (const auto& output : graph.outputs)
-    if (output.value.valid()) last_use[static_cast<size_t>(output.value.index)] = static_cast<int32_t>(graph.nodes.size());
+    if (output.value.valid())
+      last_use[static_cast<size_t>(output.value.index)] = static_cast<int32_t>(graph.nodes.size());
 
   for (const auto& input : graph.inputs)
     inputs_.push_back(last_use[static_cast<size_t>(input.value.index)] < 0 ? -1 : allocate(input.value));
@@ -31,7 +33,8 @@ Executable::Executable(const ir::Graph& graph) {
   for (const auto& node : graph.nodes)
     for (auto v : node.outputs) allocate(v);
   for (size_t v = 0; v < last_use.size(); ++v)
-    if (last_use[v] >= 0 && register_of[v] >= 0) dying[static_cast<size_t>(last_use[v])].push_back(register_of[v]);
+    if (last_use[v] >= 0 && register_of[v] >= 0)
+      dying[static_cast<size_t>(last_use[v])].push_back(register_of[v]);
   for (size_t i = 0; i < graph.nodes.size(); ++i)
     entries_.push_back({make_instruction(graph.nodes[i], graph, register_of), std::move(dying[i])});
   for (const auto& output : graph.outputs)
@@ -50,7 +53,8 @@ void Executable::run(c10::ArrayRef<at::Tensor> inputs, std::vector<at::Tensor>& 
     }
   }
   outputs.reserve(outputs_.size());
-  for (auto slot : outputs_) outputs.push_back(slot < 0 ? at::Tensor() : registers[static_cast<size_t>(slot)]);
+  for (auto slot : outputs_)
+    outputs.push_back(slot < 0 ? at::Tensor() : registers[static_cast<size_t>(slot)]);
 }
 
 }  // namespace antegrad::runtime

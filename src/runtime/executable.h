@@ -17,7 +17,8 @@ class Instruction {
   virtual void run(Registers& registers) const = 0;
 };
 
-/// A functional graph as a flat list of calls of LibTorch's kernels. Immutable; any number of threads may run it.
+/// A functional graph as a flat list of calls of LibTorch's kernels. Immutable; any number of threads may run
+/// it.
 class Executable {
  public:
   explicit Executable(const ir::Graph& graph);

@@ -31,17 +31,22 @@ Ambient Ambient::now() {
 }
 
 std::string difference(const Ambient& captured, const Ambient& now) {
-  auto changed = [](const char* what, auto was, auto is) { return fmt::format("{} was {} and is {}", what, was, is); };
+  auto changed = [](const char* what, auto was, auto is) {
+    return fmt::format("{} was {} and is {}", what, was, is);
+  };
   if (captured.grad_mode != now.grad_mode) return changed("grad mode", captured.grad_mode, now.grad_mode);
   if (captured.inference_mode != now.inference_mode)
     return changed("inference mode", captured.inference_mode, now.inference_mode);
   if (captured.deterministic != now.deterministic)
     return changed("the deterministic flag", captured.deterministic, now.deterministic);
   if (captured.default_dtype != now.default_dtype)
-    return changed("the default dtype", c10::toString(captured.default_dtype), c10::toString(now.default_dtype));
-  if (captured.autocast_cpu != now.autocast_cpu) return changed("autocast", captured.autocast_cpu, now.autocast_cpu);
+    return changed("the default dtype", c10::toString(captured.default_dtype),
+                   c10::toString(now.default_dtype));
+  if (captured.autocast_cpu != now.autocast_cpu)
+    return changed("autocast", captured.autocast_cpu, now.autocast_cpu);
   if (captured.autocast_cpu_dtype != now.autocast_cpu_dtype)
-    return changed("the autocast dtype", c10::toString(captured.autocast_cpu_dtype), c10::toString(now.autocast_cpu_dtype));
+    return changed("the autocast dtype", c10::toString(captured.autocast_cpu_dtype),
+                   c10::toString(now.autocast_cpu_dtype));
   return "the thread's dispatch keys differ";
 }
 
@@ -61,8 +66,9 @@ bool TensorGuard::holds(const at::Tensor& tensor) const {
   if (!defined_ || !tensor.defined()) return defined_ == tensor.defined();
   const auto* impl = tensor.unsafeGetTensorImpl();
   return impl->key_set() == keys_ && impl->dtype() == dtype_ && impl->sizes() == at::IntArrayRef(sizes_) &&
-         (impl->layout() != c10::kStrided || impl->strides() == at::IntArrayRef(strides_)) && impl->requires_grad() == requires_grad_ &&
-         impl->device() == device_ && impl->is_wrapped_number() == wrapped_number_;
+         (impl->layout() != c10::kStrided || impl->strides() == at::IntArrayRef(strides_)) &&
+         impl->requires_grad() == requires_grad_ && impl->device() == device_ &&
+         impl->is_wrapped_number() == wrapped_number_;
 }
 
 std::string TensorGuard::failure(const at::Tensor& tensor) const {
@@ -78,58 +84,121 @@ std::string TensorGuard::failure(const at::Tensor& tensor) const {
   return "is of another kind";
 }
 
+namespace {
+
+/// The inputs of one call against what a signature relies on. Each check says what differs; "" is nothing.
+class AliasCheck {
+ public:
+  AliasCheck(const aot::Signature& signature, c10::ArrayRef<at::Tensor> inputs)
+      : signature_(signature), inputs_(inputs), count_(static_cast<int32_t>(inputs.size())) {}
+
+  std::string offsets(const std::vector<int64_t>& captured) const {
+    for (auto i : signature_.fixed_offsets)
+      if (offset(i) != captured[static_cast<size_t>(i)])
+        return fmt::format("input {} has storage offset {}, had {}", i, offset(i),
+                           captured[static_cast<size_t>(i)]);
+    return {};
+  }
+
+  std::string shared_memory() const {
+    for (const auto& shared : signature_.shared) {
+      const auto first = shared.inputs[0];
+      for (size_t k = 1; k < shared.inputs.size(); ++k)
+        if (storage(shared.inputs[k]) != storage(first) ||
+            offset(shared.inputs[k]) - offset(first) != shared.offsets[k])
+          return fmt::format("inputs {} and {} no longer overlap as they did", first, shared.inputs[k]);
+    }
+    return {};
+  }
+
+  std::string bases() const {
+    for (const auto& step : signature_.steps) {
+      const auto* base = std::get_if<aot::MakeBase>(&step);
+      for (int32_t j = 0; base != nullptr && base->escapes && j < count_; ++j)
+        if (storage(j) == storage(base->members[0]) && !stands_for_another(j) && !contains(base->members, j))
+          return fmt::format("input {} is now on the storage that input {} reaches over", j,
+                             base->members[0]);
+    }
+    return {};
+  }
+
+  std::string growing() const {
+    for (const auto& step : signature_.steps)
+      if (const auto* resize = std::get_if<aot::ResizeInput>(&step)) {
+        const auto& tensor = inputs_[static_cast<size_t>(resize->input)];
+        if (tensor.storage().nbytes() != tensor.nbytes())
+          return fmt::format("input {} grows, and is now part of a larger storage", resize->input);
+      }
+    return {};
+  }
+
+  std::string objects() const {
+    for (auto [a, b] : signature_.same)
+      if (!is_same(a, b)) return fmt::format("inputs {} and {} are no longer the same tensor", a, b);
+    for (auto c : signature_.changed)
+      for (int32_t j = 0; j < count_; ++j)
+        if (j != c && is_same(c, j) && !is_duplicate(c, j))
+          return fmt::format("the shape of input {} changes, and input {} is now the same tensor", c, j);
+    return {};
+  }
+
+  std::string writes() const {
+    for (auto w : signature_.written) {
+      for (int32_t j = 0; j < count_; ++j) {
+        if (j == w || storage(j) == nullptr || storage(j) != storage(w)) continue;
+        if (stands_for_another(j) || together(w, j)) continue;
+        const auto& a = inputs_[static_cast<size_t>(w)];
+        const auto& b = inputs_[static_cast<size_t>(j)];
+        if (aot::overlap(capture::type_of(a, a.device()), capture::type_of(b, b.device())))
+          return fmt::format("input {} is written and now overlaps input {}", w, j);
+      }
+    }
+    return {};
+  }
+
+ private:
+  const c10::StorageImpl* storage(int32_t i) const {
+    const auto& tensor = inputs_[static_cast<size_t>(i)];
+    return tensor.defined() ? tensor.storage().unsafeGetStorageImpl() : nullptr;
+  }
+  int64_t offset(int32_t i) const { return inputs_[static_cast<size_t>(i)].storage_offset(); }
+  bool is_same(int32_t a, int32_t b) const {
+    return inputs_[static_cast<size_t>(a)].is_same(inputs_[static_cast<size_t>(b)]);
+  }
+  static bool contains(const std::vector<int32_t>& list, int32_t i) {
+    return std::find(list.begin(), list.end(), i) != list.end();
+  }
+  bool is_duplicate(int32_t a, int32_t b) const {
+    const std::pair pair(std::min(a, b), std::max(a, b));
+    return std::find(signature_.same.begin(), signature_.same.end(), pair) != signature_.same.end();
+  }
+  bool stands_for_another(int32_t i) const {
+    return std::any_of(signature_.same.begin(), signature_.same.end(),
+                       [i](const auto& p) { return p.second == i; });
+  }
+  bool together(int32_t a, int32_t b) const {
+    return std::any_of(signature_.shared.begin(), signature_.shared.end(),
+                       [&](const aot::SharedMemory& shared) {
+                         return contains(shared.inputs, a) && contains(shared.inputs, b);
+                       });
+  }
+
+  const aot::Signature& signature_;
+  c10::ArrayRef<at::Tensor> inputs_;
+  int32_t count_;
+};
+
+}  // namespace
+
 std::string aliasing_failure(const aot::Signature& signature, c10::ArrayRef<at::Tensor> inputs,
                              const std::vector<int64_t>& captured_offsets) {
-  auto storage = [&](int32_t i) -> const c10::StorageImpl* {
-    const auto& tensor = inputs[static_cast<size_t>(i)];
-    return tensor.defined() ? tensor.storage().unsafeGetStorageImpl() : nullptr;
-  };
-  auto offset = [&](int32_t i) { return inputs[static_cast<size_t>(i)].storage_offset(); };
-  for (auto i : signature.fixed_offsets)
-    if (offset(i) != captured_offsets[static_cast<size_t>(i)])
-      return fmt::format("input {} has storage offset {}, had {}", i, offset(i), captured_offsets[static_cast<size_t>(i)]);
-  for (const auto& shared : signature.shared) {
-    const auto first = shared.inputs[0];
-    for (size_t k = 1; k < shared.inputs.size(); ++k)
-      if (storage(shared.inputs[k]) != storage(first) || offset(shared.inputs[k]) - offset(first) != shared.offsets[k])
-        return fmt::format("inputs {} and {} no longer overlap as they did", first, shared.inputs[k]);
-  }
-  auto stands_for_another = [&](int32_t i) {
-    return std::any_of(signature.same.begin(), signature.same.end(), [i](const auto& pair) { return pair.second == i; });
-  };
-  for (const auto& step : signature.steps) {
-    const auto* base = std::get_if<aot::MakeBase>(&step);
-    for (int32_t j = 0; base != nullptr && base->escapes && j < static_cast<int32_t>(inputs.size()); ++j)
-      if (storage(j) == storage(base->members[0]) && !stands_for_another(j) &&
-          !std::count(base->members.begin(), base->members.end(), j))
-        return fmt::format("input {} is now on the storage that input {} reaches over", j, base->members[0]);
-  }
-  auto is_same = [&](int32_t a, int32_t b) { return inputs[static_cast<size_t>(a)].is_same(inputs[static_cast<size_t>(b)]); };
-  for (auto [a, b] : signature.same)
-    if (!is_same(a, b)) return fmt::format("inputs {} and {} are no longer the same tensor", a, b);
-  auto is_duplicate = [&](int32_t a, int32_t b) {
-    return std::count(signature.same.begin(), signature.same.end(), std::pair(std::min(a, b), std::max(a, b))) > 0;
-  };
-  for (auto c : signature.changed)
-    for (int32_t j = 0; j < static_cast<int32_t>(inputs.size()); ++j)
-      if (j != c && is_same(c, j) && !is_duplicate(c, j))
-        return fmt::format("the shape of input {} changes, and input {} is now the same tensor", c, j);
-  auto together = [&](int32_t a, int32_t b) {
-    for (const auto& shared : signature.shared)
-      if (std::count(shared.inputs.begin(), shared.inputs.end(), a) && std::count(shared.inputs.begin(), shared.inputs.end(), b))
-        return true;
-    return false;
-  };
-  for (auto w : signature.written) {
-    for (int32_t j = 0; j < static_cast<int32_t>(inputs.size()); ++j) {
-      if (j == w || stands_for_another(j) || storage(j) == nullptr || storage(j) != storage(w) || together(w, j)) continue;
-      const auto& a = inputs[static_cast<size_t>(w)];
-      const auto& b = inputs[static_cast<size_t>(j)];
-      if (aot::overlap(capture::type_of(a, a.device()), capture::type_of(b, b.device())))
-        return fmt::format("input {} is written and now overlaps input {}", w, j);
-    }
-  }
-  return {};
+  const AliasCheck check(signature, inputs);
+  if (auto what = check.offsets(captured_offsets); !what.empty()) return what;
+  if (auto what = check.shared_memory(); !what.empty()) return what;
+  if (auto what = check.bases(); !what.empty()) return what;
+  if (auto what = check.growing(); !what.empty()) return what;
+  if (auto what = check.objects(); !what.empty()) return what;
+  return check.writes();
 }
 
 }  // namespace antegrad::runtime

@@ -13,11 +13,15 @@ using RegisterMap = std::vector<int32_t>;  ///< by value; -1: none
 /// A call without boxing, for the C++ signatures in typed_calls.cpp. Null when the op has another one.
 std::unique_ptr<Instruction> make_typed_call(const ir::Node& node, const capture::OpSchema& schema,
                                              const RegisterMap& register_of);
+/// A call of add, sub, mul or div with a number. Null for any other op.
+std::unique_ptr<Instruction> make_number_call(const ir::Node& node, const capture::OpSchema& schema,
+                                              const RegisterMap& register_of);
 /// A call through the op's boxed kernel: any op.
 std::unique_ptr<Instruction> make_boxed_call(const ir::Node& node, const capture::OpSchema& schema,
                                              const RegisterMap& register_of);
 /// The ops of antegrad's own. Null when it is none of them.
-std::unique_ptr<Instruction> make_own_call(const ir::Node& node, const ir::Graph& graph, const RegisterMap& register_of);
+std::unique_ptr<Instruction> make_own_call(const ir::Node& node, const ir::Graph& graph,
+                                           const RegisterMap& register_of);
 
 std::unique_ptr<Instruction> make_instruction(const ir::Node& node, const ir::Graph& graph,
                                               const RegisterMap& register_of);

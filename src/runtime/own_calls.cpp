@@ -50,7 +50,9 @@ class Layout final : public Instruction {
   };
   using Run = at::Tensor (*)(const Call&, Registers&);
   Layout(Call call, Run run) : call_(std::move(call)), run_(run) {}
-  void run(Registers& registers) const override { registers[static_cast<size_t>(call_.output)] = run_(call_, registers); }
+  void run(Registers& registers) const override {
+    registers[static_cast<size_t>(call_.output)] = run_(call_, registers);
+  }
 
  private:
   Call call_;
@@ -123,12 +125,14 @@ void copy_memory(at::Tensor to, at::Tensor from) {
 at::Tensor clone_with_strides(const at::Tensor& tensor) {
   if (tensor.is_non_overlapping_and_dense()) return tensor.clone(at::MemoryFormat::Preserve);
   int64_t elements = tensor.numel() == 0 ? 0 : 1;
-  for (int64_t d = 0; d < tensor.dim() && elements > 0; ++d) elements += (tensor.size(d) - 1) * tensor.stride(d);
+  for (int64_t d = 0; d < tensor.dim() && elements > 0; ++d)
+    elements += (tensor.size(d) - 1) * tensor.stride(d);
   auto memory = tensor.as_strided({elements}, {1}).clone();
   return memory.as_strided(tensor.sizes(), tensor.strides());
 }
 
-std::unique_ptr<Instruction> make_own_call(const ir::Node& node, const ir::Graph& graph, const RegisterMap& register_of) {
+std::unique_ptr<Instruction> make_own_call(const ir::Node& node, const ir::Graph& graph,
+                                           const RegisterMap& register_of) {
   if (node.op.rfind("antegrad.", 0) != 0) return nullptr;
   auto slot = [&](ir::ValueId value) { return register_of[static_cast<size_t>(value.index)]; };
   const auto output = slot(node.outputs.at(0));
@@ -138,7 +142,8 @@ std::unique_ptr<Instruction> make_own_call(const ir::Node& node, const ir::Graph
   Layout::Call call;
   call.output = output;
   size_t next = 0;
-  while (next < node.args.size() && node.args[next].as<ir::ValueId>()) call.inputs.push_back(slot(*node.args[next++].as<ir::ValueId>()));
+  while (next < node.args.size() && node.args[next].as<ir::ValueId>())
+    call.inputs.push_back(slot(*node.args[next++].as<ir::ValueId>()));
   if (node.op == "antegrad.restride") {
     call.strides = integers(node.args.at(next));
     return std::make_unique<Layout>(std::move(call), run_restride);
@@ -148,8 +153,10 @@ std::unique_ptr<Instruction> make_own_call(const ir::Node& node, const ir::Graph
   call.strides = integers(node.args.at(next++));
   call.offset = node.args.at(next).as<ir::Dim>()->constant();
   if (node.op == "antegrad.strided") return std::make_unique<Layout>(std::move(call), run_strided);
-  if (node.op == "antegrad.strided_scatter") return std::make_unique<Layout>(std::move(call), run_strided_scatter);
-  throw Error(ErrorCode::UnsupportedOp, "run:" + node.op, "antegrad has no such op", "Check the spelling in the graph text");
+  if (node.op == "antegrad.strided_scatter")
+    return std::make_unique<Layout>(std::move(call), run_strided_scatter);
+  throw Error(ErrorCode::UnsupportedOp, "run:" + node.op, "antegrad has no such op",
+              "Check the spelling in the graph text");
 }
 
 }  // namespace antegrad::runtime

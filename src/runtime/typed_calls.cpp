@@ -29,14 +29,16 @@ struct Parameter<const at::Tensor&> {
 template <class T, class Stored, ArgKind kKind, bool kOptional, bool kSymbolic>
 struct Literal {
   Stored value;
-  static bool fits(const ArgSchema& a) { return a.kind == kKind && a.optional == kOptional && a.symbolic == kSymbolic; }
+  static bool fits(const ArgSchema& a) {
+    return a.kind == kKind && a.optional == kOptional && a.symbolic == kSymbolic;
+  }
 };
 
-#define ANTEGRAD_LITERAL(Type, Stored, kind, optional, symbolic, convert)                                  \
-  template <>                                                                                              \
-  struct Parameter<Type> : Literal<Type, Stored, ArgKind::kind, optional, symbolic> {                      \
-    Parameter(const ir::Arg&, const c10::IValue& boxed, const RegisterMap&) : Literal{convert(boxed)} {}   \
-    Type get(const Registers&) const { return value; }                                                     \
+#define ANTEGRAD_LITERAL(Type, Stored, kind, optional, symbolic, convert)                                \
+  template <>                                                                                            \
+  struct Parameter<Type> : Literal<Type, Stored, ArgKind::kind, optional, symbolic> {                    \
+    Parameter(const ir::Arg&, const c10::IValue& boxed, const RegisterMap&) : Literal{convert(boxed)} {} \
+    Type get(const Registers&) const { return value; }                                                   \
   };
 
 std::vector<c10::SymInt> symbolic_list(const c10::IValue& v) {
@@ -56,18 +58,25 @@ std::optional<c10::SymInt> optional_symint(const c10::IValue& v) {
   return v.isNone() ? std::nullopt : std::optional(c10::SymInt(v.toInt()));
 }
 
-ANTEGRAD_LITERAL(const at::Scalar&, at::Scalar, Number, false, false, [](const c10::IValue& v) { return v.toScalar(); })
+ANTEGRAD_LITERAL(const at::Scalar&, at::Scalar, Number, false, false,
+                 [](const c10::IValue& v) { return v.toScalar(); })
 ANTEGRAD_LITERAL(int64_t, int64_t, Int, false, false, [](const c10::IValue& v) { return v.toInt(); })
-ANTEGRAD_LITERAL(c10::SymInt, c10::SymInt, Int, false, true, [](const c10::IValue& v) { return c10::SymInt(v.toInt()); })
+ANTEGRAD_LITERAL(c10::SymInt, c10::SymInt, Int, false, true,
+                 [](const c10::IValue& v) { return c10::SymInt(v.toInt()); })
 ANTEGRAD_LITERAL(std::optional<c10::SymInt>, std::optional<c10::SymInt>, Int, true, true, optional_symint)
 ANTEGRAD_LITERAL(bool, bool, Bool, false, false, [](const c10::IValue& v) { return v.toBool(); })
 ANTEGRAD_LITERAL(double, double, Float, false, false, [](const c10::IValue& v) { return v.toDouble(); })
-ANTEGRAD_LITERAL(c10::string_view, std::string, String, false, false, [](const c10::IValue& v) { return v.toStringRef(); })
-ANTEGRAD_LITERAL(at::IntArrayRef, std::vector<int64_t>, IntList, false, false, [](const c10::IValue& v) { return v.toIntVector(); })
+ANTEGRAD_LITERAL(c10::string_view, std::string, String, false, false,
+                 [](const c10::IValue& v) { return v.toStringRef(); })
+ANTEGRAD_LITERAL(at::IntArrayRef, std::vector<int64_t>, IntList, false, false,
+                 [](const c10::IValue& v) { return v.toIntVector(); })
 ANTEGRAD_LITERAL(c10::SymIntArrayRef, std::vector<c10::SymInt>, IntList, false, true, symbolic_list)
-ANTEGRAD_LITERAL(const std::optional<at::Scalar>&, std::optional<at::Scalar>, Number, true, false, optional_scalar)
-ANTEGRAD_LITERAL(std::optional<at::ScalarType>, std::optional<at::ScalarType>, DType, true, false, optional_dtype)
-ANTEGRAD_LITERAL(std::optional<c10::MemoryFormat>, std::optional<c10::MemoryFormat>, MemoryFormat, true, false, optional_format)
+ANTEGRAD_LITERAL(const std::optional<at::Scalar>&, std::optional<at::Scalar>, Number, true, false,
+                 optional_scalar)
+ANTEGRAD_LITERAL(std::optional<at::ScalarType>, std::optional<at::ScalarType>, DType, true, false,
+                 optional_dtype)
+ANTEGRAD_LITERAL(std::optional<c10::MemoryFormat>, std::optional<c10::MemoryFormat>, MemoryFormat, true,
+                 false, optional_format)
 #undef ANTEGRAD_LITERAL
 
 template <>
@@ -88,7 +97,8 @@ class TypedCall;
 template <class... Args>
 class TypedCall<at::Tensor(Args...)> final : public Instruction {
  public:
-  TypedCall(c10::TypedOperatorHandle<at::Tensor(Args...)> handle, std::tuple<Parameter<Args>...> parameters, int32_t output)
+  TypedCall(c10::TypedOperatorHandle<at::Tensor(Args...)> handle, std::tuple<Parameter<Args>...> parameters,
+            int32_t output)
       : handle_(handle), parameters_(std::move(parameters)), output_(output) {}
 
   void run(Registers& registers) const override {
@@ -98,7 +108,8 @@ class TypedCall<at::Tensor(Args...)> final : public Instruction {
 
   static std::unique_ptr<Instruction> make(const ir::Node& node, const capture::OpSchema& schema,
                                            const RegisterMap& registers) {
-    if (schema.args.size() != sizeof...(Args) || !fits(schema, std::index_sequence_for<Args...>())) return nullptr;
+    if (schema.args.size() != sizeof...(Args) || !fits(schema, std::index_sequence_for<Args...>()))
+      return nullptr;
     return make(node, schema, registers, std::index_sequence_for<Args...>());
   }
 
@@ -113,9 +124,10 @@ class TypedCall<at::Tensor(Args...)> final : public Instruction {
     const auto boxed = capture::boxed_arguments(node, schema, [](ir::ValueId) { return at::Tensor(); });
     static const ir::Arg none;
     auto arg = [&](size_t i) -> const ir::Arg& { return i < node.args.size() ? node.args[i] : none; };
-    return std::make_unique<TypedCall>(schema.handle.typed<at::Tensor(Args...)>(),
-                                       std::tuple<Parameter<Args>...>(Parameter<Args>(arg(I), boxed[I], registers)...),
-                                       registers[static_cast<size_t>(node.outputs[0].index)]);
+    return std::make_unique<TypedCall>(
+        schema.handle.typed<at::Tensor(Args...)>(),
+        std::tuple<Parameter<Args>...>(Parameter<Args>(arg(I), boxed[I], registers)...),
+        registers[static_cast<size_t>(node.outputs[0].index)]);
   }
 
   c10::TypedOperatorHandle<at::Tensor(Args...)> handle_;
@@ -164,9 +176,10 @@ constexpr Make kSignatures[] = {
 
 std::unique_ptr<Instruction> make_typed_call(const ir::Node& node, const capture::OpSchema& schema,
                                              const RegisterMap& register_of) {
-  const bool one_tensor = schema.returns.size() == 1 && schema.returns[0] == ArgKind::Tensor && !schema.writes &&
-                          node.outputs.size() == 1 && schema.name.rfind("aten.", 0) == 0;
-  for (const auto& attr : node.attrs)  // keyword arguments stand after the positional ones only when all of those are there
+  const bool one_tensor = schema.returns.size() == 1 && schema.returns[0] == ArgKind::Tensor &&
+                          !schema.writes && node.outputs.size() == 1 && schema.name.rfind("aten.", 0) == 0;
+  for (const auto& attr :
+       node.attrs)  // keyword arguments stand after the positional ones only when all of those are there
     for (const auto& arg : schema.args)
       if (attr.name == arg.name && attr.value.as<ir::ValueId>()) return nullptr;
   if (!one_tensor) return nullptr;

@@ -15,21 +15,36 @@ std::string message(std::string_view where, std::string_view fact, std::string_v
 
 std::string_view error_code_name(ErrorCode code) {
   switch (code) {
-    case ErrorCode::Internal: return "Internal";
-    case ErrorCode::InvalidArgument: return "InvalidArgument";
-    case ErrorCode::Parse: return "Parse";
-    case ErrorCode::Verify: return "Verify";
-    case ErrorCode::UnknownPass: return "UnknownPass";
-    case ErrorCode::DataRead: return "DataRead";
-    case ErrorCode::DataDependentShape: return "DataDependentShape";
-    case ErrorCode::UnsupportedTensor: return "UnsupportedTensor";
-    case ErrorCode::UnsupportedOp: return "UnsupportedOp";
-    case ErrorCode::UnsupportedArgument: return "UnsupportedArgument";
-    case ErrorCode::ForeignFake: return "ForeignFake";
-    case ErrorCode::NeedsGrad: return "NeedsGrad";
-    case ErrorCode::TooManyVersions: return "TooManyVersions";
-    case ErrorCode::GraphChanged: return "GraphChanged";
-    case ErrorCode::Io: return "Io";
+    case ErrorCode::Internal:
+      return "Internal";
+    case ErrorCode::InvalidArgument:
+      return "InvalidArgument";
+    case ErrorCode::Parse:
+      return "Parse";
+    case ErrorCode::Verify:
+      return "Verify";
+    case ErrorCode::UnknownPass:
+      return "UnknownPass";
+    case ErrorCode::DataRead:
+      return "DataRead";
+    case ErrorCode::DataDependentShape:
+      return "DataDependentShape";
+    case ErrorCode::UnsupportedTensor:
+      return "UnsupportedTensor";
+    case ErrorCode::UnsupportedOp:
+      return "UnsupportedOp";
+    case ErrorCode::UnsupportedArgument:
+      return "UnsupportedArgument";
+    case ErrorCode::ForeignFake:
+      return "ForeignFake";
+    case ErrorCode::NeedsGrad:
+      return "NeedsGrad";
+    case ErrorCode::TooManyVersions:
+      return "TooManyVersions";
+    case ErrorCode::GraphChanged:
+      return "GraphChanged";
+    case ErrorCode::Io:
+      return "Io";
   }
   return "Internal";
 }

@@ -94,6 +94,18 @@ TEST_F(Callables, MutableFunctionsKeepTheirState) {
   EXPECT_TRUE(same(x_.t() + 2, compiled(x_.t())));
 }
 
+TEST_F(Callables, ThatReturnNothingOrTakeReferences) {
+  auto add = [](Tensor& to, const Tensor& what) { to.add_(what); };
+  auto compiled = compile(add);
+  auto expected = x_.clone();
+  for (int call = 0; call < 2; ++call) {
+    compiled(x_, y_);
+    add(expected, y_);
+    EXPECT_TRUE(same(expected, x_));
+  }
+  EXPECT_EQ(compiled.report().captures, 1u);
+}
+
 TEST_F(Callables, SameTensorTwice) {  // ALI-43, ALI-48
   auto f = [](const Tensor& a, const Tensor& b) {
     a.mul_(2);

@@ -61,6 +61,16 @@ TEST_F(Modules, SeveralArgumentsAndResults) {
   EXPECT_TRUE(same(std::get<1>(std::get<1>(eager)), std::get<1>(std::get<1>(out))));
 }
 
+TEST_F(Modules, InSharedPointers) {
+  auto net = std::make_shared<torch::nn::LinearImpl>(3, 2);
+  auto compiled = compile(net);
+  auto x = torch::randn({4, 3});
+  EXPECT_TRUE(same(net->forward(x), compiled(x)));
+  net->train(false);
+  compiled(x);
+  EXPECT_EQ(compiled.report().captures, 2u);
+}
+
 TEST_F(Modules, TrainingFlagIsWatched) {
   Gated net;
   auto compiled = compile(net);

@@ -28,7 +28,8 @@ std::vector<at::Tensor> tensors_of(const std::vector<c10::IValue>& stack) {
   return out;
 }
 
-std::vector<c10::IValue> with_tensors(const std::vector<c10::IValue>& stack, const std::vector<at::Tensor>& tensors) {
+std::vector<c10::IValue> with_tensors(const std::vector<c10::IValue>& stack,
+                                      const std::vector<at::Tensor>& tensors) {
   size_t next = 0;
   std::vector<c10::IValue> out;
   for (const auto& value : stack) {
@@ -65,13 +66,15 @@ std::vector<at::Tensor> call(const Sample& sample, const std::vector<at::Tensor>
 bool same_bits(const at::Tensor& a, const at::Tensor& b) {
   auto x = a.resolve_conj().resolve_neg().contiguous();
   auto y = b.resolve_conj().resolve_neg().contiguous();
-  return x.nbytes() == y.nbytes() && (x.nbytes() == 0 || std::memcmp(x.const_data_ptr(), y.const_data_ptr(), x.nbytes()) == 0);
+  return x.nbytes() == y.nbytes() &&
+         (x.nbytes() == 0 || std::memcmp(x.const_data_ptr(), y.const_data_ptr(), x.nbytes()) == 0);
 }
 
 std::string difference(const at::Tensor& eager, const at::Tensor& compiled, bool values) {
   if (eager.defined() != compiled.defined()) return "definedness";
   if (!eager.defined()) return "";
-  if (eager.scalar_type() != compiled.scalar_type()) return c10::str("dtype ", eager.scalar_type(), " / ", compiled.scalar_type());
+  if (eager.scalar_type() != compiled.scalar_type())
+    return c10::str("dtype ", eager.scalar_type(), " / ", compiled.scalar_type());
   if (eager.sizes() != compiled.sizes()) return c10::str("sizes ", eager.sizes(), " / ", compiled.sizes());
   if (eager.numel() > 0 && eager.strides() != compiled.strides())
     return c10::str("strides ", eager.strides(), " / ", compiled.strides());
@@ -87,17 +90,20 @@ std::string check(const Sample& sample, bool values) {
   const auto eager = call(sample, for_eager);
   Options options;
   options.verify = true;
-  auto compiled = compile([&](const std::vector<at::Tensor>& tensors) { return call(sample, tensors); }, options);
+  auto compiled =
+      compile([&](const std::vector<at::Tensor>& tensors) { return call(sample, tensors); }, options);
   at::manual_seed(1);
   const auto outputs = compiled(for_compiled);
   if (outputs.size() != eager.size()) return "number of outputs";
   for (size_t i = 0; i < eager.size(); ++i)
-    if (auto what = difference(eager[i], outputs[i], values); !what.empty()) return c10::str("output ", i, ": ", what);
+    if (auto what = difference(eager[i], outputs[i], values); !what.empty())
+      return c10::str("output ", i, ": ", what);
   for (size_t i = 0; i < for_eager.size(); ++i) {
     if (auto what = difference(for_eager[i], for_compiled[i], values); !what.empty())
       return c10::str("argument ", i, " afterwards: ", what);
     if (for_eager[i].defined() && for_eager[i]._version() != for_compiled[i]._version())
-      return c10::str("argument ", i, ": version ", for_eager[i]._version(), " / ", for_compiled[i]._version());
+      return c10::str("argument ", i, ": version ", for_eager[i]._version(), " / ",
+                      for_compiled[i]._version());
   }
   return "";
 }
@@ -105,7 +111,8 @@ std::string check(const Sample& sample, bool values) {
 /// The types in the captured graph are those of eager's results.
 std::string check_types(const Sample& sample) {
   const auto inputs = tensors_of(samples::clone_args(sample));
-  auto trace = capture::capture([&](const std::vector<at::Tensor>& tensors) { return call(sample, tensors); }, inputs);
+  auto trace =
+      capture::capture([&](const std::vector<at::Tensor>& tensors) { return call(sample, tensors); }, inputs);
   const auto eager = call(sample, inputs);
   for (size_t i = 0; i < eager.size(); ++i) {
     const auto value = trace.output_ends.at(i).value;
@@ -118,7 +125,8 @@ std::string check_types(const Sample& sample) {
     std::vector<int64_t> strides;
     for (const auto& dim : type.sizes) sizes.push_back(dim.constant());
     for (const auto& dim : type.strides) strides.push_back(dim.constant());
-    if (eager[i].sizes() != sizes) return c10::str("type of output ", i, ": sizes ", eager[i].sizes(), " / ", sizes);
+    if (eager[i].sizes() != sizes)
+      return c10::str("type of output ", i, ": sizes ", eager[i].sizes(), " / ", sizes);
     if (eager[i].numel() > 0 && eager[i].strides() != strides)
       return c10::str("type of output ", i, ": strides ", eager[i].strides(), " / ", strides);
   }

@@ -125,5 +125,23 @@ TEST(UnsupportedOp, StoragesThatCannotBeFunctional) {
                         });
 }
 
+TEST(UnsupportedOp, GrowingAPartOfALargerStorage) {
+  torch::NoGradGuard no_grad;
+  auto whole = torch::arange(6.f);
+  auto part = whole.slice(0, 0, 3);
+  auto grow = compile([](const Tensor& a) { return a.resize_({6}) + 0; });
+  try {
+    grow(part);
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::UnsupportedOp) << error.what();
+  }
+  EXPECT_TRUE(torch::equal(whole, torch::arange(6.f)));
+  auto alone = torch::arange(3.f);
+  EXPECT_EQ(grow(alone).size(0), 6);
+  EXPECT_EQ(alone.size(0), 6);
+  EXPECT_THROW(grow(whole.slice(0, 3, 6)), Error);
+}
+
 }  // namespace
 }  // namespace antegrad::testing

@@ -22,7 +22,8 @@ const int kThreads = (at::set_num_threads(1), at::get_num_threads());
 
 Fn compile_under_test(Fn function) { return antegrad::compile(std::move(function)); }
 
-/// Some programs are refused with a message, such as writing to an expanded tensor through a view of another dtype.
+/// Some programs are refused with a message, such as writing to an expanded tensor through a view of another
+/// dtype.
 bool is_refusal(const std::string& difference) {
   return difference.find("compiled call threw: [functionalize") != std::string::npos ||
          difference.find("compiled call threw: [capture") != std::string::npos;

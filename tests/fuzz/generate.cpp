@@ -120,7 +120,8 @@ class Generator {
     Scope scope;
     size_t next_input = 0, next_captured = 0;
     for (const TensorSpec& spec : program_.tensors)
-      scope.add(spec.var, spec.captured ? world.captured[next_captured++] : world.inputs[next_input++], spec.captured);
+      scope.add(spec.var, spec.captured ? world.captured[next_captured++] : world.inputs[next_input++],
+                spec.captured);
     scope_ = scope;
   }
 

@@ -19,7 +19,9 @@ struct Var {
 class Scope {
  public:
   using Accept = std::function<bool(const at::Tensor&)>;
-  void add(int id, at::Tensor tensor, bool captured = false) { vars_.push_back({id, std::move(tensor), captured}); }
+  void add(int id, at::Tensor tensor, bool captured = false) {
+    vars_.push_back({id, std::move(tensor), captured});
+  }
   const std::vector<Var>& vars() const { return vars_; }
   /// A variable that is accepted, recent ones more often; null when there is none.
   const Var* pick(Rng& rng, const Accept& accept) const;

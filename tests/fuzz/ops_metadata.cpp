@@ -5,7 +5,8 @@ namespace {
 
 using at::Tensor;
 
-/// The compiler refuses to change shape or storage of a captured tensor, also when it came as an argument too.
+/// The compiler refuses to change shape or storage of a captured tensor, also when it came as an argument
+/// too.
 bool is_captured(const Scope& scope, const Tensor& tensor) {
   for (const Var& var : scope.vars())
     if (var.captured && var.tensor.is_same(tensor)) return true;
@@ -35,7 +36,8 @@ Sizes new_sizes(Rng& rng, const Tensor& t) {
   // Growing memory that other tensors share is refused, too.
   const bool may_grow = !t.is_view() && t.storage().use_count() == 1;
   Sizes sizes = t.sizes().vec();
-  for (int64_t& size : sizes) size = rng.range(std::min<int64_t>(1, size), size + (may_grow && rng.percent(20) ? 1 : 0));
+  for (int64_t& size : sizes)
+    size = rng.range(std::min<int64_t>(1, size), size + (may_grow && rng.percent(20) ? 1 : 0));
   return sizes;
 }
 
