@@ -91,7 +91,10 @@ class Compiled {
 namespace detail {
 /// torch::nn modules in their holders (torch::nn::Linear …) and in std::shared_ptr.
 template <class T>
-concept ModuleHolder = requires(T& holder) { holder.ptr()->named_parameters(); };
+concept ModuleHolder = requires(T& holder) {
+  holder.ptr();
+  holder->named_parameters();
+};
 template <class T>
 concept ModulePointer = requires(T& pointer) {
   pointer.use_count();
@@ -104,8 +107,10 @@ concept ModulePointer = requires(T& pointer) {
 template <class F>
 auto compile(F function, Options options = {}) {
   if constexpr (detail::ModuleHolder<F> || detail::ModulePointer<F>) {
-    if constexpr (detail::ModuleHolder<F>) options.watch.push_back(function.ptr());
-    else options.watch.push_back(function);
+    if constexpr (detail::ModuleHolder<F>)
+      options.watch.push_back(function.ptr());
+    else
+      options.watch.push_back(function);
     auto forward = [module = std::move(function)](auto&... args) mutable { return module->forward(args...); };
     return Compiled<decltype(forward)>(std::move(forward), std::move(options));
   } else {

@@ -1,8 +1,8 @@
 #pragma once
 #include <ATen/core/Tensor.h>
+#include <c10/util/FunctionRef.h>
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -33,7 +33,7 @@ struct Outcome {
   std::shared_ptr<const void> pattern;
   bool eager = false;  ///< nothing was run: the caller runs the function itself
 };
-using RunOnTensors = std::function<Outcome(const std::vector<at::Tensor>&)>;
+using RunOnTensors = c10::function_ref<Outcome(const std::vector<at::Tensor>&)>;
 
 /// The type-erased core of a compiled function. Thread-safe.
 class Function {

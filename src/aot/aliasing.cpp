@@ -107,6 +107,13 @@ AliasGroup make_group(const capture::Trace& trace, const std::vector<Region>& re
   for (auto i : members) {
     group.extent = united(group.extent, region(i).reach);
     group.escapes |= region(i).escapes;
+    const auto& bits = trace.input_bits;
+    if (bits[static_cast<size_t>(i)] != bits[static_cast<size_t>(members[0])])
+      throw Error(
+          ErrorCode::UnsupportedTensor, "functionalize",
+          fmt::format("inputs {} and {} share memory, one is conjugated or negated, and one is written",
+                      members[0], i),
+          "Pass resolve_conj() or resolve_neg() of it");
     if (region(i).type->dtype == group.dtype) continue;
     const auto& inputs = trace.graph.inputs;
     throw Error(ErrorCode::UnsupportedTensor, "functionalize",

@@ -36,6 +36,26 @@ std::vector<int32_t> find_fixed_offsets(const capture::Trace& trace) {
   return fixed;
 }
 
+std::vector<Apart> find_apart(const capture::Trace& trace, const std::vector<bool>& written,
+                              const std::vector<AliasGroup>& groups) {
+  auto grouped = [&](size_t i, size_t j) {
+    return std::any_of(groups.begin(), groups.end(), [&](const AliasGroup& group) {
+      const auto& m = group.members;
+      return std::count(m.begin(), m.end(), static_cast<int32_t>(i)) &&
+             std::count(m.begin(), m.end(), static_cast<int32_t>(j));
+    });
+  };
+  auto offset = [&](size_t i) {
+    return trace.graph.tensor_type(trace.graph.inputs[i].value).offset.constant();
+  };
+  std::vector<Apart> apart;
+  for (size_t i = 0; i < written.size(); ++i)
+    for (size_t j = 0; written[i] && j < written.size(); ++j)
+      if (j != i && trace.input_storage[i] == trace.input_storage[j] && !grouped(i, j))
+        apart.push_back({static_cast<int32_t>(i), static_cast<int32_t>(j), offset(j) - offset(i)});
+  return apart;
+}
+
 /// Builds the graph's outputs and the steps that make real tensors of them.
 class Outputs {
  public:
@@ -182,6 +202,7 @@ std::vector<int32_t> add_inputs(const capture::Trace& trace, Emitter& emit, Memo
     signature.graph_inputs.push_back(static_cast<int32_t>(i));
     if (is_tensor) roots[i] = memory.add_root(inputs[i].value, value);
   }
+  signature.apart = find_apart(trace, written, groups);
   for (size_t g = 0; g < groups.size(); ++g) {
     const auto& group = groups[g];
     const auto& first = trace.graph.tensor_type(inputs[static_cast<size_t>(group.members[0])].value);

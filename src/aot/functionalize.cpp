@@ -47,6 +47,7 @@ class Functionalizer {
   void visit_metadata_change(const ir::Node& node, ir::Node& synonym);
   bool shares_storage(ir::ValueId input) const;
   void visit_resize(const ir::Node& node, ir::Node& synonym);
+  void visit_strided_copy(const ir::Node& node);
   void visit_write(const ir::Node& node, const OpSchema& schema);
   bool write_by_variant(const ir::Node& node, const OpSchema& schema);
   void write_on_copies(const ir::Node& node);
@@ -203,6 +204,30 @@ void Functionalizer::visit_metadata_change(const ir::Node& node, ir::Node& synon
   memory_.add_changed(after, object, object, synonym, value);
 }
 
+/// Like as_strided these count from the start of the storage; the graph's values start where they start.
+void Functionalizer::visit_strided_copy(const ir::Node& node) {
+  const bool scatters = node.op == "aten.as_strided_scatter";
+  const auto self = *node.args[0].as<ir::ValueId>();
+  const auto& type = trace_.graph.tensor_type(self);
+  const size_t first = scatters ? 2 : 1;
+  auto dims = [&](size_t i) {
+    std::vector<ir::Dim> out;
+    for (const auto& arg : *node.args[i].as<ir::Arg::List>()) out.push_back(*arg.as<ir::Dim>());
+    return out;
+  };
+  auto shape = type;
+  shape.sizes = dims(first);
+  shape.strides = dims(first + 1);
+  const auto* given = node.args.size() > first + 2 ? node.args[first + 2].as<ir::Dim>() : nullptr;
+  const auto offset = given != nullptr ? (*given - type.offset).constant() : 0;
+  const auto value = memory_.read(self);
+  const auto result =
+      scatters ? emit_.strided_scatter(value, memory_.read(*node.args[1].as<ir::ValueId>()), shape, offset)
+               : emit_.op("aten.clone", {emit_.strided(value, shape, offset)},
+                          {{"memory_format", ir::MemoryFormat::Contiguous}});
+  define(node, 0, emit_.fit(result, trace_.graph.tensor_type(node.outputs[0])));
+}
+
 bool Functionalizer::write_by_variant(const ir::Node& node, const OpSchema& schema) {
   const auto* variant = functional_variant(schema);
   if (variant == nullptr) return false;
@@ -304,6 +329,8 @@ void Functionalizer::visit(const ir::Node& node, ir::Node& synonym) {
   if (!node.effects.writes.empty()) return visit_write(node, *schema);
   if (schema->inplace_view && !node.outputs.empty()) return visit_metadata_change(node, synonym);
   if (node.op == "aten.as_strided") return define_strided(node, synonym, *node.args[0].as<ir::ValueId>());
+  if (node.op == "aten.as_strided_copy" || node.op == "aten.as_strided_scatter")
+    return visit_strided_copy(node);
   visit_plain(node);
 }
 

@@ -92,6 +92,15 @@ struct SharedMemory {
   bool operator==(const SharedMemory&) const = default;
 };
 
+/// Two inputs, the first of them written, that lie on one storage without overlapping at this distance
+/// (elements).
+struct Apart {
+  int32_t written = 0;
+  int32_t other = 0;
+  int64_t distance = 0;
+  bool operator==(const Apart&) const = default;
+};
+
 /// Everything the runtime needs besides the graph. Slots 0 … inputs-1 are the caller's inputs (user, then
 /// lifted); MakeBase fills the slots after them.
 struct Signature {
@@ -103,7 +112,8 @@ struct Signature {
   std::vector<Step> steps;
   std::vector<SharedMemory> shared;  ///< aliasing that the graph relies on
   std::vector<int32_t>
-      written;  ///< inputs whose memory is written: no other input may overlap it, bar `shared`
+      written;               ///< inputs whose memory is written: no other input may overlap it, bar `shared`
+  std::vector<Apart> apart;  ///< pairs that need no further test at a call
   std::vector<std::pair<int32_t, int32_t>> same;  ///< inputs that are one tensor object
   std::vector<int32_t>
       changed;  ///< inputs whose metadata change: no other input may be the same object, bar `same`

@@ -138,13 +138,26 @@ InputEnd end_of_input(const at::Tensor& real, const at::Tensor& fake, ir::ValueI
   return end;
 }
 
-ir::Node constant_node(const Outsider& outsider) {
+/// Constants are stored row-major; a tensor of other strides is made from that.
+void add_constant(const Outsider& outsider, ir::Graph& graph, std::vector<ir::Node>& nodes) {
+  auto& type = *graph.values[static_cast<size_t>(outsider.value.index)].type.tensor();
+  type.offset = 0;
+  auto stored = outsider.value;
+  const bool row_major = type.is_contiguous();
+  if (!row_major) stored = graph.add_value(ir::contiguous_tensor(type.dtype, type.sizes, type.device));
   ir::Node node;
   node.op = "antegrad.constant";
   node.attrs.push_back({"data", outsider.snapshot ? outsider.snapshot : contents_of(outsider.tensor)});
   if (outsider.wrapped_number) node.attrs.push_back({"wrapped", true});
-  node.outputs = {outsider.value};
-  return node;
+  node.outputs = {stored};
+  nodes.push_back(std::move(node));
+  if (row_major) return;
+  const auto& wanted = graph.tensor_type(outsider.value);
+  ir::Node restride;
+  restride.op = "antegrad.restride";
+  restride.args = {stored, ir::Arg(ir::Arg::List(wanted.strides.begin(), wanted.strides.end()))};
+  restride.outputs = {outsider.value};
+  nodes.push_back(std::move(restride));
 }
 
 /// Born during the capture and gone with it: nobody but us holds it.
@@ -161,6 +174,8 @@ void check_constant(const Outsider& outsider) {
                     : fmt::format("from_blob() over {} bytes inside the function", outsider.tensor.nbytes()),
                 "Make the tensor outside the function and pass it as an argument, or clone() it first");
 }
+
+int32_t lazy_bits(const at::Tensor& tensor) { return (tensor.is_conj() ? 1 : 0) + (tensor.is_neg() ? 2 : 0); }
 
 /// Numbers storages in order of appearance.
 class StorageNumbers {
@@ -181,11 +196,7 @@ void add_outsiders(Recorder& recorder, const CaptureOptions& options, StorageNum
   for (const auto& outsider : recorder.outside().all()) {
     if (is_constant(*outsider)) {
       check_constant(*outsider);
-      constants.push_back(constant_node(*outsider));
-      // A constant is stored row-major, whatever the strides of the tensor it came from.
-      auto& type = *trace.graph.values[static_cast<size_t>(outsider->value.index)].type.tensor();
-      type.strides = ir::contiguous_strides(type.sizes);
-      type.offset = 0;
+      add_constant(*outsider, trace.graph, constants);
       continue;
     }
     auto name = options.name_of_lifted ? options.name_of_lifted(outsider->tensor) : std::string();
@@ -196,15 +207,44 @@ void add_outsiders(Recorder& recorder, const CaptureOptions& options, StorageNum
     InputEnd end;
     end.value = outsider->value;
     end.version_bumps = outsider->version_bumps;
-    end.required_grad = end.requires_grad = outsider->requires_grad;
+    end.required_grad = outsider->requires_grad;
+    end.requires_grad = outsider->ends_requiring_grad;
     end.has_grad_fn = outsider->gained_grad_fn;
     trace.input_ends.push_back(end);
     trace.input_storage.push_back(storages.of(outsider->storage));
     trace.input_bytes.push_back(static_cast<int64_t>(outsider->storage.nbytes()));
+    trace.input_bits.push_back(lazy_bits(outsider->tensor));
   }
   auto& nodes = trace.graph.nodes;
   nodes.insert(nodes.begin(), std::make_move_iterator(constants.begin()),
                std::make_move_iterator(constants.end()));
+}
+
+void check_gradients_untouched(const std::vector<at::Tensor>& inputs, const std::vector<at::Tensor>& fakes) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!fakes[i].defined()) continue;
+    const auto* meta = torch::autograd::impl::get_autograd_meta(fakes[i]);
+    const auto* real = torch::autograd::impl::get_autograd_meta(inputs[i]);
+    const at::Tensor none;
+    const auto& now = meta != nullptr ? meta->grad_ : none;
+    const auto& before = real != nullptr && inputs[i].is_leaf() ? real->grad_ : none;
+    if (!now.is_same(before))
+      throw Error(ErrorCode::UnsupportedOp, "capture",
+                  fmt::format("the function sets the .grad of argument {}", i),
+                  "Return gradients, as torch::autograd::grad() gives them");
+  }
+}
+
+/// A tensor of the capture that outlives it has no data, and would not be renewed by later calls.
+void check_nothing_kept(const Recorder& recorder) {
+  if (recorder.fakes_alive() == 0) return;
+  throw Error(
+      ErrorCode::UnsupportedOp, "capture",
+      fmt::format(
+          "the function keeps {} of its tensors beyond the call, in a member, a cache or a static variable",
+          recorder.fakes_alive()),
+      "Return them, or call the function once uncompiled so that what it caches is there, and clear what it "
+      "kept now");
 }
 
 void restore_outside(Recorder& recorder) {
@@ -245,12 +285,14 @@ Trace capture(const TensorFunction& function, const std::vector<at::Tensor>& inp
       recorder.graph().add_input(ir::ScalarKind::None, ir::InputRole::UserInput, name);
       trace.input_storage.push_back(-1);
       trace.input_bytes.push_back(0);
+      trace.input_bits.push_back(0);
       fakes.push_back(same >= 0 ? fakes[static_cast<size_t>(same)] : at::Tensor());
       continue;
     }
     fakes.push_back(recorder.add_input(inputs[i], std::move(name)));
     trace.input_storage.push_back(storages.of(inputs[i].storage()));
     trace.input_bytes.push_back(static_cast<int64_t>(inputs[i].storage().nbytes()));
+    trace.input_bits.push_back(lazy_bits(inputs[i]));
   }
   auto outputs = run_recorded(function, fakes, recorder);
   for (const auto& output : outputs) trace.output_ends.push_back(end_of_output(output, fakes, recorder));
@@ -260,8 +302,10 @@ Trace capture(const TensorFunction& function, const std::vector<at::Tensor>& inp
         end_of_input(inputs[i], has_own ? fakes[i] : at::Tensor(), recorder.graph().inputs[i].value));
   }
   restore_outside(recorder);
+  check_gradients_untouched(inputs, fakes);
   outputs.clear();
   fakes.clear();
+  check_nothing_kept(recorder);
   recorder.host_memory().make_constants(recorder.graph());
   trace.graph = std::move(recorder.graph());
   add_outsiders(recorder, options, storages, trace);

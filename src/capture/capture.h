@@ -45,7 +45,8 @@ struct Trace {
   std::vector<int32_t>
       input_storage;  ///< per graph input: equal numbers mean one storage; -1: undefined or duplicate
   std::vector<OutputEnd> output_ends;
-  std::vector<int64_t> input_bytes;   ///< per graph input: the size of its storage; 0: undefined or duplicate
+  std::vector<int64_t> input_bytes;  ///< per graph input: the size of its storage; 0: undefined or duplicate
+  std::vector<int32_t> input_bits;   ///< per graph input: 1 conjugated, 2 negated when read, 3 both
   InferenceCounts counts;
 };
 

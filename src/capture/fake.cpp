@@ -26,11 +26,13 @@ NoAllocator no_allocator;
 }  // namespace
 
 FakeTensor::FakeTensor(c10::Storage storage, at::Tensor meta, c10::Device device, uint64_t capture_id,
-                       ir::ValueId value)
+                       ir::ValueId value, std::shared_ptr<std::atomic<int64_t>> alive)
     : TensorImpl(std::move(storage), keys_for(device, meta), meta.dtype()),
       meta_(std::move(meta)),
       capture_id_(capture_id),
-      value_(value) {
+      value_(value),
+      alive_(std::move(alive)) {
+  ++*alive_;
   take_metadata_of_twin();
 }
 
@@ -61,17 +63,9 @@ c10::intrusive_ptr<c10::TensorImpl> FakeTensor::shallow_copy_and_detach(
                                  allow_tensor_metadata_change);
 }
 
-void FakeTensor::shallow_copy_from(const c10::intrusive_ptr<TensorImpl>& source) {
-  const auto* fake = as_fake(at::Tensor(source));
-  if (fake == nullptr || fake->capture_id() != capture_id_)
-    throw Error(ErrorCode::UnsupportedOp, "capture:set_data",
-                "set_data() gives a tensor of the capture the data of a tensor from outside",
-                "Use copy_() instead");
-  TensorImpl::shallow_copy_from(source);
-  BelowRecording below;
-  meta_ =
-      at::Tensor(fake->meta_.unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(), true));
-  value_ = fake->value_;
+void FakeTensor::shallow_copy_from(const c10::intrusive_ptr<TensorImpl>&) {
+  throw Error(ErrorCode::UnsupportedOp, "capture:set_data",
+              "a tensor is given the data of another one by set_data()", "Use copy_() or set_() instead");
 }
 
 FakeTensor* as_fake(const at::Tensor& tensor) {
@@ -89,8 +83,8 @@ c10::Storage make_fake_storage(size_t bytes, c10::Device device) {
 }
 
 void forbid_data_access(const c10::Storage& storage) {
-  static const std::optional<std::string> message =
-      fmt::format("{} the data of a tensor is read that exists only while a function is captured", kDataAccessPrefix);
+  static const std::optional<std::string> message = fmt::format(
+      "{} the data of a tensor is read that exists only while a function is captured", kDataAccessPrefix);
   storage.unsafeGetStorageImpl()->release_data_and_set_meta_custom_data_ptr_error_msg_(message);
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 
 #include "ir/graph.h"
 
@@ -16,11 +18,13 @@ class FakeTensor final : public c10::TensorImpl {
  public:
   /// `meta` is the twin on the meta device that shape rules run on; its metadata are this tensor's.
   FakeTensor(c10::Storage storage, at::Tensor meta, c10::Device device, uint64_t capture_id,
-             ir::ValueId value);
+             ir::ValueId value, std::shared_ptr<std::atomic<int64_t>> alive);
+  ~FakeTensor() override { --*alive_; }
 
   const at::Tensor& meta() const { return meta_; }
   ir::ValueId value() const { return value_; }
   uint64_t capture_id() const { return capture_id_; }
+  const std::shared_ptr<std::atomic<int64_t>>& alive() const { return alive_; }
 
   /// After an in-place change of metadata (t_, resize_, set_): the twin has changed, and this is another
   /// value now.
@@ -38,6 +42,7 @@ class FakeTensor final : public c10::TensorImpl {
   at::Tensor meta_;
   uint64_t capture_id_;
   ir::ValueId value_;
+  std::shared_ptr<std::atomic<int64_t>> alive_;  ///< how many fakes of its capture there are
 };
 
 FakeTensor* as_fake(const at::Tensor& tensor);  ///< null when it is not a fake

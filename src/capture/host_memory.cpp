@@ -18,6 +18,12 @@ bool has_pattern(const uint8_t* memory, size_t bytes) {
   return true;
 }
 
+[[noreturn]] void throw_written_late() {
+  throw Error(ErrorCode::UnsupportedOp, "capture:data_ptr",
+              "the host writes to the memory of a tensor that an op has already used",
+              "Fill the tensor before its first use, or make a new one");
+}
+
 }  // namespace
 
 c10::Storage HostMemory::allocate(size_t bytes, c10::Device device, size_t node) {
@@ -27,7 +33,7 @@ c10::Storage HostMemory::allocate(size_t bytes, c10::Device device, size_t node)
   auto model = make_fake_storage(0, device);  // for its allocator, which marks fakes
   c10::Storage storage(c10::Storage::use_byte_size_t(), bytes,
                        c10::DataPtr(memory, memory, &std::free, device), model.allocator(), false);
-  buffers_[storage.unsafeGetStorageImpl()] = {storage, memory, bytes, node, true, nullptr, false};
+  buffers_[storage.unsafeGetStorageImpl()] = {storage, memory, bytes, node, true, nullptr, false, {}};
   return storage;
 }
 
@@ -49,10 +55,7 @@ void HostMemory::on_read(const c10::Storage& storage) {
   }
   const bool same = buffer->snapshot ? std::memcmp(memory, buffer->snapshot->data(), buffer->bytes) == 0
                                      : has_pattern(memory, buffer->bytes);
-  if (!same)
-    throw Error(ErrorCode::UnsupportedOp, "capture:data_ptr",
-                "the host writes to the memory of a tensor that an op has already used",
-                "Fill the tensor before its first use, or make a new one");
+  if (!same) throw_written_late();
 }
 
 void HostMemory::on_write(const c10::Storage& storage) {
@@ -60,6 +63,7 @@ void HostMemory::on_write(const c10::Storage& storage) {
   if (buffer == nullptr || !buffer->open) return;
   on_read(storage);
   buffer->open = false;
+  buffer->at_close = std::vector<uint8_t>(buffer->memory, buffer->memory + buffer->bytes);
   forbid_data_access(buffer->storage);
 }
 
@@ -70,7 +74,16 @@ const void* HostMemory::data_of(const c10::Storage& storage) {
   return buffer->snapshot ? buffer->memory : nullptr;
 }
 
-void HostMemory::make_constants(ir::Graph& graph) const {
+void HostMemory::check_closed() {
+  for (auto& [impl, buffer] : buffers_) {
+    if (buffer.open && buffer.used) on_read(buffer.storage);
+    if (!buffer.open && std::memcmp(buffer.memory, buffer.at_close.data(), buffer.bytes) != 0)
+      throw_written_late();
+  }
+}
+
+void HostMemory::make_constants(ir::Graph& graph) {
+  check_closed();
   for (const auto& [impl, buffer] : buffers_) {
     if (!buffer.snapshot) continue;
     auto& node = graph.nodes[buffer.node];

@@ -29,7 +29,7 @@ class HostMemory {
   bool empty() const { return buffers_.empty(); }
 
   /// Turns the empty() nodes whose memory the host wrote into constants.
-  void make_constants(ir::Graph& graph) const;
+  void make_constants(ir::Graph& graph);
 
  private:
   struct Buffer {
@@ -40,8 +40,11 @@ class HostMemory {
     bool open = true;    ///< no recorded op has written to it
     ir::Bytes snapshot;  ///< what the host wrote before the first use
     bool used = false;
+    std::vector<uint8_t>
+        at_close;  ///< when an op first wrote to it: a pointer taken before may still be used
   };
   Buffer* find(const c10::Storage& storage);
+  void check_closed();  ///< throws when the host wrote to memory after an op had used it
 
   std::unordered_map<const c10::StorageImpl*, Buffer> buffers_;
 };

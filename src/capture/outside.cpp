@@ -18,8 +18,10 @@ void remember_state(Outsider& outsider, const at::Tensor& real) {
   const auto* impl = real.unsafeGetTensorImpl();
   outsider.storage = real.storage();
   outsider.sizes = real.sizes().vec();
-  outsider.strides = real.strides().vec();
-  outsider.offset = real.storage_offset();
+  {
+    BelowRecording below;
+    outsider.saved = impl->shallow_copy_and_detach(c10::VariableVersion(), true);
+  }
   if (impl->version_counter().enabled()) outsider.version = impl->version_counter().current_version();
   outsider.requires_grad = real.requires_grad();
   if (auto* meta = torch::autograd::impl::get_autograd_meta(real)) {
@@ -32,12 +34,12 @@ void remember_state(Outsider& outsider, const at::Tensor& real) {
 /// True when the function gave the tensor new data.
 bool restore_data(const Outsider& outsider) {
   auto* impl = outsider.tensor.unsafeGetTensorImpl();
-  if (outsider.tensor.storage().unsafeGetStorageImpl() == outsider.storage.unsafeGetStorageImpl() &&
-      outsider.tensor.sizes() == outsider.sizes && outsider.tensor.strides() == outsider.strides &&
-      outsider.tensor.storage_offset() == outsider.offset)
+  const auto& saved = *outsider.saved;
+  if (outsider.tensor.storage().unsafeGetStorageImpl() == saved.storage().unsafeGetStorageImpl() &&
+      impl->dtype() == saved.dtype() && impl->sizes() == saved.sizes() &&
+      impl->strides() == saved.strides() && impl->storage_offset() == saved.storage_offset())
     return false;
-  impl->set_storage_keep_dtype(outsider.storage);
-  impl->set_sizes_and_strides(outsider.sizes, outsider.strides, outsider.offset);
+  impl->shallow_copy_from(outsider.saved);
   return true;
 }
 
@@ -56,6 +58,7 @@ bool restore_autograd(Outsider& outsider) {
   }
   auto* meta = torch::autograd::impl::get_autograd_meta(tensor);
   if (meta == nullptr) return false;
+  outsider.ends_requiring_grad = meta->requires_grad_ || outsider.grad_fn != nullptr;
   const bool grad_replaced = !meta->grad_.is_same(outsider.grad);
   if (grad_replaced) meta->grad_ = outsider.grad;
   if (meta->grad_fn_ != outsider.grad_fn) {
@@ -132,6 +135,15 @@ Outsider& OutsideWorld::add(const at::Tensor& real, ir::Graph& graph) {
   by_value_[outsider->value.index] = outsider.get();
   all_.push_back(std::move(outsider));
   return *all_.back();
+}
+
+void OutsideWorld::check_unchanged(const Outsider& outsider) const {
+  constexpr size_t kMaxCompared = size_t{1} << 20;  // beyond that a comparison at every use costs too much
+  if (!outsider.snapshot || outsider.snapshot->size() > kMaxCompared) return;
+  if (*contents_of(outsider.tensor) != *outsider.snapshot)
+    throw Error(ErrorCode::UnsupportedOp, "capture:from_blob",
+                "the host writes to memory under from_blob() after an op has used it",
+                "Fill the memory before its first use, or clone() the tensor");
 }
 
 std::vector<const Outsider*> OutsideWorld::restore() {

@@ -22,13 +22,14 @@ struct Outsider {
   ir::Bytes snapshot;  ///< contents at the first meeting, where the memory may be gone later (from_blob)
   bool wrapped_number = false;
   bool written = false;
-  uint32_t version_bumps = 0;   ///< by the captured function; known after restore()
-  bool gained_grad_fn = false;  ///< likewise
+  uint32_t version_bumps = 0;        ///< by the captured function; known after restore()
+  bool gained_grad_fn = false;       ///< likewise
+  bool ends_requiring_grad = false;  ///< likewise
 
   // as it was when first met
   c10::Storage storage;
-  std::vector<int64_t> sizes, strides;
-  int64_t offset = 0;
+  c10::intrusive_ptr<c10::TensorImpl> saved;  ///< dtype, keys, sizes … of the tensor
+  std::vector<int64_t> sizes;
   uint32_t version = 0;
   bool requires_grad = false;
   at::Tensor grad;
@@ -48,6 +49,9 @@ class OutsideWorld {
   Outsider* find(ir::ValueId value);  ///< by its value in the graph
   /// Notes a real tensor. Throws Error(UnsupportedTensor) for what cannot be captured.
   Outsider& add(const at::Tensor& real, ir::Graph& graph);
+
+  /// Throws when the host has changed borrowed memory since its contents were taken.
+  void check_unchanged(const Outsider& outsider) const;
 
   std::vector<std::unique_ptr<Outsider>>& all() { return all_; }
 

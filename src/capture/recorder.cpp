@@ -63,12 +63,13 @@ at::Tensor Recorder::add_input(const at::Tensor& real, std::string name) {
   at::Tensor fake(make_fake(std::move(meta), real.device(), value,
                             make_fake_storage(real.storage().nbytes(), real.device())));
   if (real.requires_grad()) fake.set_requires_grad(true);
+  if (real.is_leaf() && real.grad().defined()) fake.mutable_grad() = real.grad();  // read, it is lifted
   return fake;
 }
 
 c10::intrusive_ptr<FakeTensor> Recorder::make_fake(at::Tensor meta, c10::Device device, ir::ValueId value,
                                                    c10::Storage storage) {
-  return c10::make_intrusive<FakeTensor>(std::move(storage), std::move(meta), device, id_, value);
+  return c10::make_intrusive<FakeTensor>(std::move(storage), std::move(meta), device, id_, value, alive_);
 }
 
 at::Tensor Recorder::twin_of(const at::Tensor& tensor) {
@@ -89,7 +90,9 @@ ir::ValueId Recorder::value_of(const at::Tensor& tensor) {
     host_memory_.on_read(tensor.storage());
     return fake->value();
   }
-  return outside_.find(tensor)->value;
+  auto* outsider = outside_.find(tensor);
+  outside_.check_unchanged(*outsider);
+  return outsider->value;
 }
 
 c10::Storage Recorder::storage_for(const at::Tensor& tensor) {
@@ -121,7 +124,7 @@ c10::intrusive_ptr<FakeTensor> Recorder::alias_of(const FakeTensor& fake) {
   BelowRecording below;
   at::Tensor meta(fake.meta().unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0), true));
   return c10::make_intrusive<FakeTensor>(fake.storage(), std::move(meta), fake.device(), fake.capture_id(),
-                                         fake.value());
+                                         fake.value(), fake.alive());
 }
 
 void Recorder::note_argument(const at::Tensor& tensor, const at::Tensor& twin, Call& call) {

@@ -36,6 +36,7 @@ class Recorder {
   static c10::intrusive_ptr<FakeTensor> alias_of(const FakeTensor& fake);
 
   uint64_t id() const { return id_; }
+  int64_t fakes_alive() const { return *alive_; }
   ir::Graph& graph() { return graph_; }
   OutsideWorld& outside() { return outside_; }
   HostMemory& host_memory() { return host_memory_; }
@@ -68,6 +69,7 @@ class Recorder {
   OutsideWorld outside_;
   HostMemory host_memory_;
   InferenceCounts counts_;
+  std::shared_ptr<std::atomic<int64_t>> alive_ = std::make_shared<std::atomic<int64_t>>(0);
 };
 
 }  // namespace antegrad::capture

@@ -35,6 +35,17 @@ bool is_unsupported(ErrorCode code) {
   }
 }
 
+constexpr size_t kMaxReasons = 100;
+
+/// A report of a long run stays small: the newest reasons are kept.
+void keep(std::vector<std::string>& reasons, const std::string& reason) {
+  if (reasons.size() == kMaxReasons) reasons.erase(reasons.begin());
+  reasons.push_back(reason);
+}
+void keep_once(std::vector<std::string>& reasons, const std::string& reason) {
+  if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) keep(reasons, reason);
+}
+
 /// The first lines in which two graph texts differ.
 std::string first_difference(const std::string& before, const std::string& after) {
   std::istringstream a(before);
@@ -107,10 +118,8 @@ void Function::Impl::add(std::shared_ptr<const Version> version, const std::stri
                          const std::string& eager_reason) {
   std::unique_lock lock(versions_mutex);
   ++report.captures;
-  if (!reason.empty()) report.recapture_reasons.push_back(reason);
-  if (!eager_reason.empty() && std::find(report.eager_reasons.begin(), report.eager_reasons.end(),
-                                         eager_reason) == report.eager_reasons.end())
-    report.eager_reasons.push_back(eager_reason);
+  if (!reason.empty()) keep(report.recapture_reasons, reason);
+  if (!eager_reason.empty()) keep_once(report.eager_reasons, eager_reason);
   report.nodes = version->graph().nodes.size();
   for (const auto& [op, count] : version->shape_fallbacks()) report.shape_fallbacks[op] += count;
   versions.insert(versions.begin(), std::move(version));
@@ -129,8 +138,7 @@ std::shared_ptr<const Version> Function::Impl::find_or_capture(const Leaves& lea
       throw Error(ErrorCode::TooManyVersions, "compile", text,
                   "Pass what changes from call to call as a tensor, or raise Options::max_versions");
     std::unique_lock lock(versions_mutex);
-    if (report.eager_reasons.empty() || report.eager_reasons.back() != text)
-      report.eager_reasons.push_back(text);
+    keep_once(report.eager_reasons, text);
     return nullptr;
   }
   std::string eager_reason;

@@ -38,6 +38,28 @@ void check_no_gradients(const capture::Trace& trace) {
                 "Call it under torch::NoGradGuard, or set Options::unsupported to Eager");
 }
 
+bool has_lazy_bits(const capture::Trace& trace) {
+  for (auto bits : trace.input_bits)
+    if (bits != 0) return true;
+  return std::any_of(trace.graph.nodes.begin(), trace.graph.nodes.end(), [](const ir::Node& node) {
+    return node.op == "aten._conj" || node.op == "aten._neg_view";
+  });
+}
+
+/// An argument whose shape the function changes, and which it also reaches as a captured tensor.
+void check_changed_inputs(const aot::Signature& signature, const Leaves& leaves,
+                          const capture::Trace& trace) {
+  for (auto i : signature.changed)
+    for (const auto& lifted : trace.lifted)
+      if (static_cast<size_t>(i) < leaves.tensors.size() &&
+          lifted.tensor.is_same(leaves.tensors[static_cast<size_t>(i)]))
+        throw Error(
+            ErrorCode::UnsupportedTensor, "compile",
+            fmt::format(
+                "the shape of argument {} changes, and the function reaches the same tensor otherwise", i),
+            "Use the argument only, or pass a view of it");
+}
+
 }  // namespace
 
 Version::Version(const Options& options, const Leaves& leaves)
@@ -62,7 +84,11 @@ std::shared_ptr<const Version> Version::capture(const Options& options, const Le
   passes::PipelineOptions pipeline;
   pipeline.disabled = options.disabled_passes;
   pipeline.verify = options.verify;
+  // Types do not say which tensors are conjugated or negated when read, so a copy that resolves it looks like
+  // a no-op.
+  if (has_lazy_bits(traced)) pipeline.disabled.emplace_back("remove_noop");
   passes::run_pipeline(functional.graph, passes::default_pipeline(), pipeline);
+  check_changed_inputs(functional.signature, leaves, traced);
   for (const auto& tensor : leaves.tensors)
     version->offsets_.push_back(tensor.defined() ? tensor.storage_offset() : 0);
   for (auto& lifted : traced.lifted) {
@@ -85,7 +111,7 @@ std::shared_ptr<const Version> Version::capture(const Options& options, const Le
 bool Version::dead() const {
   for (const auto& lifted : lifted_)
     if (lifted.tensor.expired()) return true;
-  return false;
+  return modules_ != nullptr && modules_->dead();
 }
 
 bool Version::matches(const Leaves& leaves, const runtime::Ambient& ambient, Inputs& inputs) const {

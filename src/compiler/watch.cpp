@@ -71,7 +71,9 @@ std::string ModuleState::difference() const {
     return fmt::format("module '{}': {}", entry.path.empty() ? "<root>" : entry.path, what);
   };
   for (const auto& entry : entries_) {
-    const auto& module = *entry.module;
+    const auto alive = entry.module.lock();
+    if (alive == nullptr) return say(entry, "it no longer exists");
+    const auto& module = *alive;
     if (module.is_training() != entry.training)
       return say(entry, fmt::format("training was {} and is {}", entry.training, module.is_training()));
     const auto& parameters = Members::parameters_of(module).items();
@@ -90,6 +92,11 @@ std::string ModuleState::difference() const {
         return say(entry, fmt::format("submodule '{}' is another one", children[k].key()));
   }
   return {};
+}
+
+bool ModuleState::dead() const {
+  return std::any_of(entries_.begin(), entries_.end(),
+                     [](const Entry& entry) { return entry.module.expired(); });
 }
 
 std::string ModuleState::name_of(const at::Tensor& tensor) const {

@@ -21,12 +21,14 @@ class ModuleState {
   /// Empty: nothing changed since. Else what did, e.g. "module 'layer1': training was true and is false".
   std::string difference() const;
 
+  bool dead() const;  ///< a submodule is gone
+
   /// "layer1.weight" for a parameter or buffer of the modules, "" for any other tensor.
   std::string name_of(const at::Tensor& tensor) const;
 
  private:
   struct Entry {
-    std::shared_ptr<torch::nn::Module> module;
+    std::weak_ptr<torch::nn::Module> module;
     std::string path;
     bool training = false;
     std::vector<const torch::nn::Module*> children;

@@ -7,6 +7,7 @@
 #include <c10/core/InferenceMode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <fmt/format.h>
+#include <torch/csrc/autograd/variable.h>
 
 #include "aot/aliasing.h"
 #include "capture/convert.h"
@@ -50,6 +51,16 @@ std::string difference(const Ambient& captured, const Ambient& now) {
   return "the thread's dispatch keys differ";
 }
 
+namespace {
+
+/// The .grad of a leaf; null when there is none.
+const at::Tensor* grad_of(const c10::TensorImpl& impl) {
+  const auto* meta = static_cast<const torch::autograd::AutogradMeta*>(impl.autograd_meta());
+  return meta != nullptr && meta->grad_.defined() ? &meta->grad_ : nullptr;
+}
+
+}  // namespace
+
 TensorGuard::TensorGuard(const at::Tensor& tensor) : defined_(tensor.defined()) {
   if (!defined_) return;
   const auto* impl = tensor.unsafeGetTensorImpl();
@@ -58,21 +69,36 @@ TensorGuard::TensorGuard(const at::Tensor& tensor) : defined_(tensor.defined()) 
   device_ = impl->device();
   requires_grad_ = impl->requires_grad();
   wrapped_number_ = impl->is_wrapped_number();
-  sizes_.assign(tensor.sizes().begin(), tensor.sizes().end());
-  if (impl->layout() == c10::kStrided) strides_.assign(tensor.strides().begin(), tensor.strides().end());
+  plain_ = impl->layout() == c10::kStrided && !tensor.is_nested();
+  if (plain_) {
+    sizes_.assign(tensor.sizes().begin(), tensor.sizes().end());
+    strides_.assign(tensor.strides().begin(), tensor.strides().end());
+  }
+  if (const auto* grad = grad_of(*impl)) {
+    has_grad_ = true;
+    grad_ = c10::weak_intrusive_ptr<c10::TensorImpl>(grad->getIntrusivePtr());
+  }
 }
 
 bool TensorGuard::holds(const at::Tensor& tensor) const {
   if (!defined_ || !tensor.defined()) return defined_ == tensor.defined();
   const auto* impl = tensor.unsafeGetTensorImpl();
-  return impl->key_set() == keys_ && impl->dtype() == dtype_ && impl->sizes() == at::IntArrayRef(sizes_) &&
-         (impl->layout() != c10::kStrided || impl->strides() == at::IntArrayRef(strides_)) &&
-         impl->requires_grad() == requires_grad_ && impl->device() == device_ &&
-         impl->is_wrapped_number() == wrapped_number_;
+  if (impl->key_set() != keys_ || impl->dtype() != dtype_ || impl->device() != device_) return false;
+  if (plain_ && (impl->sizes() != at::IntArrayRef(sizes_) || impl->strides() != at::IntArrayRef(strides_)))
+    return false;
+  return impl->requires_grad() == requires_grad_ && impl->is_wrapped_number() == wrapped_number_ &&
+         same_grad(*impl);
+}
+
+bool TensorGuard::same_grad(const c10::TensorImpl& impl) const {
+  const auto* grad = grad_of(impl);
+  if (grad == nullptr || !has_grad_) return (grad != nullptr) == has_grad_;
+  return grad_._unsafe_get_target() == grad->unsafeGetTensorImpl() && !grad_.expired();
 }
 
 std::string TensorGuard::failure(const at::Tensor& tensor) const {
   if (!defined_ || !tensor.defined()) return defined_ ? "is undefined now" : "was undefined";
+  if (!plain_) return "is of another kind";
   if (tensor.sizes() != at::IntArrayRef(sizes_))
     return c10::str("has sizes ", tensor.sizes(), ", had ", at::IntArrayRef(sizes_));
   if (tensor.layout() == c10::kStrided && tensor.strides() != at::IntArrayRef(strides_))
@@ -81,6 +107,7 @@ std::string TensorGuard::failure(const at::Tensor& tensor) const {
   if (tensor.device() != device_) return c10::str("is on ", tensor.device(), ", was on ", device_);
   if (tensor.requires_grad() != requires_grad_)
     return c10::str("has requires_grad ", tensor.requires_grad(), ", had ", requires_grad_);
+  if (!same_grad(*tensor.unsafeGetTensorImpl())) return "has another .grad";
   return "is of another kind";
 }
 
@@ -146,7 +173,7 @@ class AliasCheck {
     for (auto w : signature_.written) {
       for (int32_t j = 0; j < count_; ++j) {
         if (j == w || storage(j) == nullptr || storage(j) != storage(w)) continue;
-        if (stands_for_another(j) || together(w, j)) continue;
+        if (stands_for_another(j) || together(w, j) || known_apart(w, j)) continue;
         const auto& a = inputs_[static_cast<size_t>(w)];
         const auto& b = inputs_[static_cast<size_t>(j)];
         if (aot::overlap(capture::type_of(a, a.device()), capture::type_of(b, b.device())))
@@ -175,6 +202,10 @@ class AliasCheck {
   bool stands_for_another(int32_t i) const {
     return std::any_of(signature_.same.begin(), signature_.same.end(),
                        [i](const auto& p) { return p.second == i; });
+  }
+  bool known_apart(int32_t a, int32_t b) const {
+    const aot::Apart pair{a, b, offset(b) - offset(a)};
+    return std::find(signature_.apart.begin(), signature_.apart.end(), pair) != signature_.apart.end();
   }
   bool together(int32_t a, int32_t b) const {
     return std::any_of(signature_.shared.begin(), signature_.shared.end(),

@@ -34,13 +34,19 @@ class TensorGuard {
   std::string failure(const at::Tensor& tensor) const;  ///< why it does not hold
 
  private:
+  bool same_grad(const c10::TensorImpl& impl) const;
+
   bool defined_;
   c10::DispatchKeySet keys_;
   caffe2::TypeMeta dtype_;
   c10::Device device_ = c10::kCPU;
   bool requires_grad_ = false;
   bool wrapped_number_ = false;
+  bool plain_ = true;  ///< dense and strided: has sizes and strides to compare
   c10::SmallVector<int64_t, 5> sizes_, strides_;
+  bool has_grad_ = false;
+  c10::weak_intrusive_ptr<c10::TensorImpl> grad_{
+      c10::intrusive_ptr<c10::TensorImpl>()};  ///< the function may have read .grad
 };
 
 /// Whether the tensors share memory exactly as the signature relies on. Empty: yes; else what differs.
