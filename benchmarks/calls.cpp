@@ -80,15 +80,15 @@ void module_of_10_layers(benchmark::State& state) {
       state, [&] { return net->forward(x); }, [&] { return compiled(x); });
 }
 
-BENCHMARK(relu_of_16)->UseManualTime();
-BENCHMARK(add_of_16)->UseManualTime();
-BENCHMARK(mm_of_8x8)->UseManualTime();
-BENCHMARK(in_place_add)->UseManualTime();
-BENCHMARK(returns_view)->UseManualTime();
-BENCHMARK(pair_of_results)->UseManualTime();
-BENCHMARK(pointwise_50)->UseManualTime();
-BENCHMARK(mixed_50)->UseManualTime();
-BENCHMARK(module_of_10_layers)->UseManualTime();
+BENCHMARK(relu_of_16)->UseManualTime()->MinTime(0.02);
+BENCHMARK(add_of_16)->UseManualTime()->MinTime(0.02);
+BENCHMARK(mm_of_8x8)->UseManualTime()->MinTime(0.02);
+BENCHMARK(in_place_add)->UseManualTime()->MinTime(0.02);
+BENCHMARK(returns_view)->UseManualTime()->MinTime(0.02);
+BENCHMARK(pair_of_results)->UseManualTime()->MinTime(0.02);
+BENCHMARK(pointwise_50)->UseManualTime()->MinTime(0.02);
+BENCHMARK(mixed_50)->UseManualTime()->MinTime(0.02);
+BENCHMARK(module_of_10_layers)->UseManualTime()->MinTime(0.02);
 
 }  // namespace
 }  // namespace antegrad::benchmarks

@@ -129,7 +129,10 @@ Outsider& OutsideWorld::add(const at::Tensor& real, ir::Graph& graph) {
   if (real.is_neg()) outsider->meta.unsafeGetTensorImpl()->_set_neg(true);
   outsider->fake_storage = make_fake_storage(real.storage().nbytes(), real.device());
   outsider->value = graph.add_value(type);
-  if (is_borrowed(real) && real.nbytes() <= kMaxSnapshotBytes) outsider->snapshot = contents_of(real);
+  if (is_borrowed(real) && real.nbytes() <= kMaxSnapshotBytes) {
+    outsider->snapshot = contents_of(real);
+    has_borrowed_ = true;
+  }
   remember_state(*outsider, real);
   index_[real.unsafeGetTensorImpl()] = outsider.get();
   by_value_[outsider->value.index] = outsider.get();

@@ -53,6 +53,7 @@ class OutsideWorld {
   /// Throws when the host has changed borrowed memory since its contents were taken.
   void check_unchanged(const Outsider& outsider) const;
 
+  bool has_borrowed() const { return has_borrowed_; }  ///< some memory of the host is under from_blob()
   std::vector<std::unique_ptr<Outsider>>& all() { return all_; }
 
   /// Puts back version counters, autograd state, .grad and data of all of them. Returns the outsiders whose
@@ -64,6 +65,7 @@ class OutsideWorld {
   std::unordered_map<const c10::TensorImpl*, Outsider*> index_;
   std::unordered_map<int32_t, Outsider*> by_value_;
   bool restored_ = false;
+  bool has_borrowed_ = false;
 };
 
 /// The elements of a real tensor, row-major.

@@ -88,6 +88,8 @@ ir::ValueId Recorder::value_of(const at::Tensor& tensor) {
   twin_of(tensor);
   if (auto* fake = as_fake(tensor)) {
     host_memory_.on_read(tensor.storage());
+    if (outside_.has_borrowed())
+      if (const auto* owner = outside_.find(graph_.storage_of(fake->value()))) outside_.check_unchanged(*owner);
     return fake->value();
   }
   auto* outsider = outside_.find(tensor);

@@ -13,8 +13,24 @@ Tensor kept_from_a_capture() {
     kept = a * 2;
     return a + 1;
   });
-  compiled(torch::randn({3}));
+  try {
+    compiled(torch::randn({3}));
+    ADD_FAILURE() << "keeping a tensor was not noticed";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::UnsupportedOp) << error.what();
+  }
   return kept;
+}
+
+TEST(ForeignFake, KeepingOneIsRefused) {
+  Tensor kept;
+  auto x = torch::randn({3});
+  auto compiled = compile([&](const Tensor& a) {
+    kept = a * 2;
+    return a + 1;
+  });
+  expect_error(ErrorCode::UnsupportedOp, "capture", "keeps 1 of its tensors beyond the call", {x},
+               [&] { compiled(x); });
 }
 
 TEST(ForeignFake, UsedInAnotherCapture) {
@@ -59,7 +75,7 @@ TEST(ForeignFake, KeptFromAnEarlierCaptureOfTheSameFunction) {
     last = sum;
     return sum;
   });
-  compiled(torch::randn({3}));
+  EXPECT_THROW(compiled(torch::randn({3})), Error);
   auto x = torch::randn({4});
   expect_error(ErrorCode::ForeignFake, "capture", "is used in capture", {x}, [&] { compiled(x); });
 }
