@@ -124,6 +124,22 @@ bool equals_default(const c10::IValue& value, const ArgSchema& schema) {
 
 }  // namespace
 
+c10::IValue map_tensors(const c10::IValue& value, const std::function<at::Tensor(const at::Tensor&)>& fn) {
+  if (value.isTensor()) return fn(value.toTensor());
+  if (value.isTensorList()) {
+    c10::List<at::Tensor> out;
+    for (const at::Tensor& t : value.toTensorVector()) out.push_back(fn(t));
+    return out;
+  }
+  if (value.isOptionalTensorList()) {
+    c10::List<std::optional<at::Tensor>> out;
+    for (const auto& t : value.toOptionalTensorVector())
+      out.push_back(t ? std::optional(fn(*t)) : std::nullopt);
+    return out;
+  }
+  return value;
+}
+
 ir::DType to_ir(c10::ScalarType dtype) {
   for (const auto& [torch, ours] : kDTypes)
     if (torch == dtype) return ours;

@@ -23,6 +23,9 @@ at::Tensor make_meta(const ir::TensorType& type);
 using ValueOf = std::function<ir::ValueId(const at::Tensor&)>;
 using TensorOf = std::function<at::Tensor(ir::ValueId)>;
 
+/// The value with its tensors (alone, in a list, in a list of optionals) replaced; anything else as it is.
+c10::IValue map_tensors(const c10::IValue& value, const std::function<at::Tensor(const at::Tensor&)>& fn);
+
 /// An argument of an op as the graph holds it. Throws Error(UnsupportedArgument) for what has no text form.
 ir::Arg to_arg(const c10::IValue& value, const ArgSchema& schema, std::string_view op,
                const ValueOf& value_of);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "antegrad/error.h"
+#include "capture/convert.h"
 #include "capture/guards.h"
 #include "capture/rules/rules.h"
 
@@ -38,23 +39,6 @@ at::Tensor zeros_like_meta(const at::Tensor& meta) {
       .as_strided(meta.sizes(), meta.strides(), meta.storage_offset());
 }
 
-c10::IValue map_tensors(const c10::IValue& value, const std::function<at::Tensor(const at::Tensor&)>& fn) {
-  if (value.isTensor()) return fn(value.toTensor());
-  if (value.isTensorList()) {
-    c10::List<at::Tensor> out;
-    for (const at::Tensor& t : value.toTensorVector()) out.push_back(fn(t));
-    return out;
-  }
-  if (value.isOptionalTensorList()) {
-    c10::List<std::optional<at::Tensor>> out;
-    for (const auto& t : value.toOptionalTensorVector())
-      out.push_back(t ? std::optional(fn(*t)) : std::nullopt);
-    return out;
-  }
-  if (value.isDevice()) return c10::Device(c10::kCPU);
-  return value;
-}
-
 /// The real kernel on zeros. Results that share memory with an argument are given as views of the argument's
 /// twin.
 void run_real_kernel(const OpSchema& schema, torch::jit::Stack& stack) {
@@ -82,7 +66,8 @@ void run_real_kernel(const OpSchema& schema, torch::jit::Stack& stack) {
     return at::empty_strided(real.sizes(), real.strides(), real.options().device(c10::kMeta));
   };
   KeepGenerator keep;
-  for (auto& value : stack) value = map_tensors(value, to_real);
+  for (auto& value : stack)
+    value = value.isDevice() ? c10::IValue(c10::Device(c10::kCPU)) : map_tensors(value, to_real);
   schema.handle.callBoxed(stack);
   for (auto& value : stack) value = map_tensors(value, to_meta);
 }

@@ -89,7 +89,8 @@ ir::ValueId Recorder::value_of(const at::Tensor& tensor) {
   if (auto* fake = as_fake(tensor)) {
     host_memory_.on_read(tensor.storage());
     if (outside_.has_borrowed())
-      if (const auto* owner = outside_.find(graph_.storage_of(fake->value()))) outside_.check_unchanged(*owner);
+      if (const auto* owner = outside_.find(graph_.storage_of(fake->value())))
+        outside_.check_unchanged(*owner);
     return fake->value();
   }
   auto* outsider = outside_.find(tensor);
@@ -142,19 +143,7 @@ c10::IValue Recorder::with_twins(const c10::IValue& value, Call& call) {
     note_argument(tensor, meta, call);
     return meta;
   };
-  if (value.isTensor()) return twin(value.toTensor());
-  if (value.isTensorList()) {
-    c10::List<at::Tensor> out;
-    for (const at::Tensor& t : value.toTensorVector()) out.push_back(twin(t));
-    return out;
-  }
-  if (value.isOptionalTensorList()) {
-    c10::List<std::optional<at::Tensor>> out;
-    for (const auto& t : value.toOptionalTensorVector())
-      out.push_back(t ? std::optional(twin(*t)) : std::nullopt);
-    return out;
-  }
-  return value;
+  return map_tensors(value, twin);
 }
 
 void Recorder::infer(const OpSchema& schema, Call& call) {
