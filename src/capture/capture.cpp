@@ -211,8 +211,8 @@ void add_outsiders(Recorder& recorder, const CaptureOptions& options, StorageNum
     end.requires_grad = outsider->ends_requiring_grad;
     end.has_grad_fn = outsider->gained_grad_fn;
     trace.input_ends.push_back(end);
-    trace.input_storage.push_back(storages.of(outsider->storage));
-    trace.input_bytes.push_back(static_cast<int64_t>(outsider->storage.nbytes()));
+    trace.input_storage.push_back(storages.of(outsider->saved->storage()));
+    trace.input_bytes.push_back(static_cast<int64_t>(outsider->saved->storage().nbytes()));
     trace.input_bits.push_back(lazy_bits(outsider->tensor));
   }
   auto& nodes = trace.graph.nodes;

@@ -102,7 +102,6 @@ ArgSchema read_argument(const c10::Argument& argument, const std::string& op) {
   arg.symbolic = is_symbolic(*argument.real_type());
   if (const auto* alias = argument.alias_info()) {
     arg.written = alias->isWrite();
-    arg.aliased = true;
   }
   if (argument.default_value()) {
     arg.has_default = true;
@@ -140,7 +139,6 @@ OpSchema::OpSchema(const c10::OperatorHandle& op) : handle(op), name(graph_name(
   random = op.hasTag(at::Tag::nondeterministic_seeded);
   inplace_view = op.hasTag(at::Tag::inplace_view) || name.rfind("aten.set_.", 0) == 0 ||
                  name == "aten.set_" || name.rfind("aten.resize_", 0) == 0;
-  is_view = has_alias && !writes;
   has_meta_kernel = op.hasKernelForDispatchKey(c10::DispatchKey::Meta) ||
                     op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd) ||
                     op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutogradNonFunctional) ||

@@ -35,7 +35,6 @@ struct ArgSchema {
   bool optional = false;
   bool symbolic = false;  ///< SymInt or SymInt[] in C++
   bool written = false;   ///< by the schema's alias annotation, or by kUnannotatedWrites in op_schema.cpp
-  bool aliased = false;   ///< some return may share its memory
   bool has_default = false;
   c10::IValue default_value;
 };
@@ -53,7 +52,6 @@ struct OpSchema {
   bool writes = false;
   bool has_alias = false;     ///< some return may be a view of an argument
   bool inplace_view = false;  ///< t_, resize_, set_ …: changes the metadata of its argument
-  bool is_view = false;       ///< returns only views of its first argument and writes nothing
   bool has_meta_kernel = false;
   bool is_composite = false;  ///< its only kernel is made of other ops
   bool bumps_below = false;   ///< in-place, and it is the ops it calls that count up versions

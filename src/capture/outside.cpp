@@ -16,7 +16,6 @@ constexpr size_t kMaxSnapshotBytes = size_t{64} << 20;
 
 void remember_state(Outsider& outsider, const at::Tensor& real) {
   const auto* impl = real.unsafeGetTensorImpl();
-  outsider.storage = real.storage();
   outsider.sizes = real.sizes().vec();
   {
     BelowRecording below;

@@ -27,7 +27,6 @@ struct Outsider {
   bool ends_requiring_grad = false;  ///< likewise
 
   // as it was when first met
-  c10::Storage storage;
   c10::intrusive_ptr<c10::TensorImpl> saved;  ///< dtype, keys, sizes … of the tensor
   std::vector<int64_t> sizes;
   uint32_t version = 0;

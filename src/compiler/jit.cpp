@@ -247,8 +247,6 @@ c10::IValue detail::ScriptForward::operator()(const torch::jit::Module& module,
   Unchanged world(module, inputs);
   c10::IValue result;
   try {
-    // Nor may it optimise: folded constants would be fakes, and stay in its plan.
-    torch::jit::GraphOptimizerEnabledGuard plain(false);
     result = torch::jit::Module(module).forward(inputs);
   } catch (...) {
     world.put_back();
