@@ -29,19 +29,22 @@ class Compiled {
     using Returned = std::invoke_result_t<F&, Args&...>;
     using Result =
         std::conditional_t<std::is_void_v<Returned>, detail::Nothing, std::remove_cvref_t<Returned>>;
-    if (detail::capturing()) return run_plain<Result>(std::tuple<Args...>(args...));
-    const auto run = [&](const std::vector<at::Tensor>& tensors) { return run_on<Result>(tensors, args...); };
+    if (detail::capturing()) return run_plain<Result>(*function_, std::tuple<Args...>(args...));
+    const auto run = [&](const std::vector<at::Tensor>& tensors) {
+      return run_on<Result>(*function_, tensors, args...);
+    };
+    const auto keep = [&] { return keep_run<Result>(args...); };
     Leaves leaves;
     if constexpr (std::is_same_v<Result, at::Tensor> && (std::is_same_v<Args, at::Tensor> && ...)) {
       (leaves.tensors.push_back(args), ...);
-      auto outcome = core_->call(leaves, run);
-      if (outcome.eager) return run_plain<Result>(std::tuple<Args...>(args...));
+      auto outcome = core_->call(leaves, run, keep);
+      if (outcome.eager) return run_plain<Result>(*function_, std::tuple<Args...>(args...));
       return Result(std::move(outcome.tensors[0]));
     } else {
       leaves.key.push_back(reinterpret_cast<int64_t>(&kTypeTag<Result, Args...>));
       (flatten(args, leaves), ...);
-      auto outcome = core_->call(leaves, run);
-      if (outcome.eager) return run_plain<Result>(std::tuple<Args...>(args...));
+      auto outcome = core_->call(leaves, run, keep);
+      if (outcome.eager) return run_plain<Result>(*function_, std::tuple<Args...>(args...));
       LeafReader reader(outcome.tensors);
       return rebuild(*static_cast<const Result*>(outcome.pattern.get()), reader);
     }
@@ -50,6 +53,11 @@ class Compiled {
   Report report() const { return core_->report(); }
   /// The text of the newest captured graph, after the passes ("" before the first call).
   std::string graph() const { return core_->graph_text(); }
+  /// The graphs of the two passes that a differentiable graph was split into ("": it is not).
+  std::string forward_graph() const { return core_->forward_text(); }
+  std::string backward_graph() const { return core_->backward_text(); }
+  /// What is kept for the backward pass, what is computed again, and why.
+  std::string partition() const { return core_->partition_text(); }
   /// What happens around a run of that graph.
   std::string signature() const { return core_->signature_text(); }
 
@@ -60,19 +68,19 @@ class Compiled {
 
   /// Arguments are handed over as lvalues of its own, so callables may take T, const T& and T&.
   template <class Result, class... Args>
-  Result run_plain(std::tuple<Args...> arguments) const {
+  static Result run_plain(F& function, std::tuple<Args...> arguments) {
     if constexpr (std::is_same_v<Result, detail::Nothing>) {
-      std::apply(*function_, arguments);
+      std::apply(function, arguments);
       return {};
     } else {
-      return std::apply(*function_, arguments);
+      return std::apply(function, arguments);
     }
   }
 
   template <class Result, class... Args>
-  detail::Outcome run_on(const std::vector<at::Tensor>& tensors, const Args&... args) const {
+  static detail::Outcome run_on(F& function, const std::vector<at::Tensor>& tensors, const Args&... args) {
     LeafReader reader(tensors);
-    Result result = run_plain<Result>(std::tuple<Args...>{rebuild(args, reader)...});
+    Result result = run_plain<Result>(function, std::tuple<Args...>{rebuild(args, reader)...});
     Leaves leaves;
     flatten(result, leaves);
     detail::Outcome outcome;
@@ -82,6 +90,18 @@ class Compiled {
     LeafReader blank(none);
     outcome.pattern = std::make_shared<Result>(rebuild(result, blank));
     return outcome;
+  }
+
+  /// The call with everything but its tensors.
+  template <class Result, class... Args>
+  detail::OwnedRun keep_run(const Args&... args) const {
+    const std::vector<at::Tensor> none;
+    LeafReader blank(none);
+    auto pattern = std::make_shared<const std::tuple<Args...>>(std::tuple<Args...>{rebuild(args, blank)...});
+    return [function = function_, pattern](const std::vector<at::Tensor>& tensors) {
+      return std::apply([&](const Args&... like) { return run_on<Result>(*function, tensors, like...); },
+                        *pattern);
+    };
   }
 
   std::shared_ptr<F> function_;

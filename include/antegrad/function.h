@@ -3,6 +3,7 @@
 #include <c10/util/FunctionRef.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -34,20 +35,28 @@ struct Outcome {
   bool eager = false;  ///< nothing was run: the caller runs the function itself
 };
 using RunOnTensors = c10::function_ref<Outcome(const std::vector<at::Tensor>&)>;
+using OwnedRun = std::function<Outcome(const std::vector<at::Tensor>&)>;
+/// Makes the same run with everything it needs its own, for derivatives of higher order that are captured
+/// later.
+using KeepRun = c10::function_ref<OwnedRun()>;
 
 /// The type-erased core of a compiled function. Thread-safe.
 class Function {
  public:
-  explicit Function(Options options);
+  /// Without `effects` what the function does to its arguments is left out.
+  explicit Function(Options options, bool effects = true);
   ~Function();
   Function(const Function&) = delete;
   Function& operator=(const Function&) = delete;
 
-  /// `run` is called only to capture, and not after the call returns.
-  Outcome call(const Leaves& leaves, const RunOnTensors& run);
+  /// `run` and `keep` are called only to capture, and not after the call returns.
+  Outcome call(const Leaves& leaves, const RunOnTensors& run, const KeepRun& keep);
 
   Report report() const;
   std::string graph_text() const;
+  std::string forward_text() const;
+  std::string backward_text() const;
+  std::string partition_text() const;
   std::string signature_text() const;
 
  private:

@@ -1,6 +1,9 @@
 #pragma once
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace torch::nn {
@@ -15,6 +18,49 @@ enum class Unsupported {
   Eager,  ///< run it uncompiled; Report counts such calls and says why
 };
 
+/// Where random numbers come from.
+enum class Rng {
+  Fused,  ///< a Philox stream, seeded from LibTorch's generator at each call: random ops fuse, and the
+          ///< backward pass makes the same numbers again
+  Eager,  ///< LibTorch's generator: the numbers are those of the uncompiled function
+};
+
+// --- Which values of the forward pass are kept for the backward pass; the others are computed again there.
+
+struct MinCut {};        ///< the fewest bytes such that no dear op is computed twice
+struct SaveAll {};       ///< whatever the backward pass reads, as eager does
+struct RecomputeAll {};  ///< nothing but inputs, and what cannot be computed again
+/// As MinCut, and computes dear ops again, the cheapest per byte first, until the plan fits.
+struct MemoryBudget {
+  /// The estimated peak of both passes (what they allocate, not their inputs) is at most `n` bytes.
+  static MemoryBudget bytes(int64_t n) { return {n, 1.0}; }
+  /// At most this share of the bytes that SaveAll keeps; 0: as few as possible.
+  static MemoryBudget fraction(double share) { return {-1, share}; }
+  int64_t peak_bytes = -1;  ///< -1: no bound
+  double saved_share = 1.0;
+};
+
+enum class Keep { Auto, Save, Recompute };
+
+/// A value that the backward pass reads, for UserPolicy.
+struct Candidate {
+  std::string op;     ///< that computes it
+  std::string scope;  ///< where in the program (antegrad::Scope)
+  int64_t bytes = 0;
+  bool dear = false;  ///< costs a product of matrices or the like to compute again
+};
+struct UserPolicy {
+  std::string id;  ///< names the policy in cache keys: another behaviour, another id
+  std::function<Keep(const Candidate&)> decide;
+};
+using Policy = std::variant<MinCut, SaveAll, RecomputeAll, MemoryBudget, UserPolicy>;
+
+/// What to do with values computed in a scope, its inner scopes included. Comes before the policy.
+struct ScopeRule {
+  std::string scope;
+  Keep keep = Keep::Auto;
+};
+
 /// Every field is described in docs/options.md. Environment variables override some of them (see there).
 struct Options {
   std::string name = "function";
@@ -24,6 +70,10 @@ struct Options {
   bool check_recapture = false;
   bool verify = false;
   std::vector<std::string> disabled_passes;
+  Rng rng = Rng::Fused;
+  Policy policy = MinCut{};
+  std::vector<ScopeRule> scope_rules;
+  bool backward_ahead = false;
 };
 
 }  // namespace antegrad

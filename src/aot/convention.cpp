@@ -16,7 +16,9 @@ std::vector<bool> find_written(const capture::Trace& trace) {
   for (const auto& node : trace.graph.nodes)
     for (auto value : node.effects.writes) storages.insert(trace.graph.storage_of(value).index);
   std::vector<bool> written;
-  for (const auto& input : trace.graph.inputs) written.push_back(storages.count(input.value.index) > 0);
+  // What a backward pass does to an incoming gradient stays its own affair.
+  for (const auto& input : trace.graph.inputs)
+    written.push_back(input.role != ir::InputRole::Tangent && storages.count(input.value.index) > 0);
   return written;
 }
 
@@ -60,7 +62,7 @@ std::vector<Apart> find_apart(const capture::Trace& trace, const std::vector<boo
 class Outputs {
  public:
   Outputs(const capture::Trace& trace, Memory& memory, FunctionalGraph& result)
-      : memory_(memory), result_(result) {
+      : trace_(trace), memory_(memory), result_(result) {
     for (size_t i = 0; i < trace.graph.inputs.size(); ++i)
       made_[trace.graph.inputs[i].value] = {Source::Kind::Input, static_cast<int32_t>(i)};
   }
@@ -87,6 +89,7 @@ class Outputs {
       step.node.provenance = {};
       step.node.effects = {};
       step.node.args[0] = ir::ValueId{0};
+      step.no_grad = view->node->provenance.sequence < 0 || has_own_history(traced);
       source = {Source::Kind::View, views_++};
       if (step.source.kind == Source::Kind::Result)
         result_.graph.outputs[static_cast<size_t>(step.source.index)].role = ir::OutputRole::IntermediateBase;
@@ -116,13 +119,26 @@ class Outputs {
     }
   }
 
+  /// The graph output with the contents of a traced tensor that is a whole storage; -1 for any other.
+  int32_t result_of(ir::ValueId traced) {
+    if (memory_.view_of(traced) != nullptr || made_.count(traced) > 0) return -1;
+    const auto source = source_of(traced);
+    return source.kind == Source::Kind::Result ? source.index : -1;
+  }
+
  private:
+  bool has_own_history(ir::ValueId traced) const {
+    return std::any_of(trace_.tangents.begin(), trace_.tangents.end(),
+                       [&](const auto& tangent) { return tangent.has_own_history && tangent.of == traced; });
+  }
+
   int32_t result_of_root(int32_t root) {
     auto found = result_of_root_.find(root);
     if (found != result_of_root_.end()) return found->second;
     return result_of_root_[root] = add(memory_.contents(root), ir::OutputRole::UserOutput);
   }
 
+  const capture::Trace& trace_;
   Memory& memory_;
   FunctionalGraph& result_;
   int32_t views_ = 0;
@@ -154,8 +170,17 @@ std::vector<int32_t> members_of(const Signature& signature, size_t slot) {
   return {};
 }
 
-void add_write_backs(const std::vector<int32_t>& roots, Memory& memory, Outputs& outputs, Emitter& emit,
-                     Signature& signature) {
+/// The tangent that is the gradient of an input as the function left it; -1: none.
+int32_t tangent_of_input(const capture::Trace& trace, size_t input) {
+  for (size_t k = 0; k < trace.tangents.size(); ++k)
+    if (trace.tangents[k].input == static_cast<int32_t>(input)) return static_cast<int32_t>(k);
+  return -1;
+}
+
+/// Steps that put results into the memory of inputs. `attach` gets those that give such results a history.
+std::vector<Step> make_write_backs(const capture::Trace& trace, const std::vector<int32_t>& roots,
+                                   Memory& memory, Outputs& outputs, Emitter& emit, Signature& signature) {
+  std::vector<Step> steps;
   for (size_t slot = 0; slot < roots.size(); ++slot) {
     const auto root = roots[slot];
     if (root < 0 || !memory.written(root)) continue;
@@ -163,13 +188,40 @@ void add_write_backs(const std::vector<int32_t>& roots, Memory& memory, Outputs&
     if (memory.regrown(root)) {
       ResizeInput resize{static_cast<int32_t>(slot), {}};
       for (const auto& dim : emit.type(value).sizes) resize.sizes.push_back(dim.constant());
-      signature.steps.emplace_back(std::move(resize));
+      steps.emplace_back(std::move(resize));
     }
     const auto place =
         std::find(signature.graph_inputs.begin(), signature.graph_inputs.end(), static_cast<int32_t>(slot));
     const auto target = static_cast<int32_t>(place - signature.graph_inputs.begin());
     const auto result = outputs.add(value, ir::OutputRole::MutatedInput, target);
-    signature.steps.emplace_back(WriteBack{static_cast<int32_t>(slot), result, members_of(signature, slot)});
+    const auto tangent = tangent_of_input(trace, slot);
+    if (tangent >= 0) signature.steps.emplace_back(Attach{{Source::Kind::Result, result}, tangent});
+    steps.emplace_back(
+        WriteBack{static_cast<int32_t>(slot), result, members_of(signature, slot), tangent >= 0});
+  }
+  return steps;
+}
+
+/// What autograd would have to know of an input and cannot be told through a plain tensor.
+void check_gradients(const capture::Trace& trace, const std::vector<int32_t>& roots) {
+  auto refuse = [&](int32_t input, const char* what, const char* way_out) {
+    throw Error(ErrorCode::NeedsGrad, "functionalize",
+                fmt::format("input '{}' {}", trace.graph.inputs[static_cast<size_t>(input)].name, what),
+                way_out);
+  };
+  auto check = [&](int32_t input) {
+    if (roots[static_cast<size_t>(input)] < 0)
+      refuse(input, "needs a gradient and shares memory with another input that is written",
+             "clone() one of them before the call");
+  };
+  for (const auto& gradient : trace.gradients) check(gradient.input);
+  for (const auto& tangent : trace.tangents) {
+    if (tangent.input < 0) continue;
+    check(tangent.input);
+    const auto& end = trace.input_ends[static_cast<size_t>(tangent.input)];
+    if (end.value != trace.graph.inputs[static_cast<size_t>(tangent.input)].value)
+      refuse(tangent.input, "is changed in shape or storage where autograd sees it",
+             "Use the op that returns a new tensor, or make the change under torch::NoGradGuard");
   }
 }
 
@@ -177,7 +229,8 @@ void add_write_backs(const std::vector<int32_t>& roots, Memory& memory, Outputs&
 
 std::vector<int32_t> add_inputs(const capture::Trace& trace, Emitter& emit, Memory& memory,
                                 Signature& signature) {
-  const auto& inputs = trace.graph.inputs;
+  const std::vector<ir::Input> inputs(trace.graph.inputs.begin(),
+                                      trace.graph.inputs.end() - static_cast<int64_t>(trace.tangents.size()));
   const auto written = find_written(trace);
   const auto growing = find_growing(trace);
   const auto groups = find_alias_groups(trace, written);
@@ -224,33 +277,77 @@ std::vector<int32_t> add_inputs(const capture::Trace& trace, Emitter& emit, Memo
     }
     if (shared.inputs.size() > 1) signature.shared.push_back(std::move(shared));
   }
+  for (size_t i = inputs.size(); i < trace.graph.inputs.size(); ++i) {
+    const auto& tangent = trace.graph.inputs[i];
+    memory.add_root(tangent.value,
+                    emit.graph().add_input(trace.graph.type_of(tangent.value), tangent.role, tangent.name));
+  }
   return roots;
 }
 
 void finish_signature(const capture::Trace& trace, const std::vector<int32_t>& roots, Emitter& emit,
                       Memory& memory, FunctionalGraph& result) {
   auto& signature = result.signature;
+  auto& steps = signature.steps;
+  check_gradients(trace, roots);
   Outputs outputs(trace, memory, result);
-  signature.steps.emplace_back(RunGraph{});
-  add_write_backs(roots, memory, outputs, emit, signature);
+  steps.emplace_back(RunGraph{});
+  std::vector<bool> attached(trace.tangents.size());
+  for (size_t k = 0; k < trace.tangents.size(); ++k) {
+    attached[k] = trace.tangents[k].input >= 0;  // with its write-back
+    if (attached[k] || trace.tangents[k].has_own_history) continue;
+    const auto index = outputs.result_of(trace.tangents[k].of);
+    if (index < 0) continue;
+    steps.emplace_back(Attach{{Source::Kind::Result, index}, static_cast<int32_t>(k)});
+    attached[k] = true;
+  }
+  std::vector<Step> write_backs;
+  if (trace.effects) write_backs = make_write_backs(trace, roots, memory, outputs, emit, signature);
+  if (trace.differentiable) steps.emplace_back(SaveForBackward{});
+  steps.insert(steps.end(), write_backs.begin(), write_backs.end());
+  for (size_t k = 0; k < trace.tangents.size(); ++k) {
+    if (attached[k]) continue;
+    const auto source = outputs.source_of(trace.tangents[k].of);
+    steps.emplace_back(Attach{source, static_cast<int32_t>(k)});
+  }
   signature.user_outputs = static_cast<int32_t>(trace.output_ends.size());
   for (const auto& end : trace.output_ends) {
     auto step = make_output(end, outputs);
-    signature.steps.emplace_back(std::move(step));
+    steps.emplace_back(std::move(step));
   }
-  for (size_t i = 0; i < trace.input_ends.size(); ++i) {
+  for (size_t i = 0; trace.effects && i < trace.input_ends.size(); ++i) {
     const auto value = trace.input_ends[i].value;
     if (value == trace.graph.inputs[i].value) continue;
     signature.changed.push_back(static_cast<int32_t>(i));
     outputs.object_of(value);
   }
   outputs.add_changes();
-  for (size_t i = 0; i < trace.input_ends.size(); ++i) {
+  for (size_t i = 0; trace.effects && i < trace.input_ends.size(); ++i) {
     const auto& end = trace.input_ends[i];
     const auto input = static_cast<int32_t>(i);
-    if (end.version_bumps > 0) signature.steps.emplace_back(BumpVersion{input, end.version_bumps});
-    if (end.requires_grad != end.required_grad)
-      signature.steps.emplace_back(RequireGrad{input, end.requires_grad});
+    const uint32_t by_write_back = tangent_of_input(trace, i) >= 0 ? 1 : 0;
+    if (end.version_bumps > by_write_back)
+      steps.emplace_back(BumpVersion{input, end.version_bumps - by_write_back});
+    if (end.requires_grad != end.required_grad && !end.history_changed)
+      steps.emplace_back(RequireGrad{input, end.requires_grad});
+  }
+}
+
+void add_gradients(const capture::Trace& trace, const std::vector<int32_t>& roots,
+                   const std::vector<int32_t>& generations, Memory& memory, FunctionalGraph& result) {
+  for (size_t i = 0; i < roots.size(); ++i)
+    if (roots[i] >= 0 && memory.generation(roots[i]) != generations[static_cast<size_t>(roots[i])])
+      throw Error(ErrorCode::UnsupportedOp, "functionalize",
+                  fmt::format("the backward pass writes to input '{}'", trace.graph.inputs[i].name),
+                  "Write to it in the forward pass, or from a hook");
+  const auto& slots = result.signature.graph_inputs;
+  for (const auto& gradient : trace.gradients) {
+    const auto place = std::find(slots.begin(), slots.end(), gradient.input) - slots.begin();
+    const auto value = gradient.value.valid() ? memory.read(gradient.value) : gradient.value;
+    result.graph.outputs.push_back({value, ir::OutputRole::Grad,
+                                    trace.graph.inputs[static_cast<size_t>(gradient.input)].name,
+                                    static_cast<int32_t>(place)});
+    result.signature.gradients.push_back(gradient.input);
   }
 }
 

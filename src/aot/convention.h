@@ -13,8 +13,13 @@ namespace antegrad::aot {
 std::vector<int32_t> add_inputs(const capture::Trace& trace, Emitter& emit, Memory& memory,
                                 Signature& signature);
 
-/// The outputs of the functional graph and the steps after the run.
+/// The outputs of the functional graph and the steps after the run. To be called where the forward pass ends.
 void finish_signature(const capture::Trace& trace, const std::vector<int32_t>& roots, Emitter& emit,
                       Memory& memory, FunctionalGraph& result);
+
+/// The gradients, as the last outputs of the graph. `generations`: of all roots, where the forward pass
+/// ended.
+void add_gradients(const capture::Trace& trace, const std::vector<int32_t>& roots,
+                   const std::vector<int32_t>& generations, Memory& memory, FunctionalGraph& result);
 
 }  // namespace antegrad::aot

@@ -35,9 +35,15 @@ class Functionalizer {
     result_.graph.stage = ir::Stage::Functional;
     result_.graph.symbols = trace_.graph.symbols;
     synonyms_.resize(trace_.graph.nodes.size());
-    auto inputs = add_inputs(trace_, emit_, memory_, result_.signature);
-    for (size_t i = 0; i < trace_.graph.nodes.size(); ++i) visit(trace_.graph.nodes[i], synonyms_[i]);
+    if (trace_.differentiable) result_.graph.stage = ir::Stage::Joint;
+    const auto inputs = add_inputs(trace_, emit_, memory_, result_.signature);
+    const auto& nodes = trace_.graph.nodes;
+    size_t i = 0;
+    for (; i < nodes.size() && !nodes[i].provenance.backward; ++i) visit(nodes[i], synonyms_[i]);
     finish_signature(trace_, inputs, emit_, memory_, result_);
+    const auto generations = memory_.generations();
+    for (; i < nodes.size(); ++i) visit(nodes[i], synonyms_[i]);
+    if (trace_.differentiable) add_gradients(trace_, inputs, generations, memory_, result_);
     return std::move(result_);
   }
 
@@ -110,6 +116,7 @@ void Functionalizer::define_strided(const ir::Node& node, ir::Node& synonym, ir:
   ir::Arg::List sizes(type.sizes.begin(), type.sizes.end());
   ir::Arg::List strides(type.strides.begin(), type.strides.end());
   synonym.op = "antegrad.strided";
+  synonym.provenance = node.provenance;
   const auto offset = (type.offset - trace_.graph.tensor_type(base).offset).constant();
   synonym.args = {base, ir::Arg(std::move(sizes)), ir::Arg(std::move(strides)), offset};
   if (object.valid())

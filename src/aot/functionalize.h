@@ -5,7 +5,7 @@
 namespace antegrad::aot {
 
 struct FunctionalGraph {
-  ir::Graph graph;  ///< Stage::Functional: nothing is written but copies
+  ir::Graph graph;  ///< Stage::Functional, or Stage::Joint when it has a backward pass
   Signature signature;
 };
 

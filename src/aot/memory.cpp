@@ -22,6 +22,12 @@ int32_t Memory::add_base(ir::ValueId value, int64_t first) {
   return static_cast<int32_t>(roots_.size()) - 1;
 }
 
+std::vector<int32_t> Memory::generations() const {
+  std::vector<int32_t> all;
+  for (const auto& root : roots_) all.push_back(root.generation);
+  return all;
+}
+
 void Memory::add_region(ir::ValueId traced, int32_t root) { at(traced).root = root; }
 
 void Memory::add_view(ir::ValueId traced, ir::ValueId parent, const ir::Node& view, int32_t output,

@@ -42,7 +42,10 @@ class Memory {
   bool is_grown_object(ir::ValueId traced) const {
     return at(traced).is_root && at(object_of(traced)).root == at(traced).root;
   }
-  bool written(int32_t root) const { return roots_[static_cast<size_t>(root)].generation > 0; }
+  bool written(int32_t root) const { return generation(root) > 0; }
+  /// Grows with each write.
+  int32_t generation(int32_t root) const { return roots_[static_cast<size_t>(root)].generation; }
+  std::vector<int32_t> generations() const;  ///< of all roots
   bool regrown(int32_t root) const { return roots_[static_cast<size_t>(root)].regrown; }
   ir::ValueId contents(int32_t root) const { return roots_[static_cast<size_t>(root)].value; }
 

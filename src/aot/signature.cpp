@@ -27,16 +27,25 @@ struct StepText {
     return fmt::format("slot {} = base of inputs {} (first at {}, {} elements)", s.slot,
                        fmt::join(s.members, ","), s.offset, s.elements);
   }
+  std::string operator()(const TakeRngState& s) const {
+    return fmt::format("slot {} = random state", s.slot);
+  }
   std::string operator()(const RunGraph&) const { return "run"; }
+  std::string operator()(const Attach& s) const {
+    return fmt::format("tangent {} is the gradient of {}", s.tangent, text_of(s.source));
+  }
+  std::string operator()(const SaveForBackward&) const { return "save for backward"; }
   std::string operator()(const ResizeInput& s) const {
     return fmt::format("resize input {} to [{}]", s.input, fmt::join(s.sizes, ","));
   }
   std::string operator()(const WriteBack& s) const {
-    auto text = fmt::format("write result {} to slot {}", s.result, s.slot);
+    auto text =
+        fmt::format("write result {} to slot {}{}", s.result, s.slot, s.with_history ? ", with history" : "");
     return s.members.empty() ? text : text + fmt::format(" through inputs {}", fmt::join(s.members, ","));
   }
   std::string operator()(const MakeView& s) const {
-    auto text = fmt::format("view of {}: {}", text_of(s.source), ir::print(ir::Graph{}, s.node));
+    auto text = fmt::format("view of {}{}: {}", text_of(s.source), s.no_grad ? ", no_grad" : "",
+                            ir::print(ir::Graph{}, s.node));
     return s.result == 0 ? text : text + fmt::format(" #{}", s.result);
   }
   std::string operator()(const MakeOutput& s) const {
@@ -65,6 +74,8 @@ std::string print(const Signature& signature) {
     text += fmt::format("inputs {} share memory at {}\n", fmt::join(shared.inputs, ","),
                         fmt::join(shared.offsets, ","));
   if (!signature.written.empty()) text += fmt::format("written: {}\n", fmt::join(signature.written, ","));
+  if (!signature.gradients.empty())
+    text += fmt::format("gradients of inputs {}\n", fmt::join(signature.gradients, ","));
   if (!signature.fixed_offsets.empty())
     text += fmt::format("fixed offsets: {}\n", fmt::join(signature.fixed_offsets, ","));
   return text;

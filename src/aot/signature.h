@@ -32,6 +32,11 @@ struct MakeBase {
   bool escapes = false;  ///< it covers memory that is in none of the members
   bool operator==(const MakeBase&) const = default;
 };
+/// Slot `slot` becomes the state that random ops of this run start from.
+struct TakeRngState {
+  int32_t slot = 0;
+  bool operator==(const TakeRngState&) const = default;
+};
 struct RunGraph {
   bool operator==(const RunGraph&) const = default;
 };
@@ -47,14 +52,28 @@ struct WriteBack {
   int32_t slot = 0;
   int32_t result = 0;
   std::vector<int32_t> members;  ///< empty: all of the slot
+  bool with_history = false;     ///< autograd sees the write: gradients go on to the result
   bool operator==(const WriteBack&) const = default;
+};
+/// Gradients of that tensor are the graph's tangent number `tangent`: the call's autograd node becomes its
+/// history.
+struct Attach {
+  Source source;
+  int32_t tangent = 0;
+  bool operator==(const Attach&) const = default;
+};
+/// Keeps what the backward graph reads. Results that are kept have their history by now; inputs are not
+/// written yet.
+struct SaveForBackward {
+  bool operator==(const SaveForBackward&) const = default;
 };
 /// A view op on a real tensor, with autograd watching: views are numbered in the order of these steps. Each
 /// traced view is made once, so that what was a view of what stays as it was.
 struct MakeView {
-  Source source;       ///< stands where the node names value 0
-  ir::Node node;       ///< "antegrad.strided" takes its offset relative to the source's own
-  int32_t result = 0;  ///< which of the op's results
+  Source source;         ///< stands where the node names value 0
+  ir::Node node;         ///< "antegrad.strided" takes its offset relative to the source's own
+  int32_t result = 0;    ///< which of the op's results
+  bool no_grad = false;  ///< made where grad mode was off, or it gets a history of its own
   bool operator==(const MakeView&) const = default;
 };
 /// The next user output.
@@ -82,8 +101,8 @@ struct RequireGrad {
   bool operator==(const RequireGrad&) const = default;
 };
 
-using Step = std::variant<MakeBase, RunGraph, ResizeInput, WriteBack, MakeView, MakeOutput, SetTensor,
-                          BumpVersion, RequireGrad>;
+using Step = std::variant<MakeBase, TakeRngState, RunGraph, Attach, SaveForBackward, ResizeInput, WriteBack,
+                          MakeView, MakeOutput, SetTensor, BumpVersion, RequireGrad>;
 
 /// Inputs that one run must find on one storage, at these distances (elements) from the first of them.
 struct SharedMemory {
@@ -117,6 +136,7 @@ struct Signature {
   std::vector<std::pair<int32_t, int32_t>> same;  ///< inputs that are one tensor object
   std::vector<int32_t>
       changed;  ///< inputs whose metadata change: no other input may be the same object, bar `same`
+  std::vector<int32_t> gradients;      ///< per output of role Grad: the input that it is the gradient of
   std::vector<int32_t> fixed_offsets;  ///< inputs whose storage offset is part of the program
   bool operator==(const Signature&) const = default;
 };

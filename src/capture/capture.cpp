@@ -1,113 +1,15 @@
 #include "capture/capture.h"
 
-#include <ATen/autocast_mode.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/variable.h>
-#include <torch/csrc/jit/runtime/graph_executor.h>
-#include <torch/csrc/jit/runtime/profiling_graph_executor_impl.h>
-
-#include <mutex>
 
 #include "antegrad/error.h"
-#include "capture/mode.h"
+#include "capture/gradients.h"
 #include "capture/recorder.h"
+#include "capture/recording.h"
 
 namespace antegrad::capture {
 namespace {
-
-/// autocast would keep casts of real weights that are fakes in its cache.
-class AutocastCacheOff {
- public:
-  AutocastCacheOff() : was_(at::autocast::is_autocast_cache_enabled()) {
-    at::autocast::set_autocast_cache_enabled(false);
-  }
-  ~AutocastCacheOff() { at::autocast::set_autocast_cache_enabled(was_); }
-  AutocastCacheOff(const AutocastCacheOff&) = delete;
-  AutocastCacheOff& operator=(const AutocastCacheOff&) = delete;
-
- private:
-  bool was_;
-};
-
-/// TorchScript's profiling executor would specialise on fakes. A process-wide switch, so captures share it.
-class JitProfilingOff {
- public:
-  JitProfilingOff() {
-    std::scoped_lock lock(mutex());
-    if (depth()++ == 0) {
-      saved().first = torch::jit::getProfilingMode().exchange(false);
-      saved().second = torch::jit::getExecutorMode().exchange(false);
-    }
-  }
-  ~JitProfilingOff() {
-    std::scoped_lock lock(mutex());
-    if (--depth() == 0) {
-      torch::jit::getProfilingMode() = saved().first;
-      torch::jit::getExecutorMode() = saved().second;
-    }
-  }
-  JitProfilingOff(const JitProfilingOff&) = delete;
-  JitProfilingOff& operator=(const JitProfilingOff&) = delete;
-
- private:
-  static std::mutex& mutex() {
-    static std::mutex m;
-    return m;
-  }
-  static int& depth() {
-    static int d = 0;
-    return d;
-  }
-  static std::pair<bool, bool>& saved() {
-    static std::pair<bool, bool> s;
-    return s;
-  }
-};
-
-/// TorchScript's interpreter throws errors of ours on as a type of its own, with our text inside.
-void rethrow_if_wrapped(const Recorder& recorder, const std::exception& outer) {
-  if (!recorder.last_error) return;
-  try {
-    std::rethrow_exception(recorder.last_error);
-  } catch (const Error& inner) {
-    if (std::string_view(outer.what()).find(inner.what()) != std::string_view::npos) throw;
-  }
-}
-
-std::vector<at::Tensor> run_recorded(const TensorFunction& function, const std::vector<at::Tensor>& fakes,
-                                     Recorder& recorder) {
-  JitProfilingOff profiling;
-  AutocastCacheOff cache;
-  RecordingMode mode(recorder);
-  torch::jit::GraphOptimizerEnabledGuard optimizer(
-      false);  // it would fold fakes into TorchScript's own graphs
-  try {
-    return function(fakes);
-  } catch (const Error&) {
-    throw;
-  } catch (const c10::Error& error) {
-    // Access to a fake's pointer is found out deep inside LibTorch, which can only throw its own type.
-    if (std::string_view(error.what_without_backtrace()).find(kDataAccessPrefix) == std::string_view::npos)
-      throw;
-    throw Error(
-        ErrorCode::DataRead, "capture:data_ptr", "the function reads the memory of a tensor on the host",
-        "Compute with tensor ops, pass the tensor's contents as an argument, or set Options::unsupported to "
-        "Eager");
-  } catch (const std::exception& error) {
-    rethrow_if_wrapped(recorder, error);
-    throw;
-  }
-}
-
-/// Tensor::grad_fn() would bring views up to date, which throws for some that were made under no_grad.
-bool has_grad_fn(const at::Tensor& tensor) {
-  const auto* meta = torch::autograd::impl::get_autograd_meta(tensor);
-  if (meta != nullptr && meta->grad_fn_) return true;
-  const auto* view = torch::autograd::impl::get_view_autograd_meta(tensor);
-  if (view == nullptr || !view->has_bw_view()) return false;
-  const auto* base = torch::autograd::impl::get_autograd_meta(view->get_backward_view().base_);
-  return base != nullptr && base->grad_fn_;
-}
 
 OutputEnd end_of_output(const at::Tensor& output, const std::vector<at::Tensor>& fakes, Recorder& recorder) {
   OutputEnd end;
@@ -121,11 +23,11 @@ OutputEnd end_of_output(const at::Tensor& output, const std::vector<at::Tensor>&
   // What was set on the tensor itself; a view made anew follows its base as this one does.
   const auto* meta = torch::autograd::impl::get_autograd_meta(output);
   end.requires_grad = meta != nullptr && meta->requires_grad_;
-  end.has_grad_fn = has_grad_fn(output);
   return end;
 }
 
-InputEnd end_of_input(const at::Tensor& real, const at::Tensor& fake, ir::ValueId original) {
+InputEnd end_of_input(const at::Tensor& real, const at::Tensor& fake, const torch::autograd::Edge& edge,
+                      ir::ValueId original) {
   InputEnd end;
   end.value = original;
   if (!fake.defined()) return end;
@@ -134,7 +36,7 @@ InputEnd end_of_input(const at::Tensor& real, const at::Tensor& fake, ir::ValueI
   if (counter.enabled()) end.version_bumps = counter.current_version();
   end.required_grad = real.requires_grad();
   end.requires_grad = fake.requires_grad();
-  end.has_grad_fn = has_grad_fn(fake);
+  end.history_changed = history_changed(fake, edge);
   return end;
 }
 
@@ -189,11 +91,14 @@ class StorageNumbers {
   std::unordered_map<const c10::StorageImpl*, int32_t> numbers_;
 };
 
-/// Decides for each outsider whether it is an input or a constant, and completes the graph.
-void add_outsiders(Recorder& recorder, const CaptureOptions& options, StorageNumbers& storages,
-                   Trace& trace) {
+/// Decides for each outsider whether it is an input or a constant, and completes the graph. Returns the graph
+/// input that each has become, or -1.
+std::vector<int32_t> add_outsiders(Recorder& recorder, const CaptureOptions& options,
+                                   StorageNumbers& storages, Trace& trace) {
   std::vector<ir::Node> constants;
+  std::vector<int32_t> input_of_outsider;
   for (const auto& outsider : recorder.outside().all()) {
+    input_of_outsider.push_back(-1);
     if (is_constant(*outsider)) {
       check_constant(*outsider);
       add_constant(*outsider, trace.graph, constants);
@@ -201,6 +106,7 @@ void add_outsiders(Recorder& recorder, const CaptureOptions& options, StorageNum
     }
     auto name = options.name_of_lifted ? options.name_of_lifted(outsider->tensor) : std::string();
     if (name.empty()) name = fmt::format("lifted{}", trace.lifted.size());
+    input_of_outsider.back() = static_cast<int32_t>(trace.graph.inputs.size());
     const auto role = outsider->requires_grad ? ir::InputRole::Param : ir::InputRole::Buffer;
     trace.graph.inputs.push_back({outsider->value, role, std::move(name)});
     trace.lifted.push_back({outsider->tensor});
@@ -209,7 +115,7 @@ void add_outsiders(Recorder& recorder, const CaptureOptions& options, StorageNum
     end.version_bumps = outsider->version_bumps;
     end.required_grad = outsider->requires_grad;
     end.requires_grad = outsider->ends_requiring_grad;
-    end.has_grad_fn = outsider->gained_grad_fn;
+    end.history_changed = outsider->gained_grad_fn;
     trace.input_ends.push_back(end);
     trace.input_storage.push_back(storages.of(outsider->saved->storage()));
     trace.input_bytes.push_back(static_cast<int64_t>(outsider->saved->storage().nbytes()));
@@ -218,6 +124,7 @@ void add_outsiders(Recorder& recorder, const CaptureOptions& options, StorageNum
   auto& nodes = trace.graph.nodes;
   nodes.insert(nodes.begin(), std::make_move_iterator(constants.begin()),
                std::make_move_iterator(constants.end()));
+  return input_of_outsider;
 }
 
 void check_gradients_untouched(const std::vector<at::Tensor>& inputs, const std::vector<at::Tensor>& fakes) {
@@ -236,13 +143,14 @@ void check_gradients_untouched(const std::vector<at::Tensor>& inputs, const std:
 }
 
 /// A tensor of the capture that outlives it has no data, and would not be renewed by later calls.
-void check_nothing_kept(const Recorder& recorder) {
-  if (recorder.fakes_alive() == 0) return;
+void check_nothing_kept(const Recorder& recorder, int64_t ours) {
+  const auto kept = recorder.fakes_alive() - ours;
+  if (kept == 0) return;
   throw Error(
       ErrorCode::UnsupportedOp, "capture",
       fmt::format(
           "the function keeps {} of its tensors beyond the call, in a member, a cache or a static variable",
-          recorder.fakes_alive()),
+          kept),
       "Return them, or call the function once uncompiled so that what it caches is there, and clear what it "
       "kept now");
 }
@@ -257,26 +165,22 @@ void restore_outside(Recorder& recorder) {
               "Use copy_() instead of set_data(), and torch::autograd::grad() instead of backward()");
 }
 
-}  // namespace
-
-namespace {
-
 int32_t earlier_same(const std::vector<at::Tensor>& inputs, size_t i) {
   for (size_t j = 0; inputs[i].defined() && j < i; ++j)
     if (inputs[j].is_same(inputs[i])) return static_cast<int32_t>(j);
   return -1;
 }
 
-}  // namespace
+/// The function's arguments during the capture.
+struct Arguments {
+  std::vector<at::Tensor> fakes;             ///< one and the same for arguments that are
+  std::vector<at::Tensor> own;               ///< each fake once
+  std::vector<torch::autograd::Edge> edges;  ///< of `own`, before the function runs
+};
 
-Trace capture(const TensorFunction& function, const std::vector<at::Tensor>& inputs,
-              const CaptureOptions& options) {
-  Recorder recorder;
-  Trace trace;
-  trace.user_inputs = inputs.size();
-  recorder.graph().name = options.name;
-  std::vector<at::Tensor> fakes;
-  StorageNumbers storages;
+Arguments make_arguments(const std::vector<at::Tensor>& inputs, const CaptureOptions& options,
+                         Recorder& recorder, StorageNumbers& storages, Trace& trace) {
+  Arguments arguments;
   for (size_t i = 0; i < inputs.size(); ++i) {
     auto name = i < options.input_names.size() ? options.input_names[i] : fmt::format("arg{}", i);
     const auto same = earlier_same(inputs, i);
@@ -286,35 +190,132 @@ Trace capture(const TensorFunction& function, const std::vector<at::Tensor>& inp
       trace.input_storage.push_back(-1);
       trace.input_bytes.push_back(0);
       trace.input_bits.push_back(0);
-      fakes.push_back(same >= 0 ? fakes[static_cast<size_t>(same)] : at::Tensor());
-      continue;
+      arguments.fakes.push_back(same >= 0 ? arguments.fakes[static_cast<size_t>(same)] : at::Tensor());
+      arguments.own.emplace_back();
+    } else {
+      arguments.fakes.push_back(recorder.add_input(inputs[i], std::move(name)));
+      arguments.own.push_back(arguments.fakes.back());
+      trace.input_storage.push_back(storages.of(inputs[i].storage()));
+      trace.input_bytes.push_back(static_cast<int64_t>(inputs[i].storage().nbytes()));
+      trace.input_bits.push_back(lazy_bits(inputs[i]));
     }
-    fakes.push_back(recorder.add_input(inputs[i], std::move(name)));
-    trace.input_storage.push_back(storages.of(inputs[i].storage()));
-    trace.input_bytes.push_back(static_cast<int64_t>(inputs[i].storage().nbytes()));
-    trace.input_bits.push_back(lazy_bits(inputs[i]));
+    arguments.edges.push_back(edge_of_input(arguments.own.back()));
   }
-  auto outputs = run_recorded(function, fakes, recorder);
-  for (const auto& output : outputs) trace.output_ends.push_back(end_of_output(output, fakes, recorder));
-  for (size_t i = 0; i < fakes.size(); ++i) {
-    const bool has_own = trace.duplicate_of[i] < 0;
-    trace.input_ends.push_back(
-        end_of_input(inputs[i], has_own ? fakes[i] : at::Tensor(), recorder.graph().inputs[i].value));
+  return arguments;
+}
+
+/// The backward pass, as far as autograd's graph tells it. Lifted tensors are named by their number until
+/// they have become graph inputs.
+struct Backward {
+  std::vector<GradRoot> roots;
+  std::vector<at::Tensor> tangents;
+  std::vector<GradTarget> targets;
+  std::vector<ir::ValueId> gradients;  ///< per target; not valid: none
+  std::exception_ptr error;
+};
+
+Backward record_backward(const Arguments& arguments, const std::vector<at::Tensor>& outputs, bool effects,
+                         Recorder& recorder) {
+  Backward backward;
+  backward.roots = find_roots(recorder, arguments.own, arguments.edges, outputs);
+  if (!effects) std::erase_if(backward.roots, [](const auto& r) { return r.input >= 0 || r.outsider >= 0; });
+  if (backward.roots.empty()) return backward;
+  backward.targets = find_targets(recorder, arguments.edges);
+  for (const auto& root : backward.roots) backward.tangents.push_back(recorder.add_tangent(root.tensor));
+  const auto forward_nodes = recorder.graph().nodes.size();
+  recorder.in_backward = true;
+  try {
+    const auto gradients = run_backward(recorder, backward.roots, backward.tangents, backward.targets, false);
+    for (const auto& gradient : gradients)
+      backward.gradients.push_back(gradient.defined() ? recorder.value_of(gradient) : ir::ValueId{});
+  } catch (const Error&) {
+    throw;
+  } catch (...) {
+    backward.error = std::current_exception();
+    recorder.graph().nodes.resize(forward_nodes);
+    backward.gradients.assign(backward.targets.size(), {});
+  }
+  recorder.in_backward = false;
+  return backward;
+}
+
+int32_t input_index(int32_t input, int32_t outsider, const std::vector<int32_t>& input_of_outsider) {
+  return outsider >= 0 ? input_of_outsider[static_cast<size_t>(outsider)] : input;
+}
+
+/// Tangents become the last inputs of the graph.
+void add_backward(const Backward& backward, const std::vector<int32_t>& input_of_outsider,
+                  StorageNumbers& storages, Trace& trace) {
+  trace.differentiable = !backward.roots.empty();
+  trace.backward_error = backward.error;
+  for (size_t t = 0; t < backward.gradients.size(); ++t) {
+    const auto& target = backward.targets[t];
+    const auto input = input_index(target.input, target.outsider, input_of_outsider);
+    const bool wanted = backward.gradients[t].valid() || backward.error;
+    if (wanted && input >= 0) trace.gradients.push_back({input, backward.gradients[t]});
+  }
+  for (size_t k = 0; k < backward.roots.size(); ++k) {
+    const auto& root = backward.roots[k];
+    const auto& tangent = *as_fake(backward.tangents[k]);
+    const auto input = input_index(root.input, root.outsider, input_of_outsider);
+    if (root.outsider >= 0 && input < 0)
+      throw Error(ErrorCode::UnsupportedOp, "capture",
+                  "the function writes values with gradients to a tensor made from host memory",
+                  "clone() the tensor before writing to it");
+    trace.tangents.push_back({tangent.value(), root.value, input, root.has_own_history});
+    trace.graph.inputs.push_back({tangent.value(), ir::InputRole::Tangent, fmt::format("tangent{}", k)});
+    InputEnd end;
+    end.value = tangent.value();
+    trace.input_ends.push_back(end);
+    trace.input_storage.push_back(storages.of(tangent.storage()));
+    trace.input_bytes.push_back(static_cast<int64_t>(tangent.storage().nbytes()));
+    trace.input_bits.push_back(0);
+  }
+}
+
+}  // namespace
+
+Trace capture(const TensorFunction& function, const std::vector<at::Tensor>& inputs,
+              const CaptureOptions& options) {
+  Recorder recorder;
+  Trace trace;
+  trace.user_inputs = inputs.size();
+  trace.effects = options.effects;
+  recorder.graph().name = options.name;
+  StorageNumbers storages;
+  auto arguments = make_arguments(inputs, options, recorder, storages, trace);
+  std::vector<at::Tensor> outputs;
+  Backward backward;
+  {
+    Recording recording(recorder);
+    recording.run([&] { outputs = function(arguments.fakes); });
+    for (const auto& output : outputs)
+      trace.output_ends.push_back(end_of_output(output, arguments.fakes, recorder));
+    for (size_t i = 0; i < inputs.size(); ++i)
+      trace.input_ends.push_back(
+          end_of_input(inputs[i], arguments.own[i], arguments.edges[i], recorder.graph().inputs[i].value));
+    if (options.gradients && c10::GradMode::is_enabled())
+      recording.run([&] { backward = record_backward(arguments, outputs, options.effects, recorder); });
   }
   restore_outside(recorder);
-  check_gradients_untouched(inputs, fakes);
+  check_gradients_untouched(inputs, arguments.fakes);
   outputs.clear();
-  fakes.clear();
-  check_nothing_kept(recorder);
+  for (auto& root : backward.roots) root.tensor = at::Tensor();
+  for (auto& target : backward.targets) target.edge = {};
+  arguments = {};
+  check_nothing_kept(recorder, static_cast<int64_t>(backward.tangents.size()));
   recorder.host_memory().make_constants(recorder.graph());
   trace.graph = std::move(recorder.graph());
-  add_outsiders(recorder, options, storages, trace);
+  const auto input_of_outsider = add_outsiders(recorder, options, storages, trace);
   for (auto& end : trace.output_ends) {
     trace.graph.outputs.push_back({end.value, ir::OutputRole::UserOutput, {}, -1});
     for (size_t i = trace.user_inputs; i < trace.graph.inputs.size(); ++i)
       if (end.value.valid() && trace.graph.inputs[i].value == end.value)
         end.same_as_input = static_cast<int>(i);
   }
+  add_backward(backward, input_of_outsider, storages, trace);
+  for (const auto& gradient : trace.gradients)
+    trace.graph.outputs.push_back({gradient.value, ir::OutputRole::Grad, {}, gradient.input});
   trace.counts = recorder.counts();
   return trace;
 }

@@ -1,6 +1,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <exception>
 #include <functional>
 #include <string>
 #include <vector>
@@ -16,7 +17,7 @@ struct InputEnd {
   uint32_t version_bumps = 0;  ///< by in-place ops on it or on its views
   bool required_grad = false;  ///< at the call
   bool requires_grad = false;
-  bool has_grad_fn = false;  ///< autograd saw an in-place op on it
+  bool history_changed = false;  ///< autograd saw an in-place op on it
 };
 
 struct OutputEnd {
@@ -24,7 +25,20 @@ struct OutputEnd {
   int same_as_input = -1;  ///< the very tensor object of that graph input
   uint32_t version = 0;
   bool requires_grad = false;
-  bool has_grad_fn = false;
+};
+
+/// A gradient that comes in from outside: a graph input of role Tangent.
+struct TangentEnd {
+  ir::ValueId value;
+  ir::ValueId of;                ///< the traced tensor that it is the gradient of
+  int32_t input = -1;            ///< that tensor is this graph input, as it is after the call
+  bool has_own_history = false;  ///< it is a view, but its history is not that of a view (custom functions)
+};
+
+/// A gradient that goes out.
+struct GradientEnd {
+  int32_t input = 0;  ///< of this graph input
+  ir::ValueId value;
 };
 
 /// A real tensor that became a graph input. Alive as long as the trace; what outlives the trace holds it
@@ -33,8 +47,8 @@ struct LiftedTensor {
   at::Tensor tensor;
 };
 
-/// What a function did, op by op. Graph inputs: the user's (undefined tensors included, as none), then the
-/// lifted ones.
+/// What a function did, op by op, and then its backward pass. Graph inputs: the user's (undefined tensors
+/// included, as none), the lifted ones, the tangents.
 struct Trace {
   ir::Graph graph;
   size_t user_inputs = 0;
@@ -45,8 +59,16 @@ struct Trace {
   std::vector<int32_t>
       input_storage;  ///< per graph input: equal numbers mean one storage; -1: undefined or duplicate
   std::vector<OutputEnd> output_ends;
+  std::vector<TangentEnd> tangents;
+  std::vector<GradientEnd> gradients;
+  bool differentiable = false;       ///< some result has a history; nodes from the first one with
+                                     ///< Provenance::backward on compute gradients
   std::vector<int64_t> input_bytes;  ///< per graph input: the size of its storage; 0: undefined or duplicate
   std::vector<int32_t> input_bits;   ///< per graph input: 1 conjugated, 2 negated when read, 3 both
+  bool effects = true;               ///< as in CaptureOptions
+  /// What autograd threw when the backward pass was recorded. It is for whoever calls backward(): the forward
+  /// pass is fine.
+  std::exception_ptr backward_error;
   InferenceCounts counts;
 };
 
@@ -56,6 +78,8 @@ struct CaptureOptions {
   std::string name = "graph";
   std::vector<std::string> input_names;                          ///< may be shorter than the inputs
   std::function<std::string(const at::Tensor&)> name_of_lifted;  ///< "" or unset: numbered
+  bool gradients = false;  ///< record the backward pass too, when grad mode is on
+  bool effects = true;     ///< false: what the function does to its inputs is to be left out
 };
 
 /// Runs the function once over fakes of the inputs and writes down what it does. Nothing outside changes,

@@ -8,6 +8,7 @@
 #include <atomic>
 
 #include "capture/convert.h"
+#include "capture/gradients.h"
 #include "capture/guards.h"
 #include "capture/mode.h"
 #include "capture/scope.h"
@@ -62,9 +63,21 @@ at::Tensor Recorder::add_input(const at::Tensor& real, std::string name) {
       real.is_inference());  // a fake is an inference tensor when made under inference mode
   at::Tensor fake(make_fake(std::move(meta), real.device(), value,
                             make_fake_storage(real.storage().nbytes(), real.device())));
-  if (real.requires_grad()) fake.set_requires_grad(true);
+  copy_autograd_state(real, fake);
   if (real.is_leaf() && real.grad().defined()) fake.mutable_grad() = real.grad();  // read, it is lifted
   return fake;
+}
+
+at::Tensor Recorder::add_tangent(const at::Tensor& like) {
+  BelowRecording below;
+  auto type = type_of(like, like.device());
+  if (!like.is_non_overlapping_and_dense()) type = ir::contiguous_tensor(type.dtype, type.sizes, type.device);
+  type.offset = 0;
+  auto meta = make_meta(type);
+  const auto bytes = meta.storage().nbytes();
+  const auto value = graph_.add_value(std::move(type));
+  return at::Tensor(
+      make_fake(std::move(meta), like.device(), value, make_fake_storage(bytes, like.device())));
 }
 
 c10::intrusive_ptr<FakeTensor> Recorder::make_fake(at::Tensor meta, c10::Device device, ir::ValueId value,
@@ -113,6 +126,7 @@ c10::intrusive_ptr<FakeTensor> Recorder::add_alias(const at::Tensor& tensor) {
   node.args = {ir::Arg(source)};
   const auto value = graph_.add_value(graph_.type_of(source), graph_.storage_of(source));
   node.outputs = {value};
+  node.provenance.backward = in_backward;
   graph_.add_node(std::move(node));
   c10::InferenceMode inference(tensor.is_inference());
   return make_fake(std::move(meta), tensor.device(), value, storage_for(tensor));
@@ -326,6 +340,7 @@ void Recorder::record(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   if (c10::GradMode::is_enabled())
     node.provenance.sequence = static_cast<int64_t>(at::sequence_number::peek()) - first_sequence_;
   node.provenance.scope = current_scope();
+  node.provenance.backward = in_backward;
   graph_.add_node(std::move(node));
   torch::jit::drop(*stack, schema.args.size());
   for (auto& result : call.stack) stack->push_back(std::move(result));

@@ -24,6 +24,9 @@ class Recorder {
   /// A fake with the metadata of `real` as the next user input of the graph.
   at::Tensor add_input(const at::Tensor& real, std::string name);
 
+  /// A fake of the size and type of `like`, on memory of its own. Not an input of the graph yet.
+  at::Tensor add_tangent(const at::Tensor& like);
+
   /// Handles one op: infers its results, appends its node. Arguments on the stack are replaced by results.
   void record(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 
@@ -44,6 +47,7 @@ class Recorder {
 
   /// The last error thrown to the captured function: an interpreter in between may turn it into another type.
   std::exception_ptr last_error;
+  bool in_backward = false;  ///< what is recorded now computes gradients
 
  private:
   struct Call;

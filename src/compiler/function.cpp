@@ -66,6 +66,7 @@ std::string first_difference(const std::string& before, const std::string& after
 
 struct Function::Impl {
   Options options;
+  bool effects = true;
   std::atomic<uint64_t> calls{0};
 
   mutable std::shared_mutex versions_mutex;              ///< guards versions and report
@@ -83,20 +84,22 @@ struct Function::Impl {
   }
 
   std::shared_ptr<const Version> find_or_capture(const Leaves& leaves, const runtime::Ambient& ambient,
-                                                 Inputs& inputs, const RunOnTensors& run);
-  std::shared_ptr<const Version> capture(const Leaves& leaves, const RunOnTensors& run,
+                                                 Inputs& inputs, const RunOnTensors& run,
+                                                 const KeepRun& keep);
+  std::shared_ptr<const Version> capture(const Leaves& leaves, const RunOnTensors& run, const KeepRun& keep,
                                          std::vector<at::Tensor>& alive, std::string& eager_reason);
   void add(std::shared_ptr<const Version> version, const std::string& reason,
            const std::string& eager_reason);
+  std::shared_ptr<const Version> newest() const;  ///< null: none was captured
   bool room_for_another(std::string& reason, const Leaves& leaves, const runtime::Ambient& ambient);
   void check_recapture(const Version& version, const Leaves& leaves, const RunOnTensors& run);
 };
 
 std::shared_ptr<const Version> Function::Impl::capture(const Leaves& leaves, const RunOnTensors& run,
-                                                       std::vector<at::Tensor>& alive,
+                                                       const KeepRun& keep, std::vector<at::Tensor>& alive,
                                                        std::string& eager_reason) {
   try {
-    return Version::capture(options, leaves, run, alive);
+    return Version::capture({options, effects}, leaves, run, keep, alive);
   } catch (const Error& error) {
     if (options.unsupported != Unsupported::Eager || !is_unsupported(error.code())) throw;
     eager_reason = error.what();
@@ -127,7 +130,8 @@ void Function::Impl::add(std::shared_ptr<const Version> version, const std::stri
 
 std::shared_ptr<const Version> Function::Impl::find_or_capture(const Leaves& leaves,
                                                                const runtime::Ambient& ambient,
-                                                               Inputs& inputs, const RunOnTensors& run) {
+                                                               Inputs& inputs, const RunOnTensors& run,
+                                                               const KeepRun& keep) {
   std::scoped_lock capturing(capture_mutex);
   if (auto version = find(leaves, ambient, inputs)) return version;  // another thread was first
   std::string reason;
@@ -143,7 +147,7 @@ std::shared_ptr<const Version> Function::Impl::find_or_capture(const Leaves& lea
   }
   std::string eager_reason;
   std::vector<at::Tensor> alive;  // until `inputs` holds them
-  auto version = capture(leaves, run, alive, eager_reason);
+  auto version = capture(leaves, run, keep, alive, eager_reason);
   if (!version->matches(leaves, ambient, inputs))
     throw Error(ErrorCode::Internal, "compile",
                 "a captured graph does not serve the call it was captured for: " +
@@ -161,20 +165,21 @@ void Function::Impl::check_recapture(const Version& version, const Leaves& leave
               "Pass what changed (a number, a flag) as an argument, or name the module in Options::watch");
 }
 
-Function::Function(Options options) : impl_(std::make_unique<Impl>()) {
+Function::Function(Options options, bool effects) : impl_(std::make_unique<Impl>()) {
+  impl_->effects = effects;
   impl_->options = compiler::with_environment(std::move(options));
   for (const auto& name : impl_->options.disabled_passes) passes::find_pass(name);
 }
 
 Function::~Function() = default;
 
-Outcome Function::call(const Leaves& leaves, const RunOnTensors& run) {
+Outcome Function::call(const Leaves& leaves, const RunOnTensors& run, const KeepRun& keep) {
   impl_->calls.fetch_add(1, std::memory_order_relaxed);
   const auto ambient = runtime::Ambient::now();
   Inputs inputs;
   auto version = impl_->find(leaves, ambient, inputs);
   const bool known = version != nullptr;
-  if (!known) version = impl_->find_or_capture(leaves, ambient, inputs, run);
+  if (!known) version = impl_->find_or_capture(leaves, ambient, inputs, run, keep);
   if (version == nullptr || version->is_eager()) {
     std::unique_lock lock(impl_->versions_mutex);
     ++impl_->report.eager_calls;
@@ -191,18 +196,36 @@ Report Function::report() const {
   return report;
 }
 
+std::shared_ptr<const Version> Function::Impl::newest() const {
+  std::shared_lock lock(versions_mutex);
+  for (const auto& version : versions)
+    if (!version->is_eager()) return version;
+  return nullptr;
+}
+
 std::string Function::graph_text() const {
-  std::shared_lock lock(impl_->versions_mutex);
-  for (const auto& version : impl_->versions)
-    if (!version->is_eager()) return ir::print(version->graph());
-  return {};
+  const auto version = impl_->newest();
+  return version ? ir::print(version->graph()) : "";
+}
+
+std::string Function::forward_text() const {
+  const auto version = impl_->newest();
+  return version && version->partition() ? ir::print(version->partition()->forward) : "";
+}
+
+std::string Function::backward_text() const {
+  const auto version = impl_->newest();
+  return version && version->partition() ? ir::print(version->partition()->backward) : "";
+}
+
+std::string Function::partition_text() const {
+  const auto version = impl_->newest();
+  return version && version->partition() ? partition::print(version->partition()->decisions) : "";
 }
 
 std::string Function::signature_text() const {
-  std::shared_lock lock(impl_->versions_mutex);
-  for (const auto& version : impl_->versions)
-    if (!version->is_eager()) return aot::print(version->caller().signature());
-  return {};
+  const auto version = impl_->newest();
+  return version ? aot::print(version->caller().signature()) : "";
 }
 
 bool capturing() { return capture::active_recorder() != nullptr; }

@@ -4,17 +4,22 @@
 
 #include "antegrad/error.h"
 #include "aot/functionalize.h"
+#include "compiler/gradient_function.h"
 #include "ir/text.h"
 #include "ir/verify.h"
+#include "partition/partition.h"
 #include "passes/pipeline.h"
+#include "passes/unread_statistics.h"
 
 namespace antegrad::compiler {
 namespace {
 
-capture::Trace trace(const Options& options, const Leaves& leaves, const ModuleState* modules,
+capture::Trace trace(const CaptureSettings& settings, const Leaves& leaves, const ModuleState* modules,
                      const detail::RunOnTensors& run, std::shared_ptr<const void>& pattern) {
   capture::CaptureOptions capture_options;
-  capture_options.name = options.name;
+  capture_options.name = settings.options.name;
+  capture_options.gradients = true;
+  capture_options.effects = settings.effects;
   if (modules != nullptr)
     capture_options.name_of_lifted = [modules](const at::Tensor& tensor) { return modules->name_of(tensor); };
   return capture::capture(
@@ -26,24 +31,44 @@ capture::Trace trace(const Options& options, const Leaves& leaves, const ModuleS
       {leaves.tensors.begin(), leaves.tensors.end()}, capture_options);
 }
 
-void check_no_gradients(const capture::Trace& trace) {
-  std::string what;
-  for (size_t k = 0; k < trace.output_ends.size() && what.empty(); ++k)
-    if (trace.output_ends[k].has_grad_fn) what = fmt::format("output {} requires gradients", k);
-  for (size_t i = 0; i < trace.input_ends.size() && what.empty(); ++i)
-    if (trace.input_ends[i].has_grad_fn)
-      what = fmt::format("the in-place change of input '{}' requires gradients", trace.graph.inputs[i].name);
-  if (!what.empty())
-    throw Error(ErrorCode::NeedsGrad, "compile", what + ", and compiled functions have no backward pass yet",
-                "Call it under torch::NoGradGuard, or set Options::unsupported to Eager");
-}
-
 bool has_lazy_bits(const capture::Trace& trace) {
   for (auto bits : trace.input_bits)
     if (bits != 0) return true;
   return std::any_of(trace.graph.nodes.begin(), trace.graph.nodes.end(), [](const ir::Node& node) {
     return node.op == "aten._conj" || node.op == "aten._neg_view";
   });
+}
+
+/// The state of fused random ops is an input that each call fills by itself.
+void take_rng_input(aot::FunctionalGraph& functional) {
+  auto& [graph, signature] = functional;
+  const auto is_state = [](const ir::Input& input) { return input.role == ir::InputRole::RngState; };
+  if (std::none_of(graph.inputs.begin(), graph.inputs.end(), is_state)) return;
+  auto& steps = signature.steps;
+  steps.insert(steps.begin(), aot::TakeRngState{signature.slots});
+  signature.graph_inputs.push_back(signature.slots++);
+}
+
+/// The caller's inputs that some gradient depends on.
+std::vector<int32_t> primals_of(const ir::Graph& joint, const aot::Signature& signature) {
+  std::vector<bool> needed(joint.values.size());
+  auto need = [&](ir::ValueId v) { needed[static_cast<size_t>(v.index)] = true; };
+  for (const auto& output : joint.outputs)
+    if (output.role == ir::OutputRole::Grad && output.value.valid()) need(output.value);
+  for (auto node = joint.nodes.rbegin(); node != joint.nodes.rend(); ++node) {
+    const bool used = std::any_of(node->outputs.begin(), node->outputs.end(),
+                                  [&](ir::ValueId v) { return needed[static_cast<size_t>(v.index)]; });
+    if (!used) continue;
+    for (size_t a = 0; a < node->args.size(); ++a)
+      if (!passes::is_unread_statistic(*node, a)) ir::for_each_value(node->args[a], need);
+    for (const auto& attr : node->attrs) ir::for_each_value(attr.value, need);
+  }
+  std::vector<int32_t> primals;
+  for (size_t i = 0; i < signature.graph_inputs.size(); ++i)
+    if (needed[static_cast<size_t>(joint.inputs[i].value.index)] &&
+        signature.graph_inputs[i] < signature.inputs)
+      primals.push_back(signature.graph_inputs[i]);
+  return primals;
 }
 
 /// An argument whose shape the function changes, and which it also reaches as a captured tensor.
@@ -72,12 +97,18 @@ std::shared_ptr<const Version> Version::eager(const Options& options, const Leav
   return std::shared_ptr<const Version>(new Version(options, leaves));
 }
 
-std::shared_ptr<const Version> Version::capture(const Options& options, const Leaves& leaves,
-                                                const detail::RunOnTensors& run,
+std::shared_ptr<const Version> Version::capture(const CaptureSettings& settings, const Leaves& leaves,
+                                                const detail::RunOnTensors& run, const detail::KeepRun& keep,
                                                 std::vector<at::Tensor>& alive) {
+  const auto& options = settings.options;
   std::shared_ptr<Version> version(new Version(options, leaves));
-  auto traced = trace(options, leaves, version->modules_.get(), run, version->pattern_);
-  check_no_gradients(traced);
+  std::string fingerprint;
+  const auto run_and_note = [&](const std::vector<at::Tensor>& fakes) {
+    auto outcome = run(fakes);
+    fingerprint = fingerprint_of_capture();
+    return outcome;
+  };
+  auto traced = trace(settings, leaves, version->modules_.get(), run_and_note, version->pattern_);
   if (options.verify) ir::verify(traced.graph);
   if (options.check_recapture) version->traced_text_ = ir::print(traced.graph);
   auto functional = aot::functionalize(traced);
@@ -87,7 +118,10 @@ std::shared_ptr<const Version> Version::capture(const Options& options, const Le
   // Types do not say which tensors are conjugated or negated when read, so a copy that resolves it looks like
   // a no-op.
   if (has_lazy_bits(traced)) pipeline.disabled.emplace_back("remove_noop");
-  passes::run_pipeline(functional.graph, passes::default_pipeline(), pipeline);
+  auto passes = passes::default_pipeline();
+  if (options.rng == Rng::Fused) passes.insert(passes.begin(), passes::find_pass("functional_rng"));
+  passes::run_pipeline(functional.graph, passes, pipeline);
+  take_rng_input(functional);
   check_changed_inputs(functional.signature, leaves, traced);
   for (const auto& tensor : leaves.tensors)
     version->offsets_.push_back(tensor.defined() ? tensor.storage_offset() : 0);
@@ -103,9 +137,50 @@ std::shared_ptr<const Version> Version::capture(const Options& options, const Le
   version->check_aliasing_ = !signature.written.empty() || !signature.shared.empty() ||
                              !signature.fixed_offsets.empty() || !signature.same.empty() ||
                              !signature.changed.empty();
-  version->caller_ = std::make_unique<runtime::Caller>(
-      std::move(functional.signature), std::make_shared<runtime::Executable>(version->graph_));
+  std::shared_ptr<runtime::HigherOrder> higher_order;
+  if (traced.differentiable) {
+    higher_order =
+        std::make_shared<GradientFunction>(options, keep(), leaves, traced, std::move(fingerprint));
+    version->ignore_unread_grads(leaves, traced);
+  }
+  version->make_caller(options, std::move(functional.signature), traced, std::move(higher_order));
   return version;
+}
+
+/// Training changes the .grad of leaves all the time. A function with a backward pass that reads one has
+/// lifted it.
+void Version::ignore_unread_grads(const Leaves& leaves, const capture::Trace& traced) {
+  auto is_read = [&](const at::Tensor& tensor) {
+    if (!tensor.defined() || !tensor.is_leaf() || !tensor.grad().defined()) return false;
+    return std::any_of(traced.lifted.begin(), traced.lifted.end(),
+                       [&](const auto& lifted) { return lifted.tensor.is_same(tensor.grad()); });
+  };
+  for (size_t i = 0; i < guards_.size(); ++i)
+    if (!is_read(leaves.tensors[i])) guards_[i].ignore_grad();
+  for (size_t k = 0; k < lifted_.size(); ++k)
+    if (!is_read(traced.lifted[k].tensor)) lifted_[k].guard.ignore_grad();
+}
+
+void Version::make_caller(const Options& options, aot::Signature signature, const capture::Trace& traced,
+                          std::shared_ptr<runtime::HigherOrder> higher_order) {
+  if (!traced.differentiable) {
+    caller_ = std::make_unique<runtime::Caller>(std::move(signature),
+                                                std::make_shared<runtime::Executable>(graph_));
+    return;
+  }
+  partition_ = std::make_unique<partition::Partition>(
+      partition::partition(graph_, options.policy, options.scope_rules));
+  auto backward = std::make_shared<runtime::Backward>(*partition_, signature, primals_of(graph_, signature));
+  backward->error = traced.backward_error;
+  backward->higher_order = std::move(higher_order);
+  const auto& forward = partition_->forward;
+  if (!forward.inputs.empty() && forward.inputs.back().role == ir::InputRole::RngState)
+    backward->rng_slot = signature.graph_inputs.back();
+  backward->draws_eagerly = std::any_of(forward.nodes.begin(), forward.nodes.end(),
+                                        [](const ir::Node& node) { return node.effects.random; });
+  if (options.backward_ahead) backward->compile();
+  caller_ = std::make_unique<runtime::Caller>(
+      std::move(signature), std::make_shared<runtime::Executable>(partition_->forward), std::move(backward));
 }
 
 bool Version::dead() const {
@@ -153,7 +228,7 @@ std::string Version::mismatch(const Leaves& leaves, const runtime::Ambient& ambi
 std::string traced_text_now(const Options& options, const Leaves& leaves, const detail::RunOnTensors& run) {
   std::shared_ptr<const void> pattern;
   ModuleState modules(options.watch);
-  return ir::print(trace(options, leaves, &modules, run, pattern).graph);
+  return ir::print(trace({options}, leaves, &modules, run, pattern).graph);
 }
 
 }  // namespace antegrad::compiler

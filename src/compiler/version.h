@@ -7,6 +7,7 @@
 #include "capture/capture.h"
 #include "compiler/watch.h"
 #include "ir/graph.h"
+#include "partition/partition.h"
 #include "runtime/calling.h"
 #include "runtime/guards.h"
 
@@ -14,13 +15,19 @@ namespace antegrad::compiler {
 
 using Inputs = c10::SmallVector<at::Tensor, 16>;
 
+/// How a function is to be captured.
+struct CaptureSettings {
+  const Options& options;
+  bool effects = true;  ///< false: what it does to its inputs is left out
+};
+
 /// One captured form of a function: what must hold for it to be used, and how to run it.
 class Version {
  public:
   /// Captures, functionalizes, runs the passes. Throws what capture throws. `alive` gets the lifted tensors,
   /// which the version itself holds weakly: another thread may let go of them before the first run.
-  static std::shared_ptr<const Version> capture(const Options& options, const Leaves& leaves,
-                                                const detail::RunOnTensors& run,
+  static std::shared_ptr<const Version> capture(const CaptureSettings& settings, const Leaves& leaves,
+                                                const detail::RunOnTensors& run, const detail::KeepRun& keep,
                                                 std::vector<at::Tensor>& alive);
   /// Stands for calls that run eagerly because capturing them threw.
   static std::shared_ptr<const Version> eager(const Options& options, const Leaves& leaves);
@@ -34,12 +41,16 @@ class Version {
   bool is_eager() const { return caller_ == nullptr; }
   const runtime::Caller& caller() const { return *caller_; }
   const std::shared_ptr<const void>& pattern() const { return pattern_; }
-  const ir::Graph& graph() const { return graph_; }
+  const ir::Graph& graph() const { return graph_; }                           ///< functional, or joint
+  const partition::Partition* partition() const { return partition_.get(); }  ///< null: no backward pass
   const std::string& traced_text() const { return traced_text_; }
   const std::map<std::string, uint64_t>& shape_fallbacks() const { return shape_fallbacks_; }
 
  private:
   Version(const Options& options, const Leaves& leaves);
+  void make_caller(const Options& options, aot::Signature signature, const capture::Trace& traced,
+                   std::shared_ptr<runtime::HigherOrder> higher_order);
+  void ignore_unread_grads(const Leaves& leaves, const capture::Trace& traced);
   struct Lifted {
     c10::weak_intrusive_ptr<c10::TensorImpl> tensor;
     runtime::TensorGuard guard;
@@ -55,6 +66,7 @@ class Version {
   std::unique_ptr<runtime::Caller> caller_;
   std::shared_ptr<const void> pattern_;
   ir::Graph graph_;
+  std::unique_ptr<partition::Partition> partition_;
   std::string traced_text_;  ///< only with Options::check_recapture
   std::map<std::string, uint64_t> shape_fallbacks_;
 };

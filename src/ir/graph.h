@@ -68,6 +68,7 @@ struct Effects {
 struct Provenance {
   std::string scope;      ///< where in the user's program, e.g. a module path
   int64_t sequence = -1;  ///< autograd sequence number; -1: none
+  bool backward = false;  ///< recorded while gradients were computed
   bool operator==(const Provenance&) const = default;
 };
 

@@ -189,6 +189,7 @@ void Parser::node_suffixes(Scope& scope, Node& node) {
   node.effects.ordered = accept("ordered");
   if (accept("at")) node.provenance.scope = unescape(expect(Token::Kind::String, "a scope"));
   if (accept("seq")) node.provenance.sequence = integer("a sequence number");
+  node.provenance.backward = accept("backward");
 }
 
 void Parser::node(Scope& scope) {

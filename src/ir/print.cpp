@@ -142,6 +142,7 @@ void Printer::suffixes(std::string& out, const Node& node) const {
     print_string(out, node.provenance.scope);
   }
   if (node.provenance.sequence != -1) out += " seq " + std::to_string(node.provenance.sequence);
+  if (node.provenance.backward) out += " backward";
 }
 
 void Printer::node(std::string& out, const Node& node, int indent) const {

@@ -138,8 +138,8 @@ void Verifier::check_use(ValueId id) {
 
 void Verifier::check_input(const Input& input) {
   define(input.value);
-  if (input.role == InputRole::Tangent && !stage_is_one_of({Stage::Joint, Stage::Backward, Stage::Lowered}))
-    fail("a tangent is an input of joint and backward graphs only");
+  if (input.role == InputRole::Tangent && stage_is_one_of({Stage::Functional, Stage::Forward}))
+    fail(fmt::format("a {} graph has no tangents", name(graph_.stage)));
   const bool saved = input.role == InputRole::SavedTensor || input.role == InputRole::SavedDim;
   if (saved && !stage_is_one_of({Stage::Backward, Stage::Lowered}))
     fail("a saved value is an input of backward graphs only");
@@ -215,8 +215,8 @@ void Verifier::check_target(const Output& output) {
 }
 
 void Verifier::check_output_stage(const Output& output) {
-  if (output.role == OutputRole::Grad && !stage_is_one_of({Stage::Joint, Stage::Backward, Stage::Lowered}))
-    fail("a gradient is an output of joint and backward graphs only");
+  if (output.role == OutputRole::Grad && stage_is_one_of({Stage::Functional, Stage::Forward}))
+    fail(fmt::format("a {} graph has no gradients", name(graph_.stage)));
   const bool saved = output.role == OutputRole::SavedTensor || output.role == OutputRole::SavedDim;
   if (saved && !stage_is_one_of({Stage::Forward, Stage::Lowered}))
     fail("a saved value is an output of forward graphs only");

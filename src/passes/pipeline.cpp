@@ -12,16 +12,22 @@
 #include "passes/common_subexpressions.h"
 #include "passes/constant_folding.h"
 #include "passes/dead_code.h"
+#include "passes/functional_rng.h"
 #include "passes/remove_noop.h"
+#include "passes/unread_statistics.h"
 
 namespace antegrad::passes {
 namespace {
 
+constexpr Pass kUnreadStatistics{"unread_statistics", unread_statistics,
+                                 "do not hand running statistics to backward ops that ignore them"};
 constexpr Pass kRemoveNoop{"remove_noop", remove_noop, "remove views and copies that change nothing"};
 constexpr Pass kConstantFolding{"constant_folding", constant_folding, "compute small constant tensors now"};
 constexpr Pass kCommonSubexpressions{"common_subexpressions", common_subexpressions,
                                      "merge nodes that compute the same"};
 constexpr Pass kDeadCode{"dead_code", dead_code, "remove nodes whose outputs nobody uses"};
+constexpr Pass kFunctionalRng{"functional_rng", functional_rng,
+                              "make random ops functions of a seed that the graph is given"};
 
 std::string joined_names(const std::vector<Pass>& passes) {
   std::string names;
@@ -66,11 +72,19 @@ void verify_after(const ir::Graph& graph, const Pass& pass) {
 }  // namespace
 
 const std::vector<Pass>& default_pipeline() {
-  static const std::vector<Pass> passes = {kRemoveNoop, kConstantFolding, kCommonSubexpressions, kDeadCode};
+  static const std::vector<Pass> passes = {kUnreadStatistics, kRemoveNoop, kConstantFolding,
+                                           kCommonSubexpressions, kDeadCode};
   return passes;
 }
 
-const std::vector<Pass>& all_passes() { return default_pipeline(); }
+const std::vector<Pass>& all_passes() {
+  static const std::vector<Pass> passes = [] {
+    auto all = default_pipeline();
+    all.push_back(kFunctionalRng);
+    return all;
+  }();
+  return passes;
+}
 
 const Pass& find_pass(std::string_view name) {
   const auto found = std::ranges::find(all_passes(), name, &Pass::name);

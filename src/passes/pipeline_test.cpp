@@ -85,7 +85,7 @@ TEST(Pipeline, FindsPassesByName) {
 TEST(Pipeline, UnknownNamesAreErrors) {
   const std::string expected =
       "[passes] there is no pass named \"dead\". "
-      "The passes are remove_noop, constant_folding, common_subexpressions, dead_code.";
+      "The passes are remove_noop, constant_folding, common_subexpressions, dead_code, functional_rng.";
   EXPECT_EQ(error_of(ErrorCode::UnknownPass, [] { find_pass("dead"); }), expected);
   auto graph = ir::parse(kText);
   EXPECT_EQ(error_of(ErrorCode::UnknownPass,

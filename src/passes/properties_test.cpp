@@ -57,7 +57,8 @@ TEST_P(EveryPass, KeepsMeaningAndAliasing) {
   EXPECT_GT(changes, static_cast<int>(kGraphs / 10)) << "the graphs give the pass too little to do";
 }
 
-INSTANTIATE_TEST_SUITE_P(Passes, EveryPass, ::testing::ValuesIn(all_passes()),
+// functional_rng adds an input and draws other numbers; its own test has its properties.
+INSTANTIATE_TEST_SUITE_P(Passes, EveryPass, ::testing::ValuesIn(default_pipeline()),
                          [](const auto& info) { return std::string(info.param.name); });
 
 TEST(DefaultPipeline, KeepsMeaningAndAliasing) {

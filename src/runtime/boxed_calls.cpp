@@ -106,6 +106,7 @@ std::unique_ptr<Instruction> make_boxed_call(const ir::Node& node, const capture
 
 std::unique_ptr<Instruction> make_instruction(const ir::Node& node, const ir::Graph& graph,
                                               const RegisterMap& register_of) {
+  if (auto random = make_random_call(node, graph, register_of)) return random;
   if (auto own = make_own_call(node, graph, register_of)) return own;
   const auto* schema = capture::find_schema(node.op);
   if (schema == nullptr)

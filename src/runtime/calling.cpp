@@ -5,6 +5,8 @@
 #include "capture/guards.h"
 #include "capture/op_schema.h"
 #include "runtime/instructions.h"
+#include "runtime/node.h"
+#include "runtime/rng_state.h"
 
 namespace antegrad::runtime {
 namespace {
@@ -39,11 +41,14 @@ PreparedView prepare(const aot::MakeView& step) {
   return view;
 }
 
+/// As detach() copies a tensor object, without becoming a view for autograd.
+at::Tensor as_fresh_tensor(const at::Tensor& tensor) {
+  const auto* impl = tensor.unsafeGetTensorImpl();
+  return at::Tensor(impl->shallow_copy_and_detach(impl->version_counter(), true));
+}
+
 at::Tensor apply(const PreparedView& view, const at::Tensor& tensor) {
-  if (view.is_alias) {  // as detach() copies a tensor object, without becoming a view for autograd
-    const auto* impl = tensor.unsafeGetTensorImpl();
-    return at::Tensor(impl->shallow_copy_and_detach(impl->version_counter(), true));
-  }
+  if (view.is_alias) return as_fresh_tensor(tensor);
   if (view.schema == nullptr)
     return tensor.as_strided(view.sizes, view.strides, tensor.storage_offset() + view.offset);
   auto stack = view.stack;
@@ -64,13 +69,15 @@ struct Caller::State {
   std::vector<at::Tensor> results;
   std::vector<at::Tensor> views;
   std::vector<at::Tensor> outputs;
+  std::shared_ptr<CompiledBackward> node;                  ///< null: nothing is differentiable
   std::vector<std::pair<at::Tensor, at::Tensor>> changes;  ///< SetTensor: what, and the view it becomes
 };
 
 Caller::~Caller() = default;
 
-Caller::Caller(aot::Signature signature, std::shared_ptr<const Executable> executable)
-    : signature_(std::move(signature)), executable_(std::move(executable)) {
+Caller::Caller(aot::Signature signature, std::shared_ptr<const Executable> executable,
+               std::shared_ptr<const Backward> backward)
+    : signature_(std::move(signature)), executable_(std::move(executable)), backward_(std::move(backward)) {
   plain_ = signature_.slots == signature_.inputs;
   int32_t expected_output = 0;
   for (int32_t i = 0; i < static_cast<int32_t>(signature_.graph_inputs.size()); ++i)
@@ -105,20 +112,47 @@ const at::Tensor& Caller::get(const aot::Source& source, const State& state) con
   return undefined;
 }
 
+void Caller::run_graph(State& state) const {
+  c10::SmallVector<at::Tensor, 12> inputs;
+  for (auto i : signature_.graph_inputs) inputs.push_back(state.slots[static_cast<size_t>(i)]);
+  if (backward_) {
+    state.node = std::shared_ptr<CompiledBackward>(new CompiledBackward(backward_, state.slots),
+                                                   torch::autograd::deleteNode);
+    if (backward_->draws_eagerly) state.node->generator = generator_state();
+  }
+  executable_->run(inputs, state.results);
+}
+
+void Caller::attach(const aot::Attach& step, State& state) const {
+  if (step.source.kind == aot::Source::Kind::Result) {
+    auto& result = state.results[static_cast<size_t>(step.source.index)];
+    // One value of the graph may be both an output and the new contents of an input: two tensors for
+    // autograd.
+    if (result.grad_fn()) result = as_fresh_tensor(result);
+  }
+  state.node->attach(get(step.source, state), step.tangent);
+}
+
 void Caller::run(const aot::Step& step, const Prepared& prepared, State& state) const {
   auto slot = [&](int32_t i) -> at::Tensor& { return state.slots[static_cast<size_t>(i)]; };
   if (const auto* s = std::get_if<aot::MakeBase>(&step)) {
     capture::BelowRecording below;
     const auto& first = slot(s->members[0]);
     slot(s->slot) = first.as_strided({s->elements}, {1}, first.storage_offset() - s->offset);
+  } else if (const auto* s = std::get_if<aot::TakeRngState>(&step)) {
+    slot(s->slot) = take_rng_state();
   } else if (std::holds_alternative<aot::RunGraph>(step)) {
-    c10::SmallVector<at::Tensor, 12> inputs;
-    for (auto i : signature_.graph_inputs) inputs.push_back(slot(i));
-    executable_->run(inputs, state.results);
+    run_graph(state);
+  } else if (const auto* s = std::get_if<aot::Attach>(&step)) {
+    attach(*s, state);
+  } else if (std::holds_alternative<aot::SaveForBackward>(step)) {
+    state.node->save(state.slots, state.results, signature_.written, signature_.user_inputs);
   } else if (const auto* s = std::get_if<aot::ResizeInput>(&step)) {
     capture::BelowRecording below;
     slot(s->input).resize_(s->sizes);
-  } else if (const auto* s = std::get_if<aot::WriteBack>(&step)) {
+  } else if (const auto* s = std::get_if<aot::WriteBack>(&step); s != nullptr && s->with_history) {
+    slot(s->slot).copy_(state.results[static_cast<size_t>(s->result)]);
+  } else if (s != nullptr) {
     capture::BelowRecording below;
     const auto& base = slot(s->slot);
     const auto& contents = state.results[static_cast<size_t>(s->result)];
@@ -128,6 +162,7 @@ void Caller::run(const aot::Step& step, const Prepared& prepared, State& state) 
       copy_memory(slot(i), contents.as_strided(slot(i).sizes(), slot(i).strides(), offset));
     }
   } else if (const auto* s = std::get_if<aot::MakeView>(&step)) {
+    c10::AutoGradMode grad_mode(c10::GradMode::is_enabled() && !s->no_grad);
     state.views.push_back(apply(prepared.view, get(s->source, state)));
   } else if (const auto* s = std::get_if<aot::MakeOutput>(&step)) {
     auto tensor = get(s->source, state);

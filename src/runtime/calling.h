@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "aot/signature.h"
+#include "runtime/backward.h"
 #include "runtime/executable.h"
 
 namespace antegrad::runtime {
@@ -12,22 +13,28 @@ namespace antegrad::runtime {
 /// Runs the steps of a signature: the one interpreter of the calling convention.
 class Caller {
  public:
-  Caller(aot::Signature signature, std::shared_ptr<const Executable> executable);
+  /// `backward`: null when no result is differentiable.
+  Caller(aot::Signature signature, std::shared_ptr<const Executable> executable,
+         std::shared_ptr<const Backward> backward = nullptr);
   ~Caller();
 
   /// `inputs`: the user's tensors, then the lifted ones. Returns the user's outputs.
   std::vector<at::Tensor> call(c10::ArrayRef<at::Tensor> inputs) const;
 
   const aot::Signature& signature() const { return signature_; }
+  const std::shared_ptr<const Backward>& backward() const { return backward_; }
 
  private:
   struct Prepared;
   struct State;
   const at::Tensor& get(const aot::Source& source, const State& state) const;
   void run(const aot::Step& step, const Prepared& prepared, State& state) const;
+  void run_graph(State& state) const;
+  void attach(const aot::Attach& step, State& state) const;
 
   aot::Signature signature_;
   std::shared_ptr<const Executable> executable_;
+  std::shared_ptr<const Backward> backward_;
   std::vector<Prepared> prepared_;  ///< per step
   bool plain_ = false;              ///< nothing but a run with fresh outputs
 };

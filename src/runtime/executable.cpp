@@ -45,6 +45,18 @@ void Executable::run(c10::ArrayRef<at::Tensor> inputs, std::vector<at::Tensor>& 
   Registers registers(register_count_);
   for (size_t i = 0; i < inputs_.size(); ++i)
     if (inputs_[i] >= 0) registers[static_cast<size_t>(inputs_[i])] = inputs[i];
+  run(registers, outputs);
+}
+
+void Executable::run(std::vector<at::Tensor>&& inputs, std::vector<at::Tensor>& outputs) const {
+  Registers registers(register_count_);
+  for (size_t i = 0; i < inputs_.size(); ++i)
+    if (inputs_[i] >= 0) registers[static_cast<size_t>(inputs_[i])] = std::move(inputs[i]);
+  inputs.clear();
+  run(registers, outputs);
+}
+
+void Executable::run(Registers& registers, std::vector<at::Tensor>& outputs) const {
   {
     capture::BelowRecording below;
     for (const auto& entry : entries_) {

@@ -26,8 +26,12 @@ class Executable {
   /// `inputs` in the order of the graph's; `outputs` gets one tensor per output of the graph.
   /// Runs below autograd and autocast, whose work the graph already holds.
   void run(c10::ArrayRef<at::Tensor> inputs, std::vector<at::Tensor>& outputs) const;
+  /// Takes the inputs over: each is let go of after its last use.
+  void run(std::vector<at::Tensor>&& inputs, std::vector<at::Tensor>& outputs) const;
 
  private:
+  void run(Registers& registers, std::vector<at::Tensor>& outputs) const;
+
   struct Entry {
     std::unique_ptr<Instruction> instruction;
     std::vector<int32_t> dying;  ///< registers that no later instruction reads

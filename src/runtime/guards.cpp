@@ -31,6 +31,20 @@ Ambient Ambient::now() {
   return ambient;
 }
 
+namespace {
+
+void set_autocast(const Ambient& ambient) {
+  at::autocast::set_autocast_enabled(c10::kCPU, ambient.autocast_cpu);
+  at::autocast::set_autocast_enabled(c10::kCUDA, ambient.autocast_cuda);
+  if (ambient.autocast_cpu) at::autocast::set_autocast_dtype(c10::kCPU, ambient.autocast_cpu_dtype);
+  if (ambient.autocast_cuda) at::autocast::set_autocast_dtype(c10::kCUDA, ambient.autocast_cuda_dtype);
+}
+
+}  // namespace
+
+AmbientGuard::AmbientGuard(const Ambient& ambient) : before_(Ambient::now()) { set_autocast(ambient); }
+AmbientGuard::~AmbientGuard() { set_autocast(before_); }
+
 std::string difference(const Ambient& captured, const Ambient& now) {
   auto changed = [](const char* what, auto was, auto is) {
     return fmt::format("{} was {} and is {}", what, was, is);
@@ -91,6 +105,7 @@ bool TensorGuard::holds(const at::Tensor& tensor) const {
 }
 
 bool TensorGuard::same_grad(const c10::TensorImpl& impl) const {
+  if (!guards_grad_) return true;
   const auto* grad = grad_of(impl);
   if (grad == nullptr || !has_grad_) return (grad != nullptr) == has_grad_;
   return grad_._unsafe_get_target() == grad->unsafeGetTensorImpl() && !grad_.expired();

@@ -26,12 +26,25 @@ struct Ambient {
 };
 std::string difference(const Ambient& captured, const Ambient& now);
 
+/// While it lives the thread's autocast settings are those.
+class AmbientGuard {
+ public:
+  explicit AmbientGuard(const Ambient& ambient);
+  ~AmbientGuard();
+  AmbientGuard(const AmbientGuard&) = delete;
+  AmbientGuard& operator=(const AmbientGuard&) = delete;
+
+ private:
+  Ambient before_;
+};
+
 /// What a captured graph assumes of one tensor.
 class TensorGuard {
  public:
   explicit TensorGuard(const at::Tensor& tensor);
   bool holds(const at::Tensor& tensor) const;
   std::string failure(const at::Tensor& tensor) const;  ///< why it does not hold
+  void ignore_grad() { guards_grad_ = false; }          ///< the function does not read the tensor's .grad
 
  private:
   bool same_grad(const c10::TensorImpl& impl) const;
@@ -44,6 +57,7 @@ class TensorGuard {
   bool wrapped_number_ = false;
   bool plain_ = true;  ///< dense and strided: has sizes and strides to compare
   c10::SmallVector<int64_t, 5> sizes_, strides_;
+  bool guards_grad_ = true;
   bool has_grad_ = false;
   c10::weak_intrusive_ptr<c10::TensorImpl> grad_{
       c10::intrusive_ptr<c10::TensorImpl>()};  ///< the function may have read .grad

@@ -22,6 +22,9 @@ std::unique_ptr<Instruction> make_boxed_call(const ir::Node& node, const capture
 /// The ops of antegrad's own. Null when it is none of them.
 std::unique_ptr<Instruction> make_own_call(const ir::Node& node, const ir::Graph& graph,
                                            const RegisterMap& register_of);
+/// The random ops of antegrad's own, see util/philox.h. Null when it is none of them.
+std::unique_ptr<Instruction> make_random_call(const ir::Node& node, const ir::Graph& graph,
+                                              const RegisterMap& register_of);
 
 std::unique_ptr<Instruction> make_instruction(const ir::Node& node, const ir::Graph& graph,
                                               const RegisterMap& register_of);

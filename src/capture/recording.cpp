@@ -1,0 +1,121 @@
+#include "capture/recording.h"
+
+#include <ATen/SavedTensorHooks.h>
+#include <ATen/autocast_mode.h>
+#include <torch/csrc/jit/runtime/graph_executor.h>
+#include <torch/csrc/jit/runtime/profiling_graph_executor_impl.h>
+
+#include <mutex>
+
+#include "antegrad/error.h"
+#include "capture/mode.h"
+
+namespace antegrad::capture {
+namespace {
+
+/// autocast would keep casts of real weights that are fakes in its cache.
+class AutocastCacheOff {
+ public:
+  AutocastCacheOff() : was_(at::autocast::is_autocast_cache_enabled()) {
+    at::autocast::set_autocast_cache_enabled(false);
+  }
+  ~AutocastCacheOff() { at::autocast::set_autocast_cache_enabled(was_); }
+  AutocastCacheOff(const AutocastCacheOff&) = delete;
+  AutocastCacheOff& operator=(const AutocastCacheOff&) = delete;
+
+ private:
+  bool was_;
+};
+
+/// TorchScript's profiling executor would specialise on fakes. A process-wide switch, so captures share it.
+class JitProfilingOff {
+ public:
+  JitProfilingOff() {
+    std::scoped_lock lock(mutex());
+    if (depth()++ == 0) {
+      saved().first = torch::jit::getProfilingMode().exchange(false);
+      saved().second = torch::jit::getExecutorMode().exchange(false);
+    }
+  }
+  ~JitProfilingOff() {
+    std::scoped_lock lock(mutex());
+    if (--depth() == 0) {
+      torch::jit::getProfilingMode() = saved().first;
+      torch::jit::getExecutorMode() = saved().second;
+    }
+  }
+  JitProfilingOff(const JitProfilingOff&) = delete;
+  JitProfilingOff& operator=(const JitProfilingOff&) = delete;
+
+ private:
+  static std::mutex& mutex() {
+    static std::mutex m;
+    return m;
+  }
+  static int& depth() {
+    static int d = 0;
+    return d;
+  }
+  static std::pair<bool, bool>& saved() {
+    static std::pair<bool, bool> s;
+    return s;
+  }
+};
+
+/// The thread's hooks for saved tensors would be called with fakes.
+class SavedTensorHooksOff {
+ public:
+  SavedTensorHooksOff() : was_(at::SavedTensorDefaultHooks::set_tracing(true)) {}
+  ~SavedTensorHooksOff() { at::SavedTensorDefaultHooks::set_tracing(was_); }
+  SavedTensorHooksOff(const SavedTensorHooksOff&) = delete;
+  SavedTensorHooksOff& operator=(const SavedTensorHooksOff&) = delete;
+
+ private:
+  bool was_;
+};
+
+/// TorchScript's interpreter throws errors of ours on as a type of its own, with our text inside.
+void rethrow_if_wrapped(const Recorder& recorder, const std::exception& outer) {
+  if (!recorder.last_error) return;
+  try {
+    std::rethrow_exception(recorder.last_error);
+  } catch (const Error& inner) {
+    if (std::string_view(outer.what()).find(inner.what()) != std::string_view::npos) throw;
+  }
+}
+
+}  // namespace
+
+struct Recording::Switches {
+  explicit Switches(Recorder& recorder) : mode(recorder) {}
+  JitProfilingOff profiling;
+  AutocastCacheOff autocast;
+  SavedTensorHooksOff hooks;
+  RecordingMode mode;
+  torch::jit::GraphOptimizerEnabledGuard optimizer{false};  ///< would fold fakes into TorchScript's graphs
+};
+
+Recording::Recording(Recorder& recorder)
+    : recorder_(recorder), switches_(std::make_unique<Switches>(recorder)) {}
+Recording::~Recording() = default;
+
+void Recording::run(const std::function<void()>& code) {
+  try {
+    code();
+  } catch (const Error&) {
+    throw;
+  } catch (const c10::Error& error) {
+    // Access to a fake's pointer is found out deep inside LibTorch, which can only throw its own type.
+    if (std::string_view(error.what_without_backtrace()).find(kDataAccessPrefix) == std::string_view::npos)
+      throw;
+    throw Error(
+        ErrorCode::DataRead, "capture:data_ptr", "the function reads the memory of a tensor on the host",
+        "Compute with tensor ops, pass the tensor's contents as an argument, or set Options::unsupported to "
+        "Eager");
+  } catch (const std::exception& error) {
+    rethrow_if_wrapped(recorder_, error);
+    throw;
+  }
+}
+
+}  // namespace antegrad::capture

@@ -1,0 +1,44 @@
+#include "antegrad/grad.h"
+
+#include <ATen/ops/zeros_like.h>
+#include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include "antegrad/error.h"
+
+namespace antegrad::detail {
+
+Variables::Variables(const Leaves& leaves)
+    : inside_another_(c10::GradMode::is_enabled()), grad_mode_before_(c10::GradMode::is_enabled()) {
+  c10::GradMode::set_enabled(true);
+  for (const auto& tensor : leaves.tensors) {
+    tensors_.push_back(tensor);
+    if (!tensor.defined() || !(tensor.is_floating_point() || tensor.is_complex())) continue;
+    // A view has a place of its own in autograd's graph, also when the same tensor is passed twice.
+    tensors_.back() = inside_another_ && tensor.requires_grad() ? tensor.view_as(tensor)
+                                                                : tensor.detach().requires_grad_(true);
+    wanted_.push_back(tensors_.back());
+  }
+}
+
+Variables::~Variables() { c10::GradMode::set_enabled(grad_mode_before_); }
+
+std::vector<at::Tensor> Variables::gradients_of(const at::Tensor& value) const {
+  if (!value.defined() || value.numel() != 1)
+    throw Error(ErrorCode::InvalidArgument, "grad",
+                value.defined() ? c10::str("the function returns a tensor of sizes ", value.sizes())
+                                : "the function returns an undefined tensor",
+                "Return a tensor with one element, such as a sum() or a mean()");
+  std::vector<at::Tensor> gradients(wanted_.size());
+  if (value.requires_grad() && !wanted_.empty())
+    gradients = torch::autograd::grad({value}, wanted_, {}, inside_another_, inside_another_, true);
+  for (size_t i = 0; i < gradients.size(); ++i)
+    if (!gradients[i].defined()) gradients[i] = at::zeros_like(wanted_[i]);
+  return gradients;
+}
+
+at::Tensor Variables::result(const at::Tensor& value) const {
+  return inside_another_ ? value : value.detach();
+}
+
+}  // namespace antegrad::detail

@@ -1,0 +1,157 @@
+#include "compiler/gradient_function.h"
+
+#include <ATen/ops/empty_strided.h>
+#include <fmt/format.h>
+
+#include "antegrad/error.h"
+#include "capture/gradients.h"
+#include "capture/guards.h"
+#include "capture/mode.h"
+#include "ir/text.h"
+
+namespace antegrad::compiler {
+namespace {
+
+Options options_for(const Options& options) {
+  auto own = options;
+  own.name += "_gradients";
+  own.unsupported = Unsupported::Error;
+  own.check_recapture = false;
+  return own;
+}
+
+/// An argument that no gradient depends on: its contents do not matter.
+struct Placeholder {
+  std::vector<int64_t> sizes, strides;
+  at::TensorOptions options;
+  bool defined = false;
+  bool requires_grad = false;
+  int32_t same_as = -1;  ///< an earlier argument that is the same tensor
+
+  at::Tensor make() const {
+    if (!defined) return {};
+    capture::BelowRecording below;
+    auto tensor = at::empty_strided(sizes, strides, options).zero_();
+    return requires_grad ? tensor.set_requires_grad(true) : tensor;
+  }
+};
+
+Placeholder placeholder_of(const at::Tensor& tensor, int32_t same_as) {
+  Placeholder argument;
+  argument.defined = tensor.defined();
+  argument.same_as = same_as;
+  if (!argument.defined) return argument;
+  argument.sizes = tensor.sizes().vec();
+  argument.strides = tensor.strides().vec();
+  argument.options = tensor.options();
+  argument.requires_grad = tensor.requires_grad();
+  return argument;
+}
+
+}  // namespace
+
+struct GradientFunction::Recipe {
+  std::string name;
+  detail::OwnedRun run;
+  std::string fingerprint;
+  runtime::Ambient ambient;
+  std::vector<Placeholder> arguments;
+  std::vector<int32_t> targets;  ///< per gradient: the input
+  std::vector<c10::weak_intrusive_ptr<c10::TensorImpl>> lifted;
+
+  detail::Outcome run_gradients(const std::vector<at::Tensor>& fakes) const;
+  at::Tensor gradient_of(int32_t input, const std::vector<capture::GradTarget>& targets,
+                         const std::vector<at::Tensor>& gradients) const;
+};
+
+std::string fingerprint_of_capture() {
+  std::string text;
+  const auto& graph = capture::active_recorder()->graph();
+  for (auto node : graph.nodes) {
+    ir::for_each_input(node, [](ir::ValueId& v) { v = ir::ValueId{0}; });
+    const auto outputs = std::move(node.outputs);
+    node.outputs.clear();
+    node.returns.clear();
+    node.effects.writes.clear();
+    node.provenance = {};
+    text += ir::print(ir::Graph{}, node);
+    for (auto v : outputs) text += " " + ir::print(graph.type_of(v));
+    text += "\n";
+  }
+  return text;
+}
+
+GradientFunction::GradientFunction(const Options& options, detail::OwnedRun run, const Leaves& leaves,
+                                   const capture::Trace& trace, std::string fingerprint)
+    : function_(options_for(options), false) {
+  auto recipe = std::make_shared<Recipe>();
+  recipe->name = options.name;
+  recipe->run = std::move(run);
+  recipe->fingerprint = std::move(fingerprint);
+  recipe->ambient = runtime::Ambient::now();
+  for (size_t i = 0; i < leaves.tensors.size(); ++i)
+    recipe->arguments.push_back(placeholder_of(leaves.tensors[i], trace.duplicate_of[i]));
+  for (const auto& gradient : trace.gradients) recipe->targets.push_back(gradient.input);
+  for (const auto& lifted : trace.lifted) recipe->lifted.emplace_back(lifted.tensor.getIntrusivePtr());
+  recipe_ = std::move(recipe);
+}
+
+at::Tensor GradientFunction::Recipe::gradient_of(int32_t input, const std::vector<capture::GradTarget>& found,
+                                                 const std::vector<at::Tensor>& gradients) const {
+  const auto number = input - static_cast<int32_t>(arguments.size());
+  const auto& outsiders = capture::active_recorder()->outside().all();
+  for (size_t t = 0; t < found.size(); ++t) {
+    if (number < 0 && found[t].input == input) return gradients[t];
+    if (number < 0 || found[t].outsider < 0) continue;
+    const auto& outsider = *outsiders[static_cast<size_t>(found[t].outsider)];
+    if (outsider.tensor.unsafeGetTensorImpl() == lifted[static_cast<size_t>(number)]._unsafe_get_target())
+      return gradients[t];
+  }
+  return {};
+}
+
+/// Runs inside a capture: the function, then autograd's engine over what it did.
+detail::Outcome GradientFunction::Recipe::run_gradients(const std::vector<at::Tensor>& fakes) const {
+  auto& recorder = *capture::active_recorder();
+  const auto middle = fakes.begin() + static_cast<int64_t>(arguments.size());
+  const std::vector<at::Tensor> primals(fakes.begin(), middle);
+  const std::vector<at::Tensor> tangents(middle, fakes.end());
+  std::vector<at::Tensor> own;
+  std::vector<torch::autograd::Edge> edges;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    own.push_back(arguments[i].same_as < 0 ? primals[i] : at::Tensor());
+    edges.push_back(capture::edge_of_input(own.back()));
+  }
+  const auto outputs = run(primals).tensors;
+  if (fingerprint_of_capture() != fingerprint)
+    throw Error(ErrorCode::GraphChanged, "backward",
+                fmt::format("'{}' does something else than when its result was computed", name),
+                "Do not change modules or captured variables between a call and its backward(create_graph)");
+  const auto roots = capture::find_roots(recorder, own, edges, outputs);
+  const auto found = capture::find_targets(recorder, edges);
+  const auto gradients = capture::run_backward(recorder, roots, tangents, found, true);
+  detail::Outcome outcome;
+  for (auto input : targets) outcome.tensors.push_back(gradient_of(input, found, gradients));
+  return outcome;
+}
+
+std::vector<at::Tensor> GradientFunction::gradients(const std::vector<at::Tensor>& primals,
+                                                    const std::vector<at::Tensor>& tangents) {
+  runtime::AmbientGuard guard(recipe_->ambient);
+  Leaves leaves;
+  for (size_t i = 0; i < recipe_->arguments.size(); ++i) {
+    const auto& argument = recipe_->arguments[i];
+    const bool known = i < primals.size() && primals[i].defined();
+    leaves.tensors.push_back(argument.same_as >= 0 ? leaves.tensors[static_cast<size_t>(argument.same_as)]
+                             : known               ? primals[i]
+                                                   : argument.make());
+  }
+  for (const auto& tangent : tangents) leaves.tensors.push_back(tangent);
+  const auto run = [recipe = recipe_](const std::vector<at::Tensor>& fakes) {
+    return recipe->run_gradients(fakes);
+  };
+  const auto keep = [&]() -> detail::OwnedRun { return run; };
+  return function_.call(leaves, run, keep).tensors;
+}
+
+}  // namespace antegrad::compiler

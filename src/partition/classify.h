@@ -1,0 +1,48 @@
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace antegrad::partition {
+
+/// Where a node of the joint graph may run.
+struct NodeClass {
+  bool backward_only = false;    ///< needs a tangent, or an effect that was recorded in the backward pass
+  bool effectful = false;        ///< random or ordered: runs exactly once, in the pass that recorded it
+  bool forward_needed = false;   ///< results or effects of the forward pass need it
+  bool backward_needed = false;  ///< backward_only, and gradients or effects of the backward pass need it
+};
+
+/// What is known of a joint graph before anything is decided. Vectors have one element per node or value.
+struct Classes {
+  std::vector<NodeClass> nodes;
+  std::vector<int32_t> definition;      ///< node that defines the value, -1: an input
+  std::vector<int32_t> input;           ///< index of the input that the value is, -1: none
+  std::vector<int32_t> forward_output;  ///< first output of the forward graph that is the value, -1: none
+  std::vector<bool> backward_only;      ///< values that the forward pass cannot have
+  std::vector<bool> demanded;           ///< not backward_only, and read by such nodes, or a gradient
+  std::vector<bool> eager_reads;        ///< the backward pass of the uncompiled function reads it
+  /// Its memory is no place to keep it: the caller's input is overwritten after the forward pass, or the
+  /// caller gets the memory and may write to it where eager allows that. Saved as a copy.
+  std::vector<bool> needs_copy;
+  /// The caller gets its memory as an output, so that saving it allocates nothing.
+  std::vector<bool> is_returned;
+};
+
+/// Throws Error(InvalidArgument) when results of the forward pass depend on tangents.
+Classes classify(const ir::Graph& joint);
+
+inline size_t at(ir::ValueId id) { return static_cast<size_t>(id.index); }
+
+/// Calls fn(ValueId) for each value that the node reads, those it writes copies of included.
+template <class Fn>
+void for_each_read(const ir::Node& node, Fn&& fn) {
+  ir::for_each_input(node, fn);
+  for (const auto id : node.effects.writes) fn(id);
+}
+
+/// An undefined tensor: nothing to save or compute, `none` stands for it.
+bool is_none(const ir::Graph& graph, ir::ValueId id);
+
+}  // namespace antegrad::partition

@@ -1,0 +1,200 @@
+#include "partition/extract.h"
+
+#include <algorithm>
+#include <ranges>
+#include <utility>
+
+#include "partition/copies.h"
+#include "partition/cost.h"
+
+namespace antegrad::partition {
+namespace {
+
+class ForwardBuilder {
+ public:
+  ForwardBuilder(const ir::Graph& joint, const Classes& classes, const Plan& plan, Partition& out)
+      : joint_(joint), classes_(classes), plan_(plan), out_(out) {}
+
+  void build() {
+    auto& graph = out_.forward;
+    graph.name = joint_.name;
+    graph.stage = ir::Stage::Forward;
+    graph.symbols = joint_.symbols;
+    graph.values = joint_.values;
+    for (const auto& input : joint_.inputs)
+      if (input.role != ir::InputRole::Tangent) graph.inputs.push_back(input);
+    for (const auto& output : joint_.outputs)
+      if (output.role != ir::OutputRole::Grad) graph.outputs.push_back(output);
+    std::vector<ir::Node> copies;
+    for (const auto id : plan_.saved) save(id, copies);
+    add_nodes(copies);
+    out_.saved_bytes = saved_bytes();
+    graph.compact();
+  }
+
+ private:
+  void save(ir::ValueId id, std::vector<ir::Node>& copies) {
+    Saved saved;
+    if (classes_.needs_copy[at(id)])
+      saved.output = add_output(copy_node(out_.forward, id, copies));
+    else if (classes_.input[at(id)] >= 0)
+      saved.input = classes_.input[at(id)];
+    else if (classes_.forward_output[at(id)] >= 0)
+      saved.output = classes_.forward_output[at(id)];
+    else
+      saved.output = add_output(id);
+    out_.saved.push_back(saved);
+  }
+
+  int32_t add_output(ir::ValueId id) {
+    out_.forward.outputs.push_back({id, ir::OutputRole::SavedTensor, {}, -1});
+    return static_cast<int32_t>(out_.forward.outputs.size() - 1);
+  }
+
+  /// Those that the outputs, the copies and the effects of the forward pass need.
+  void add_nodes(std::vector<ir::Node>& copies) {
+    std::vector<bool> live(out_.forward.values.size());
+    const auto use = [&](ir::ValueId id) { live[at(id)] = true; };
+    for (const auto& output : out_.forward.outputs)
+      if (output.value.valid()) use(output.value);
+    for (const auto& copy : copies) for_each_read(copy, use);
+    std::vector<size_t> kept;
+    for (size_t i = joint_.nodes.size(); i-- > 0;) {
+      const auto& cls = classes_.nodes[i];
+      if (cls.backward_only) continue;
+      const bool needed = std::ranges::any_of(joint_.nodes[i].outputs, [&](auto id) { return live[at(id)]; });
+      if (!needed && !cls.effectful) continue;
+      kept.push_back(i);
+      for_each_read(joint_.nodes[i], use);
+    }
+    for (const auto index : kept | std::views::reverse)
+      out_.forward.add_node(joint_.nodes[index]).provenance.backward = false;
+    for (auto& copy : copies) out_.forward.nodes.push_back(std::move(copy));
+  }
+
+  /// Memory that views share counts once, inputs count nothing.
+  int64_t saved_bytes() const {
+    const auto& graph = out_.forward;
+    std::vector<bool> counted(graph.values.size());
+    for (const auto& input : graph.inputs) counted[at(input.value)] = true;
+    int64_t bytes = 0;
+    for (const auto& saved : out_.saved) {
+      if (saved.output < 0) continue;
+      const auto storage = graph.storage_of(graph.outputs[static_cast<size_t>(saved.output)].value);
+      if (!counted[at(storage)]) bytes += storage_bytes(graph, storage);
+      counted[at(storage)] = true;
+    }
+    return bytes;
+  }
+
+  const ir::Graph& joint_;
+  const Classes& classes_;
+  const Plan& plan_;
+  Partition& out_;
+};
+
+class BackwardBuilder {
+ public:
+  BackwardBuilder(const ir::Graph& joint, const Classes& classes, const Plan& plan, ir::Graph& graph)
+      : joint_(joint), classes_(classes), plan_(plan), graph_(graph), is_saved_(joint.values.size()) {}
+
+  void build() {
+    graph_.name = joint_.name;
+    graph_.stage = ir::Stage::Backward;
+    graph_.symbols = joint_.symbols;
+    graph_.values = joint_.values;
+    for (const auto id : plan_.saved) is_saved_[at(id)] = true;
+    add_inputs();
+    for (const auto index : backward_order(joint_, classes_, plan_)) add_node(joint_.nodes[index]);
+    for (const auto& output : joint_.outputs)
+      if (output.role == ir::OutputRole::Grad) graph_.outputs.push_back(output);
+    for (auto& output : graph_.outputs)
+      if (output.value.valid() && is_none(joint_, output.value)) output.value = {};
+    graph_.compact();
+  }
+
+ private:
+  void add_inputs();
+  void add_node(ir::Node node);
+  void spell_none(ir::Arg& arg) const;
+  ir::ValueId source_of_view(const ir::Node& node, ir::ValueId output) const;
+  ir::Value& value(ir::ValueId id) { return graph_.values[at(id)]; }
+
+  const ir::Graph& joint_;
+  const Classes& classes_;
+  const Plan& plan_;
+  ir::Graph& graph_;
+  std::vector<bool> is_saved_;
+};
+
+/// Saved values are the first on their memory here, unless another saved one is on the same memory.
+void BackwardBuilder::add_inputs() {
+  std::vector<ir::ValueId> first(joint_.values.size());
+  for (const auto id : plan_.saved) {
+    value(id).base = {};
+    if (classes_.needs_copy[at(id)]) {
+      value(id).type = copied_type(joint_.tensor_type(id));
+    } else {
+      auto& on_memory = first[at(joint_.storage_of(id))];
+      if (on_memory.valid())
+        value(id).base = on_memory;
+      else
+        on_memory = id;
+    }
+    const int32_t input = classes_.input[at(id)];
+    graph_.inputs.push_back({id, ir::InputRole::SavedTensor,
+                             input < 0 ? std::string() : joint_.inputs[static_cast<size_t>(input)].name});
+  }
+  for (const auto& input : joint_.inputs)
+    if (input.role == ir::InputRole::Tangent) graph_.inputs.push_back(input);
+}
+
+/// The value that the node reads, or defines before, on the memory of the output.
+ir::ValueId BackwardBuilder::source_of_view(const ir::Node& node, ir::ValueId output) const {
+  ir::ValueId source;
+  const auto look = [&](ir::ValueId id) {
+    if (!source.valid() && id != output && joint_.storage_of(id) == joint_.storage_of(output)) source = id;
+  };
+  for_each_read(node, look);
+  for (const auto id : node.outputs)
+    if (id < output) look(id);
+  return source;
+}
+
+/// Undefined tensors are not handed over; an argument that is one says so itself.
+void BackwardBuilder::spell_none(ir::Arg& arg) const {
+  if (auto* list = std::get_if<ir::Arg::List>(&arg.v))
+    for (auto& element : *list) spell_none(element);
+  const auto* id = arg.as<ir::ValueId>();
+  if (id != nullptr && is_none(joint_, *id)) arg = ir::None{};
+}
+
+void BackwardBuilder::add_node(ir::Node node) {
+  for (const auto id : node.outputs) {
+    if (is_saved_[at(id)] || joint_.storage_of(id) == id) continue;
+    const auto source = source_of_view(node, id);
+    value(id).base = source.valid() ? graph_.storage_of(source) : ir::ValueId{};
+    if (!source.valid()) continue;
+    // The copy of a tensor begins its memory, wherever the tensor itself began.
+    auto& offset = value(id).type.tensor()->offset;
+    offset = offset + graph_.tensor_type(source).offset - joint_.tensor_type(source).offset;
+  }
+  // A node that runs for one of its outputs computes the saved ones again, to no use.
+  for (auto& id : node.outputs)
+    if (is_saved_[at(id)]) id = graph_.add_value(joint_.type_of(id));
+  for (auto& arg : node.args) spell_none(arg);
+  for (auto& attr : node.attrs) spell_none(attr.value);
+  node.provenance.backward = true;
+  graph_.add_node(std::move(node));
+}
+
+}  // namespace
+
+Partition extract(const ir::Graph& joint, const Classes& classes, const Plan& plan) {
+  Partition out;
+  ForwardBuilder(joint, classes, plan, out).build();
+  BackwardBuilder(joint, classes, plan, out.backward).build();
+  return out;
+}
+
+}  // namespace antegrad::partition

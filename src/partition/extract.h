@@ -1,0 +1,20 @@
+#pragma once
+#include <vector>
+
+#include "ir/graph.h"
+#include "partition/classify.h"
+#include "partition/min_cut.h"
+#include "partition/partition.h"
+
+namespace antegrad::partition {
+
+/// Builds both graphs of a plan. Neither has dead code; effects of the forward pass stay in the forward
+/// graph. Values that need a copy are copied at the end of the forward graph. Fills forward, backward, saved,
+/// saved_bytes.
+Partition extract(const ir::Graph& joint, const Classes& classes, const Plan& plan);
+
+/// The nodes that run in the backward pass, in order: its own as they were recorded, those computed again
+/// just before their first use.
+std::vector<size_t> backward_order(const ir::Graph& joint, const Classes& classes, const Plan& plan);
+
+}  // namespace antegrad::partition

@@ -1,0 +1,43 @@
+#include "partition/partition.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "antegrad/error.h"
+#include "partition/budget.h"
+#include "partition/classify.h"
+#include "partition/plan.h"
+#include "partition/rules.h"
+
+namespace antegrad::partition {
+namespace {
+
+Level level_of(const Policy& policy) {
+  if (std::holds_alternative<SaveAll>(policy)) return Level::Views;
+  return std::holds_alternative<RecomputeAll>(policy) ? Level::All : Level::Cheap;
+}
+
+/// What is computed again takes memory while it is used; where that makes the peak higher than eager's, save
+/// as eager does.
+Partition min_cut_or_eager(const ir::Graph& joint, const Classes& classes, const std::vector<Keep>& keep) {
+  auto fewest_bytes = carry_out(joint, classes, {Level::Cheap, {}, keep});
+  auto eager = carry_out(joint, classes, {Level::Views, {}, keep});
+  return fewest_bytes.peak.peak() <= eager.peak.peak() ? std::move(fewest_bytes) : std::move(eager);
+}
+
+}  // namespace
+
+Partition partition(const ir::Graph& joint, const Policy& policy, const std::vector<ScopeRule>& rules) {
+  if (joint.stage != ir::Stage::Joint)
+    throw Error(ErrorCode::InvalidArgument, "partition",
+                fmt::format("the graph @{} is {}, not joint", joint.name, ir::name(joint.stage)));
+  const auto classes = classify(joint);
+  const auto keep = find_keeps(joint, classes, rules, std::get_if<UserPolicy>(&policy));
+  if (const auto* budget = std::get_if<MemoryBudget>(&policy))
+    return fit_budget(joint, classes, keep, *budget);
+  if (std::holds_alternative<MinCut>(policy)) return min_cut_or_eager(joint, classes, keep);
+  return carry_out(joint, classes, {level_of(policy), {}, keep});
+}
+
+}  // namespace antegrad::partition

@@ -1,0 +1,141 @@
+#include "partition/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "partition/cost.h"
+
+namespace antegrad::partition {
+namespace {
+
+class Explainer {
+ public:
+  Explainer(const ir::Graph& joint, const Classes& classes, const Limits& limits, const Plan& plan)
+      : joint_(joint), classes_(classes), limits_(limits), saved_(joint.values.size()) {
+    for (const auto id : plan.saved) saved_[at(id)] = true;
+    wanted_ = classes.demanded;
+    for (size_t i = 0; i < joint.nodes.size(); ++i)
+      if (plan.in_backward[i] && !classes.nodes[i].backward_only)
+        for_each_read(joint.nodes[i], [&](ir::ValueId id) { wanted_[at(id)] = true; });
+  }
+
+  std::vector<Decision> run() const {
+    std::vector<Decision> out;
+    for (const auto& input : joint_.inputs)
+      if (saved_[at(input.value)]) out.push_back(decision(input.value));
+    for (const auto& node : joint_.nodes)
+      for (const auto id : node.outputs)
+        if (is_decided(id)) out.push_back(decision(id));
+    return out;
+  }
+
+ private:
+  Decision decision(ir::ValueId id) const {
+    const int32_t node = classes_.definition[at(id)];
+    Decision out;
+    out.value = id;
+    out.op = node < 0 ? "input" : joint_.nodes[static_cast<size_t>(node)].op;
+    if (node >= 0) out.scope = joint_.nodes[static_cast<size_t>(node)].provenance.scope;
+    out.bytes = classes_.needs_copy[at(id)] ? dense_bytes(joint_, id) : storage_bytes(joint_, id);
+    out.saved = saved_[at(id)];
+    out.reason = out.saved ? why_saved(id) : why_recomputed(id);
+    return out;
+  }
+
+  std::string why_saved(ir::ValueId id) const;
+  std::string why_recomputed(ir::ValueId id) const;
+  std::string why_dear(const ir::Node& node, const NodeClass& cls) const;
+  std::string why_reduction(const ir::Node& node, ir::ValueId id) const;
+  bool is_decided(ir::ValueId id) const;
+  Keep keep(ir::ValueId id) const { return limits_.keep.empty() ? Keep::Auto : limits_.keep[at(id)]; }
+
+  const ir::Graph& joint_;
+  const Classes& classes_;
+  const Limits& limits_;
+  std::vector<bool> saved_, wanted_;
+};
+
+/// What the backward pass recorded for itself and computes itself was no question.
+bool Explainer::is_decided(ir::ValueId id) const {
+  if (saved_[at(id)] || !wanted_[at(id)] || is_none(joint_, id)) return saved_[at(id)];
+  const auto node = static_cast<size_t>(classes_.definition[at(id)]);
+  return classes_.nodes[node].forward_needed || !joint_.nodes[node].provenance.backward;
+}
+
+/// Empty when computing it again was an option.
+std::string Explainer::why_dear(const ir::Node& node, const NodeClass& cls) const {
+  const auto info = op_info(node);
+  if (node.effects.random) return "random: never drawn again";
+  if (cls.effectful) return "has an effect: runs once";
+  if (info.recompute == ir::Recompute::Never) return "must not run twice";
+  if (info.kind == ir::OpKind::Matmul) return "product of matrices: dear to compute again";
+  if (ir::find_op(node.op) == nullptr && is_dear(node)) return "unknown op: taken as dear to compute again";
+  if (is_dear(node)) return "dear to compute again";
+  return {};
+}
+
+std::string Explainer::why_reduction(const ir::Node& node, ir::ValueId id) const {
+  const int64_t from = bytes_read(joint_, node), to = dense_bytes(joint_, id);
+  if (4 * to < from) return fmt::format("reduction of {} bytes to {}: small to keep", from, to);
+  return "reduction: dearer to compute again than to keep";
+}
+
+std::string Explainer::why_saved(ir::ValueId id) const {
+  const int32_t index = classes_.definition[at(id)];
+  if (index < 0)
+    return classes_.needs_copy[at(id)] ? "input that the function writes to: a copy of its old contents"
+                                       : "input, kept as it is";
+  if (keep(id) == Keep::Save) return "rule or policy says save";
+  const auto& node = joint_.nodes[static_cast<size_t>(index)];
+  const auto& cls = classes_.nodes[static_cast<size_t>(index)];
+  std::string why = why_dear(node, cls);
+  if (why.empty() && limits_.level == Level::Views) why = "read by the backward pass";
+  if (why.empty() && op_info(node).kind == ir::OpKind::Reduction) why = why_reduction(node, id);
+  if (why.empty()) why = "fewer bytes than what it is computed from";
+  if (classes_.needs_copy[at(id)]) return why + "; a copy, since its memory may be written to";
+  if (classes_.is_returned[at(id)]) return why + "; lives anyway, it is returned";
+  return why;
+}
+
+std::string Explainer::why_recomputed(ir::ValueId id) const {
+  const auto index = static_cast<size_t>(classes_.definition[at(id)]);
+  const auto& node = joint_.nodes[index];
+  if (keep(id) == Keep::Recompute) return "rule or policy says compute again";
+  if (!classes_.nodes[index].forward_needed) return "only the backward pass needs it";
+  const auto info = op_info(node);
+  if (info.kind == ir::OpKind::View) return "view: costs nothing";
+  if (info.kind == ir::OpKind::Factory) return "constant: made anew";
+  if (info.kind == ir::OpKind::Random) return "random numbers of the saved state: made again";
+  if (limits_.level == Level::All) return "policy keeps nothing that can be computed again";
+  if (!limits_.allowed.empty() && limits_.allowed[index])
+    return fmt::format("budget: {:.3g} operations to save {} bytes", flops(joint_, node),
+                       dense_bytes(joint_, id));
+  if (info.kind == ir::OpKind::Reduction) return "result as large as what it reads, which is at hand";
+  return "cheap to compute again";
+}
+
+}  // namespace
+
+std::vector<Decision> explain(const ir::Graph& joint, const Classes& classes, const Limits& limits,
+                              const Plan& plan) {
+  return Explainer(joint, classes, limits, plan).run();
+}
+
+std::string print(const std::vector<Decision>& decisions) {
+  size_t op = 2, scope = 5;
+  for (const auto& decision : decisions) {
+    op = std::max(op, decision.op.size());
+    scope = std::max(scope, decision.scope.size());
+  }
+  std::string text;
+  text += fmt::format("{:>8}  {:<9}  {:>14}  {:<{}}  {:<{}}  {}\n", "value", "decision", "bytes", "op", op,
+                      "scope", scope, "reason");
+  for (const auto& decision : decisions)
+    text += fmt::format("{:>8}  {:<9}  {:>14}  {:<{}}  {:<{}}  {}\n",
+                        fmt::format("%{}", decision.value.index), decision.saved ? "save" : "recompute",
+                        decision.bytes, decision.op, op, decision.scope, scope, decision.reason);
+  return text;
+}
+
+}  // namespace antegrad::partition

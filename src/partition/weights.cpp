@@ -1,0 +1,161 @@
+#include "partition/weights.h"
+
+#include <algorithm>
+
+#include "partition/copies.h"
+#include "partition/cost.h"
+#include "passes/rewrite.h"
+
+namespace antegrad::partition {
+namespace {
+
+constexpr int64_t kByte = 64;            // the unit: keeping one byte
+constexpr int64_t kTensor = 64 * kByte;  // bookkeeping for one more saved tensor
+constexpr int64_t kNode = kByte;         // running one more node
+
+/// Costs of computing again, per byte that is made (read, for reductions).
+constexpr int64_t kFactory = 1, kPointwise = 1, kRandom = 2, kGather = 8, kScatter = 16, kReduction = 32;
+constexpr int64_t kExtern = 4 * kByte;
+
+class Weigher {
+ public:
+  Weigher(const ir::Graph& joint, const Classes& classes, const Limits& limits)
+      : joint_(joint), classes_(classes), limits_(limits) {}
+
+  Weights run() {
+    const size_t values = joint_.values.size(), nodes = joint_.nodes.size();
+    Weights out;
+    out.save.resize(values);
+    out.must_save.resize(values);
+    out.recompute.resize(nodes);
+    out.must_run.resize(nodes);
+    for (size_t i = 0; i < values; ++i) {
+      const ir::ValueId id{static_cast<int32_t>(i)};
+      if (classes_.backward_only[i]) continue;
+      out.save[i] = save(id);
+      out.must_save[i] = keep(id) == Keep::Save;
+    }
+    for (size_t i = 0; i < nodes; ++i) {
+      out.recompute[i] = recompute(i);
+      out.must_run[i] = limits_.level == Level::Views && runs_late_in_eager(i);
+    }
+    return out;
+  }
+
+ private:
+  Keep keep(ir::ValueId id) const { return limits_.keep.empty() ? Keep::Auto : limits_.keep[at(id)]; }
+  bool allowed(size_t node) const { return !limits_.allowed.empty() && limits_.allowed[node]; }
+  int64_t save(ir::ValueId id) const;
+  int64_t save_input(ir::ValueId id) const;
+  int64_t recompute(size_t index) const;
+  int64_t rate(const ir::Node& node) const;
+  bool runs_late_in_eager(size_t node) const;
+  bool needs_old_memory(const ir::Node& node) const;
+
+  const ir::Graph& joint_;
+  const Classes& classes_;
+  const Limits& limits_;
+};
+
+/// An input costs no memory, but a read, and from then on the caller may neither free nor change it.
+int64_t Weigher::save_input(ir::ValueId id) const {
+  if (limits_.level == Level::All) return 1;
+  const int64_t bytes = dense_bytes(joint_, id) * kByte;
+  const bool as_eager = classes_.eager_reads[at(id)];
+  const auto role = joint_.inputs[static_cast<size_t>(classes_.input[at(id)])].role;
+  if (role == ir::InputRole::UserInput) return kByte + (as_eager ? bytes / 4 : bytes / 2);
+  return kByte + (as_eager ? 0 : bytes / 16);
+}
+
+int64_t Weigher::save(ir::ValueId id) const {
+  const auto* type = joint_.type_of(id).tensor();
+  if (type == nullptr || keep(id) == Keep::Recompute) return Weights::kNever;
+  const int32_t node = classes_.definition[at(id)];
+  if (node >= 0 && passes::is_wrapped_number(joint_.nodes[static_cast<size_t>(node)])) return Weights::kNever;
+  const bool is_input = classes_.input[at(id)] >= 0;
+  if (classes_.needs_copy[at(id)] && !is_input && overlaps_itself(*type)) return Weights::kNever;
+  if (classes_.needs_copy[at(id)]) return kTensor + dense_bytes(joint_, id) * (kByte + kByte / 8);
+  if (is_input) return save_input(id);
+  const int64_t bytes = storage_bytes(joint_, id) * kByte;
+  int64_t cost = kTensor + (classes_.is_returned[at(id)] ? bytes / 16 : bytes);
+  if (node >= 0 && !classes_.nodes[static_cast<size_t>(node)].forward_needed) cost += 4;  // rather its source
+  if (joint_.storage_of(id) != id) cost += 8;                                             // rather its base
+  if (ir::is_floating(type->dtype) || ir::is_complex(type->dtype)) cost += 1;  // rather a mask or an index
+  return cost;
+}
+
+/// The node was recorded in the backward pass and runs there only, no rule saying otherwise.
+bool Weigher::runs_late_in_eager(size_t node) const {
+  const auto& cls = classes_.nodes[node];
+  const bool saved =
+      std::ranges::any_of(joint_.nodes[node].outputs, [&](ir::ValueId id) { return keep(id) == Keep::Save; });
+  return joint_.nodes[node].provenance.backward && !cls.backward_only && !cls.forward_needed && !saved;
+}
+
+/// It addresses memory by absolute position, so a copy of the tensor it reads will not do.
+bool Weigher::needs_old_memory(const ir::Node& node) const {
+  if (node.op != "aten.as_strided" && node.op != "antegrad.strided") return false;
+  bool copied = false;
+  for_each_read(node, [&](ir::ValueId id) { copied |= classes_.needs_copy[at(id)]; });
+  return copied;
+}
+
+int64_t Weigher::rate(const ir::Node& node) const {
+  const auto info = op_info(node);
+  const int64_t made = bytes_made(joint_, node);
+  switch (info.kind) {
+    case ir::OpKind::View:
+      return made == 0 ? 0 : kNode + made * kPointwise;
+    case ir::OpKind::Factory:
+      return made * kFactory;
+    case ir::OpKind::Pointwise:
+      return kNode + made * kPointwise;
+    case ir::OpKind::Random:
+      return kNode + made * kRandom;
+    case ir::OpKind::Gather:
+      return kNode + made * kGather;
+    case ir::OpKind::Scatter:
+      return kNode + made * kScatter;
+    case ir::OpKind::Reduction:
+      return kNode + bytes_read(joint_, node) * kReduction;
+    default:
+      return kNode + (bytes_read(joint_, node) + made) * kExtern;
+  }
+}
+
+int64_t Weigher::recompute(size_t index) const {
+  const auto& node = joint_.nodes[index];
+  const auto& cls = classes_.nodes[index];
+  if (cls.backward_only) return 0;
+  if (needs_old_memory(node)) return Weights::kNever;
+  const bool is_free = op_info(node).recompute == ir::Recompute::Free;
+  const bool pinned = limits_.level == Level::Views && !is_free;
+  // What the forward pass has no use for is computed once, wherever that is.
+  if (!cls.forward_needed) return pinned && !node.provenance.backward ? Weights::kNever : 0;
+  if (!can_recompute(node, cls)) return Weights::kNever;
+  const bool by_rule =
+      std::ranges::any_of(node.outputs, [&](ir::ValueId id) { return keep(id) == Keep::Recompute; });
+  if (limits_.level == Level::All || by_rule) return 0;
+  if (allowed(index)) return kNode + bytes_made(joint_, node) * kPointwise;
+  const bool can_be_saved = std::ranges::all_of(
+      node.outputs, [&](ir::ValueId id) { return joint_.type_of(id).tensor() || is_none(joint_, id); });
+  if (can_be_saved && (pinned || is_dear(node))) return Weights::kNever;
+  return rate(node);
+}
+
+}  // namespace
+
+bool is_dear(const ir::Node& node) {
+  const auto info = op_info(node);
+  return info.recompute == ir::Recompute::Dear && info.kind != ir::OpKind::Reduction;
+}
+
+bool can_recompute(const ir::Node& node, const NodeClass& node_class) {
+  return !node_class.effectful && op_info(node).recompute != ir::Recompute::Never;
+}
+
+Weights weigh(const ir::Graph& joint, const Classes& classes, const Limits& limits) {
+  return Weigher(joint, classes, limits).run();
+}
+
+}  // namespace antegrad::partition

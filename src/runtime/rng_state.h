@@ -1,0 +1,28 @@
+#pragma once
+#include <ATen/core/Tensor.h>
+
+namespace antegrad::runtime {
+
+/// The state for one call of a graph with an input of role RngState: i64[2], a seed drawn from LibTorch's
+/// default CPU generator (so torch::manual_seed makes it reproducible) and the offset 0. Made below autograd
+/// and recording.
+at::Tensor take_rng_state();
+
+/// The state of LibTorch's default CPU generator, which random ops that are not fused draw from.
+at::Tensor generator_state();
+
+/// While it lives this thread draws the numbers of an earlier run again: take_rng_state() gives that run's
+/// state, and the default generator is where it was. Either may be undefined.
+class RngReplay {
+ public:
+  RngReplay(at::Tensor state, const at::Tensor& generator);
+  ~RngReplay();
+  RngReplay(const RngReplay&) = delete;
+  RngReplay& operator=(const RngReplay&) = delete;
+
+ private:
+  at::Tensor outer_state_;
+  at::Tensor generator_before_;
+};
+
+}  // namespace antegrad::runtime
