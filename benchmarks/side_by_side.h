@@ -25,12 +25,11 @@ inline double median(std::vector<double> samples) {
 /// which one interrupted block does not move. For benchmarks registered with UseManualTime(): the time shown
 /// is that of a compiled call.
 template <class Eager, class Compiled>
-void side_by_side(benchmark::State& state, Eager&& eager, Compiled&& compiled) {
-  constexpr int kCallsPerBlock = 32;
-  auto block = [](auto&& call) {
+void side_by_side(benchmark::State& state, Eager&& eager, Compiled&& compiled, int calls_per_block = 32) {
+  auto block = [&](auto&& call) {
     const auto start = Clock::now();
-    for (int i = 0; i < kCallsPerBlock; ++i) benchmark::DoNotOptimize(call());
-    return nanoseconds_since(start) / kCallsPerBlock;
+    for (int i = 0; i < calls_per_block; ++i) benchmark::DoNotOptimize(call());
+    return nanoseconds_since(start) / calls_per_block;
   };
   block(eager);
   block(compiled);  // captures

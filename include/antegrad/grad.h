@@ -1,4 +1,6 @@
 #pragma once
+#include <c10/core/GradMode.h>
+
 #include <utility>
 #include <vector>
 

@@ -29,7 +29,7 @@ std::vector<int32_t> find_fixed_offsets(const capture::Trace& trace) {
     const bool absolute = (node.op.rfind("aten.as_strided", 0) == 0 && node.args.size() > 3) ||
                           node.op.rfind("aten.set_.source_Tensor_storage_offset", 0) == 0;
     if (!absolute || node.outputs.empty()) continue;
-    for (size_t i = 0; i < trace.graph.inputs.size(); ++i)
+    for (size_t i = 0; i + trace.tangents.size() < trace.graph.inputs.size(); ++i)
       if (trace.graph.inputs[i].value == trace.graph.storage_of(node.outputs[0]))
         fixed.push_back(static_cast<int32_t>(i));
   }
@@ -119,6 +119,12 @@ class Outputs {
     }
   }
 
+  int32_t result_of_root(int32_t root) {
+    auto found = result_of_root_.find(root);
+    if (found != result_of_root_.end()) return found->second;
+    return result_of_root_[root] = add(memory_.contents(root), ir::OutputRole::UserOutput);
+  }
+
   /// The graph output with the contents of a traced tensor that is a whole storage; -1 for any other.
   int32_t result_of(ir::ValueId traced) {
     if (memory_.view_of(traced) != nullptr || made_.count(traced) > 0) return -1;
@@ -130,12 +136,6 @@ class Outputs {
   bool has_own_history(ir::ValueId traced) const {
     return std::any_of(trace_.tangents.begin(), trace_.tangents.end(),
                        [&](const auto& tangent) { return tangent.has_own_history && tangent.of == traced; });
-  }
-
-  int32_t result_of_root(int32_t root) {
-    auto found = result_of_root_.find(root);
-    if (found != result_of_root_.end()) return found->second;
-    return result_of_root_[root] = add(memory_.contents(root), ir::OutputRole::UserOutput);
   }
 
   const capture::Trace& trace_;
@@ -155,8 +155,6 @@ MakeOutput make_output(const capture::OutputEnd& end, Outputs& outputs) {
     return step;
   }
   step.source = outputs.object_of(end.value);
-  // Views of inputs share the inputs' counters, which BumpVersion takes care of.
-  if (!outputs.is_on_input(end.value)) step.version = end.version;
   step.requires_grad = end.requires_grad;
   return step;
 }
@@ -177,6 +175,10 @@ int32_t tangent_of_input(const capture::Trace& trace, size_t input) {
   return -1;
 }
 
+bool changes_shape(const capture::Trace& trace, size_t input) {
+  return input < trace.input_ends.size() && trace.input_ends[input].value != trace.graph.inputs[input].value;
+}
+
 /// Steps that put results into the memory of inputs. `attach` gets those that give such results a history.
 std::vector<Step> make_write_backs(const capture::Trace& trace, const std::vector<int32_t>& roots,
                                    Memory& memory, Outputs& outputs, Emitter& emit, Signature& signature) {
@@ -194,12 +196,44 @@ std::vector<Step> make_write_backs(const capture::Trace& trace, const std::vecto
         std::find(signature.graph_inputs.begin(), signature.graph_inputs.end(), static_cast<int32_t>(slot));
     const auto target = static_cast<int32_t>(place - signature.graph_inputs.begin());
     const auto result = outputs.add(value, ir::OutputRole::MutatedInput, target);
-    const auto tangent = tangent_of_input(trace, slot);
+    // The history of an input that also changes its shape is put in place at the end.
+    const auto tangent = changes_shape(trace, slot) ? -1 : tangent_of_input(trace, slot);
     if (tangent >= 0) signature.steps.emplace_back(Attach{{Source::Kind::Result, result}, tangent});
     steps.emplace_back(
         WriteBack{static_cast<int32_t>(slot), result, members_of(signature, slot), tangent >= 0});
   }
   return steps;
+}
+
+void add_version_bumps(const capture::Trace& trace, std::vector<Step>& steps) {
+  for (size_t i = 0; trace.effects && i < trace.input_ends.size(); ++i) {
+    const auto bumps = trace.input_ends[i].version_bumps;
+    const uint32_t by_write_back = tangent_of_input(trace, i) >= 0 && !changes_shape(trace, i) ? 1 : 0;
+    if (bumps > by_write_back)
+      steps.emplace_back(BumpVersion{static_cast<int32_t>(i), bumps - by_write_back});
+  }
+}
+
+/// Inputs that come to require gradients inside, or cease to.
+void add_requirements(const capture::Trace& trace, bool value, std::vector<Step>& steps) {
+  for (size_t i = 0; trace.effects && i < trace.input_ends.size(); ++i) {
+    const auto& end = trace.input_ends[i];
+    if (end.requires_grad != end.required_grad && end.requires_grad == value && !end.history_changed)
+      steps.emplace_back(RequireGrad{static_cast<int32_t>(i), value});
+  }
+}
+
+/// Views of inputs share the inputs' counters, which BumpVersion takes care of.
+void add_versions(const capture::Trace& trace, const Memory& memory, Outputs& outputs,
+                  std::vector<Step>& steps) {
+  std::map<int32_t, uint32_t> versions;  // of results
+  for (const auto& end : trace.output_ends) {
+    if (!end.value.valid() || end.same_as_input >= 0 || end.version == 0 || outputs.is_on_input(end.value))
+      continue;
+    auto& version = versions[outputs.result_of_root(memory.root_of(memory.object_of(end.value)))];
+    version = std::max(version, end.version);
+  }
+  for (const auto& [result, version] : versions) steps.emplace_back(SetVersion{result, version});
 }
 
 /// What autograd would have to know of an input and cannot be told through a plain tensor.
@@ -212,16 +246,18 @@ void check_gradients(const capture::Trace& trace, const std::vector<int32_t>& ro
   auto check = [&](int32_t input) {
     if (roots[static_cast<size_t>(input)] < 0)
       refuse(input, "needs a gradient and shares memory with another input that is written",
-             "clone() one of them before the call");
+             "Pass a clone() of one of them");
   };
   for (const auto& gradient : trace.gradients) check(gradient.input);
   for (const auto& tangent : trace.tangents) {
     if (tangent.input < 0) continue;
     check(tangent.input);
-    const auto& end = trace.input_ends[static_cast<size_t>(tangent.input)];
-    if (end.value != trace.graph.inputs[static_cast<size_t>(tangent.input)].value)
-      refuse(tangent.input, "is changed in shape or storage where autograd sees it",
-             "Use the op that returns a new tensor, or make the change under torch::NoGradGuard");
+    if (!changes_shape(trace, static_cast<size_t>(tangent.input))) continue;
+    const auto input = trace.graph.inputs[static_cast<size_t>(tangent.input)].value;
+    for (const auto& end : trace.output_ends)
+      if (end.value.valid() && end.same_as_input < 0 && trace.graph.storage_of(end.value) == input)
+        refuse(tangent.input, "is changed in shape where autograd sees it, and a view of it is returned",
+               "Use the op that returns a new tensor, or make the change under torch::NoGradGuard");
   }
 }
 
@@ -291,20 +327,23 @@ void finish_signature(const capture::Trace& trace, const std::vector<int32_t>& r
   auto& steps = signature.steps;
   check_gradients(trace, roots);
   Outputs outputs(trace, memory, result);
+  add_requirements(trace, true, steps);  // before the call's place in autograd's graph is found
   steps.emplace_back(RunGraph{});
   std::vector<bool> attached(trace.tangents.size());
   for (size_t k = 0; k < trace.tangents.size(); ++k) {
     attached[k] = trace.tangents[k].input >= 0;  // with its write-back
     if (attached[k] || trace.tangents[k].has_own_history) continue;
-    const auto index = outputs.result_of(trace.tangents[k].of);
+    const auto index = outputs.result_of(memory.object_of(trace.tangents[k].of));
     if (index < 0) continue;
     steps.emplace_back(Attach{{Source::Kind::Result, index}, static_cast<int32_t>(k)});
     attached[k] = true;
   }
   std::vector<Step> write_backs;
   if (trace.effects) write_backs = make_write_backs(trace, roots, memory, outputs, emit, signature);
+  add_versions(trace, memory, outputs, steps);
   if (trace.differentiable) steps.emplace_back(SaveForBackward{});
   steps.insert(steps.end(), write_backs.begin(), write_backs.end());
+  add_version_bumps(trace, steps);  // before views are made: they remember the version of their base
   for (size_t k = 0; k < trace.tangents.size(); ++k) {
     if (attached[k]) continue;
     const auto source = outputs.source_of(trace.tangents[k].of);
@@ -322,32 +361,42 @@ void finish_signature(const capture::Trace& trace, const std::vector<int32_t>& r
     outputs.object_of(value);
   }
   outputs.add_changes();
-  for (size_t i = 0; trace.effects && i < trace.input_ends.size(); ++i) {
-    const auto& end = trace.input_ends[i];
-    const auto input = static_cast<int32_t>(i);
-    const uint32_t by_write_back = tangent_of_input(trace, i) >= 0 ? 1 : 0;
-    if (end.version_bumps > by_write_back)
-      steps.emplace_back(BumpVersion{input, end.version_bumps - by_write_back});
-    if (end.requires_grad != end.required_grad && !end.history_changed)
-      steps.emplace_back(RequireGrad{input, end.requires_grad});
-  }
+  for (size_t k = 0; k < trace.tangents.size(); ++k)
+    if (const auto input = trace.tangents[k].input;
+        input >= 0 && changes_shape(trace, static_cast<size_t>(input)))
+      steps.emplace_back(Attach{{Source::Kind::Input, input}, static_cast<int32_t>(k)});
+  add_requirements(trace, false, steps);
 }
 
 void add_gradients(const capture::Trace& trace, const std::vector<int32_t>& roots,
                    const std::vector<int32_t>& generations, Memory& memory, FunctionalGraph& result) {
-  for (size_t i = 0; i < roots.size(); ++i)
-    if (roots[i] >= 0 && memory.generation(roots[i]) != generations[static_cast<size_t>(roots[i])])
-      throw Error(ErrorCode::UnsupportedOp, "functionalize",
-                  fmt::format("the backward pass writes to input '{}'", trace.graph.inputs[i].name),
-                  "Write to it in the forward pass, or from a hook");
-  const auto& slots = result.signature.graph_inputs;
-  for (const auto& gradient : trace.gradients) {
-    const auto place = std::find(slots.begin(), slots.end(), gradient.input) - slots.begin();
-    const auto value = gradient.value.valid() ? memory.read(gradient.value) : gradient.value;
+  auto& signature = result.signature;
+  const auto& slots = signature.graph_inputs;
+  auto add = [&](int32_t input, ir::ValueId value) {
+    const auto place = std::find(slots.begin(), slots.end(), input) - slots.begin();
     result.graph.outputs.push_back({value, ir::OutputRole::Grad,
-                                    trace.graph.inputs[static_cast<size_t>(gradient.input)].name,
+                                    trace.graph.inputs[static_cast<size_t>(input)].name,
                                     static_cast<int32_t>(place)});
-    result.signature.gradients.push_back(gradient.input);
+  };
+  for (const auto& gradient : trace.gradients) {
+    add(gradient.input, gradient.value.valid() ? memory.read(gradient.value) : gradient.value);
+    signature.gradients.push_back(gradient.input);
+  }
+  auto writes = [&](int32_t root) {
+    return memory.generation(root) - generations[static_cast<size_t>(root)];
+  };
+  for (const auto& end : trace.output_ends)
+    if (end.value.valid() && writes(memory.root_of(end.value)) > 0 &&
+        std::find(roots.begin(), roots.end(), memory.root_of(end.value)) == roots.end())
+      throw Error(ErrorCode::UnsupportedOp, "functionalize", "the backward pass writes to an output",
+                  "Return a clone() of it");
+  for (size_t i = 0; i < roots.size(); ++i) {
+    if (roots[i] < 0 || writes(roots[i]) == 0) continue;
+    if (static_cast<int32_t>(i) >= signature.inputs)
+      throw Error(ErrorCode::UnsupportedOp, "functionalize",
+                  "the backward pass writes to inputs that share memory", "Pass a clone() of one of them");
+    add(static_cast<int32_t>(i), memory.contents(roots[i]));
+    signature.backward_writes.emplace_back(static_cast<int32_t>(i), writes(roots[i]));
   }
 }
 

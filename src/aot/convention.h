@@ -17,7 +17,8 @@ std::vector<int32_t> add_inputs(const capture::Trace& trace, Emitter& emit, Memo
 void finish_signature(const capture::Trace& trace, const std::vector<int32_t>& roots, Emitter& emit,
                       Memory& memory, FunctionalGraph& result);
 
-/// The gradients, as the last outputs of the graph. `generations`: of all roots, where the forward pass
+/// The gradients as the last outputs of the graph, and after them what the backward pass writes to inputs.
+/// `generations`: of all roots, where the forward pass
 /// ended.
 void add_gradients(const capture::Trace& trace, const std::vector<int32_t>& roots,
                    const std::vector<int32_t>& generations, Memory& memory, FunctionalGraph& result);

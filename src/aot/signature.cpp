@@ -34,6 +34,9 @@ struct StepText {
   std::string operator()(const Attach& s) const {
     return fmt::format("tangent {} is the gradient of {}", s.tangent, text_of(s.source));
   }
+  std::string operator()(const SetVersion& s) const {
+    return fmt::format("result {} has version {}", s.result, s.version);
+  }
   std::string operator()(const SaveForBackward&) const { return "save for backward"; }
   std::string operator()(const ResizeInput& s) const {
     return fmt::format("resize input {} to [{}]", s.input, fmt::join(s.sizes, ","));
@@ -50,7 +53,6 @@ struct StepText {
   }
   std::string operator()(const MakeOutput& s) const {
     auto text = fmt::format("output {}", text_of(s.source));
-    if (s.version > 0) text += fmt::format(" version {}", s.version);
     if (s.requires_grad) text += " requires_grad";
     return text;
   }
@@ -76,6 +78,8 @@ std::string print(const Signature& signature) {
   if (!signature.written.empty()) text += fmt::format("written: {}\n", fmt::join(signature.written, ","));
   if (!signature.gradients.empty())
     text += fmt::format("gradients of inputs {}\n", fmt::join(signature.gradients, ","));
+  for (const auto& [input, times] : signature.backward_writes)
+    text += fmt::format("backward writes input {}\n", input);
   if (!signature.fixed_offsets.empty())
     text += fmt::format("fixed offsets: {}\n", fmt::join(signature.fixed_offsets, ","));
   return text;

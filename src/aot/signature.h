@@ -62,6 +62,12 @@ struct Attach {
   int32_t tangent = 0;
   bool operator==(const Attach&) const = default;
 };
+/// The version of a fresh tensor, when in-place ops made it.
+struct SetVersion {
+  int32_t result = 0;
+  uint32_t version = 0;
+  bool operator==(const SetVersion&) const = default;
+};
 /// Keeps what the backward graph reads. Results that are kept have their history by now; inputs are not
 /// written yet.
 struct SaveForBackward {
@@ -79,7 +85,6 @@ struct MakeView {
 /// The next user output.
 struct MakeOutput {
   Source source;
-  uint32_t version = 0;  ///< of a fresh tensor, when in-place ops made it
   bool requires_grad = false;
   bool operator==(const MakeOutput&) const = default;
 };
@@ -101,8 +106,8 @@ struct RequireGrad {
   bool operator==(const RequireGrad&) const = default;
 };
 
-using Step = std::variant<MakeBase, TakeRngState, RunGraph, Attach, SaveForBackward, ResizeInput, WriteBack,
-                          MakeView, MakeOutput, SetTensor, BumpVersion, RequireGrad>;
+using Step = std::variant<MakeBase, TakeRngState, RunGraph, Attach, SetVersion, SaveForBackward, ResizeInput,
+                          WriteBack, MakeView, MakeOutput, SetTensor, BumpVersion, RequireGrad>;
 
 /// Inputs that one run must find on one storage, at these distances (elements) from the first of them.
 struct SharedMemory {
@@ -136,7 +141,9 @@ struct Signature {
   std::vector<std::pair<int32_t, int32_t>> same;  ///< inputs that are one tensor object
   std::vector<int32_t>
       changed;  ///< inputs whose metadata change: no other input may be the same object, bar `same`
-  std::vector<int32_t> gradients;      ///< per output of role Grad: the input that it is the gradient of
+  std::vector<int32_t> gradients;  ///< per output of role Grad: the input that it is the gradient of
+  /// Inputs that the backward pass writes, and how many times. What they become follows the gradients.
+  std::vector<std::pair<int32_t, int32_t>> backward_writes;
   std::vector<int32_t> fixed_offsets;  ///< inputs whose storage offset is part of the program
   bool operator==(const Signature&) const = default;
 };

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <numeric>
+
 #include "antegrad/error.h"
 #include "capture/gradients.h"
 #include "capture/recorder.h"
@@ -144,7 +146,9 @@ void check_gradients_untouched(const std::vector<at::Tensor>& inputs, const std:
 
 /// A tensor of the capture that outlives it has no data, and would not be renewed by later calls.
 void check_nothing_kept(const Recorder& recorder, int64_t ours) {
-  const auto kept = recorder.fakes_alive() - ours;
+  if (recorder.fakes().size() > ours) clear_engine();  // the function may have caught an error of it
+  if (recorder.fakes().size() > ours) release_histories(recorder);
+  const auto kept = recorder.fakes().size() - ours;
   if (kept == 0) return;
   throw Error(
       ErrorCode::UnsupportedOp, "capture",
@@ -210,9 +214,71 @@ struct Backward {
   std::vector<GradRoot> roots;
   std::vector<at::Tensor> tangents;
   std::vector<GradTarget> targets;
-  std::vector<ir::ValueId> gradients;  ///< per target; not valid: none
-  std::exception_ptr error;
+  std::vector<ir::ValueId> gradients;         ///< per target; not valid: none
+  std::vector<std::vector<bool>> reached_by;  ///< per target, per root
+  std::vector<std::exception_ptr> errors;     ///< per root
 };
+
+/// Runs the engine from the roots with these numbers. Null, or what LibTorch threw; then nothing is recorded.
+std::exception_ptr try_backward(Recorder& recorder, const Backward& backward,
+                                const std::vector<size_t>& which, std::vector<at::Tensor>& gradients) {
+  const auto nodes = recorder.graph().nodes.size();
+  std::vector<GradRoot> roots;
+  std::vector<at::Tensor> tangents;
+  for (auto k : which) {
+    roots.push_back(backward.roots[k]);
+    tangents.push_back(backward.tangents[k]);
+  }
+  try {
+    gradients = run_backward(recorder, roots, tangents, backward.targets, false);
+    return nullptr;
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    if (std::string_view(error.what()).find(kDataAccessPrefix) != std::string_view::npos) throw;
+    recorder.graph().nodes.resize(nodes);
+    clear_engine();
+    return std::current_exception();
+  }
+}
+
+/// The gradient of each target. Where autograd throws, of those roots only that it does not throw for.
+std::vector<at::Tensor> record_gradients(Recorder& recorder, Backward& backward) {
+  std::vector<size_t> all(backward.roots.size());
+  std::iota(all.begin(), all.end(), size_t{0});
+  std::vector<at::Tensor> gradients(backward.targets.size());
+  if (!try_backward(recorder, backward, all, gradients)) return gradients;
+  std::vector<size_t> fine;
+  for (auto k : all) {
+    std::vector<at::Tensor> ignored;
+    const auto nodes = recorder.graph().nodes.size();
+    backward.errors[k] = try_backward(recorder, backward, {k}, ignored);
+    recorder.graph().nodes.resize(nodes);
+    if (!backward.errors[k]) fine.push_back(k);
+  }
+  gradients.assign(backward.targets.size(), {});
+  if (!fine.empty()) try_backward(recorder, backward, fine, gradients);
+  return gradients;
+}
+
+/// Gradients of a leaf that the function makes and returns would have to go out through an output.
+void check_returned_leaves(const std::vector<at::Tensor>& outputs, const Arguments& arguments,
+                           const std::vector<GradRoot>& roots, const Reached& reached) {
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    const auto* meta = outputs[k].defined() ? torch::autograd::impl::get_autograd_meta(outputs[k]) : nullptr;
+    if (meta == nullptr || !meta->requires_grad_ || as_fake(outputs[k]) == nullptr) continue;
+    const bool is_argument = std::any_of(arguments.own.begin(), arguments.own.end(),
+                                         [&](const at::Tensor& own) { return own.is_same(outputs[k]); });
+    const auto accumulator = torch::autograd::impl::try_get_grad_accumulator(outputs[k]);
+    if (is_argument || !accumulator) continue;
+    for (size_t r = 0; r < roots.size(); ++r)
+      if (reached.from(r, accumulator.get()))
+        throw Error(
+            ErrorCode::NeedsGrad, "capture",
+            fmt::format("output {} is a leaf made inside, and gradients of other outputs reach it", k),
+            "Make the leaf outside and pass it");
+  }
+}
 
 Backward record_backward(const Arguments& arguments, const std::vector<at::Tensor>& outputs, bool effects,
                          Recorder& recorder) {
@@ -220,22 +286,21 @@ Backward record_backward(const Arguments& arguments, const std::vector<at::Tenso
   backward.roots = find_roots(recorder, arguments.own, arguments.edges, outputs);
   if (!effects) std::erase_if(backward.roots, [](const auto& r) { return r.input >= 0 || r.outsider >= 0; });
   if (backward.roots.empty()) return backward;
-  backward.targets = find_targets(recorder, arguments.edges);
+  backward.targets = find_targets(recorder, arguments.own, arguments.edges);
   for (const auto& root : backward.roots) backward.tangents.push_back(recorder.add_tangent(root.tensor));
-  const auto forward_nodes = recorder.graph().nodes.size();
-  recorder.in_backward = true;
-  try {
-    const auto gradients = run_backward(recorder, backward.roots, backward.tangents, backward.targets, false);
-    for (const auto& gradient : gradients)
-      backward.gradients.push_back(gradient.defined() ? recorder.value_of(gradient) : ir::ValueId{});
-  } catch (const Error&) {
-    throw;
-  } catch (...) {
-    backward.error = std::current_exception();
-    recorder.graph().nodes.resize(forward_nodes);
-    backward.gradients.assign(backward.targets.size(), {});
+  const Reached reached(backward.roots);
+  check_returned_leaves(outputs, arguments, backward.roots, reached);
+  for (const auto& target : backward.targets) {
+    auto& by = backward.reached_by.emplace_back();
+    for (size_t k = 0; k < backward.roots.size(); ++k)
+      by.push_back(reached.from(k, target.edge.function.get()));
   }
-  recorder.in_backward = false;
+  recorder.backward = &reached;
+  backward.errors.resize(backward.roots.size());
+  const auto gradients = record_gradients(recorder, backward);
+  for (const auto& gradient : gradients)
+    backward.gradients.push_back(gradient.defined() ? recorder.value_of(gradient) : ir::ValueId{});
+  recorder.backward = nullptr;
   return backward;
 }
 
@@ -247,12 +312,15 @@ int32_t input_index(int32_t input, int32_t outsider, const std::vector<int32_t>&
 void add_backward(const Backward& backward, const std::vector<int32_t>& input_of_outsider,
                   StorageNumbers& storages, Trace& trace) {
   trace.differentiable = !backward.roots.empty();
-  trace.backward_error = backward.error;
   for (size_t t = 0; t < backward.gradients.size(); ++t) {
     const auto& target = backward.targets[t];
     const auto input = input_index(target.input, target.outsider, input_of_outsider);
-    const bool wanted = backward.gradients[t].valid() || backward.error;
-    if (wanted && input >= 0) trace.gradients.push_back({input, backward.gradients[t]});
+    bool throws = false;
+    for (size_t k = 0; k < backward.errors.size(); ++k)
+      throws = throws || (backward.errors[k] && backward.reached_by[t][k]);
+    const bool wanted = backward.gradients[t].valid() || throws;
+    if (wanted && input >= 0)
+      trace.gradients.push_back({input, backward.gradients[t], backward.reached_by[t]});
   }
   for (size_t k = 0; k < backward.roots.size(); ++k) {
     const auto& root = backward.roots[k];
@@ -262,7 +330,7 @@ void add_backward(const Backward& backward, const std::vector<int32_t>& input_of
       throw Error(ErrorCode::UnsupportedOp, "capture",
                   "the function writes values with gradients to a tensor made from host memory",
                   "clone() the tensor before writing to it");
-    trace.tangents.push_back({tangent.value(), root.value, input, root.has_own_history});
+    trace.tangents.push_back({tangent.value(), root.value, input, root.has_own_history, backward.errors[k]});
     trace.graph.inputs.push_back({tangent.value(), ir::InputRole::Tangent, fmt::format("tangent{}", k)});
     InputEnd end;
     end.value = tangent.value();
@@ -294,7 +362,7 @@ Trace capture(const TensorFunction& function, const std::vector<at::Tensor>& inp
     for (size_t i = 0; i < inputs.size(); ++i)
       trace.input_ends.push_back(
           end_of_input(inputs[i], arguments.own[i], arguments.edges[i], recorder.graph().inputs[i].value));
-    if (options.gradients && c10::GradMode::is_enabled())
+    if (options.gradients)
       recording.run([&] { backward = record_backward(arguments, outputs, options.effects, recorder); });
   }
   restore_outside(recorder);

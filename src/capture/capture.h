@@ -33,12 +33,16 @@ struct TangentEnd {
   ir::ValueId of;                ///< the traced tensor that it is the gradient of
   int32_t input = -1;            ///< that tensor is this graph input, as it is after the call
   bool has_own_history = false;  ///< it is a view, but its history is not that of a view (custom functions)
+  /// What autograd threw when it was led through this tensor's history. It is for whoever calls backward():
+  /// the forward pass is fine.
+  std::exception_ptr error;
 };
 
 /// A gradient that goes out.
 struct GradientEnd {
   int32_t input = 0;  ///< of this graph input
   ir::ValueId value;
+  std::vector<bool> reached_by;  ///< per tangent: autograd's graph leads from there to the input
 };
 
 /// A real tensor that became a graph input. Alive as long as the trace; what outlives the trace holds it
@@ -66,9 +70,6 @@ struct Trace {
   std::vector<int64_t> input_bytes;  ///< per graph input: the size of its storage; 0: undefined or duplicate
   std::vector<int32_t> input_bits;   ///< per graph input: 1 conjugated, 2 negated when read, 3 both
   bool effects = true;               ///< as in CaptureOptions
-  /// What autograd threw when the backward pass was recorded. It is for whoever calls backward(): the forward
-  /// pass is fine.
-  std::exception_ptr backward_error;
   InferenceCounts counts;
 };
 
@@ -78,7 +79,7 @@ struct CaptureOptions {
   std::string name = "graph";
   std::vector<std::string> input_names;                          ///< may be shorter than the inputs
   std::function<std::string(const at::Tensor&)> name_of_lifted;  ///< "" or unset: numbered
-  bool gradients = false;  ///< record the backward pass too, when grad mode is on
+  bool gradients = false;  ///< record the backward pass too, where a result has a history
   bool effects = true;     ///< false: what the function does to its inputs is to be left out
 };
 

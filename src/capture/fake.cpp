@@ -25,14 +25,37 @@ NoAllocator no_allocator;
 
 }  // namespace
 
+void FakeRegistry::add(FakeTensor* fake) {
+  const std::scoped_lock lock(mutex_);
+  fakes_.insert(fake);
+}
+
+void FakeRegistry::remove(FakeTensor* fake) {
+  const std::scoped_lock lock(mutex_);
+  fakes_.erase(fake);
+}
+
+int64_t FakeRegistry::size() const {
+  const std::scoped_lock lock(mutex_);
+  return static_cast<int64_t>(fakes_.size());
+}
+
+std::vector<at::Tensor> FakeRegistry::all() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<at::Tensor> tensors;
+  for (auto* fake : fakes_)
+    tensors.emplace_back(c10::intrusive_ptr<c10::TensorImpl>::unsafe_reclaim_from_nonowning(fake));
+  return tensors;
+}
+
 FakeTensor::FakeTensor(c10::Storage storage, at::Tensor meta, c10::Device device, uint64_t capture_id,
-                       ir::ValueId value, std::shared_ptr<std::atomic<int64_t>> alive)
+                       ir::ValueId value, std::shared_ptr<FakeRegistry> registry)
     : TensorImpl(std::move(storage), keys_for(device, meta), meta.dtype()),
       meta_(std::move(meta)),
       capture_id_(capture_id),
       value_(value),
-      alive_(std::move(alive)) {
-  ++*alive_;
+      registry_(std::move(registry)) {
+  registry_->add(this);
   take_metadata_of_twin();
 }
 

@@ -1,15 +1,31 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <unordered_set>
+#include <vector>
 
 #include "ir/graph.h"
 
 namespace antegrad::capture {
 
 class Recorder;
+class FakeTensor;
+
+/// The fakes of one capture that are alive.
+class FakeRegistry {
+ public:
+  void add(FakeTensor* fake);
+  void remove(FakeTensor* fake);
+  int64_t size() const;
+  std::vector<at::Tensor> all() const;
+
+ private:
+  mutable std::mutex mutex_;  ///< a fake that leaked may die on any thread
+  std::unordered_set<FakeTensor*> fakes_;
+};
 
 /// A tensor that has a device, a dtype and a shape but no data. User code sees an ordinary tensor of the real
 /// device; touching its data throws. It belongs to one Recorder, which may be gone when the tensor leaks out
@@ -18,13 +34,13 @@ class FakeTensor final : public c10::TensorImpl {
  public:
   /// `meta` is the twin on the meta device that shape rules run on; its metadata are this tensor's.
   FakeTensor(c10::Storage storage, at::Tensor meta, c10::Device device, uint64_t capture_id,
-             ir::ValueId value, std::shared_ptr<std::atomic<int64_t>> alive);
-  ~FakeTensor() override { --*alive_; }
+             ir::ValueId value, std::shared_ptr<FakeRegistry> registry);
+  ~FakeTensor() override { registry_->remove(this); }
 
   const at::Tensor& meta() const { return meta_; }
   ir::ValueId value() const { return value_; }
   uint64_t capture_id() const { return capture_id_; }
-  const std::shared_ptr<std::atomic<int64_t>>& alive() const { return alive_; }
+  const std::shared_ptr<FakeRegistry>& registry() const { return registry_; }
 
   /// After an in-place change of metadata (t_, resize_, set_): the twin has changed, and this is another
   /// value now.
@@ -42,7 +58,7 @@ class FakeTensor final : public c10::TensorImpl {
   at::Tensor meta_;
   uint64_t capture_id_;
   ir::ValueId value_;
-  std::shared_ptr<std::atomic<int64_t>> alive_;  ///< how many fakes of its capture there are
+  std::shared_ptr<FakeRegistry> registry_;
 };
 
 FakeTensor* as_fake(const at::Tensor& tensor);  ///< null when it is not a fake

@@ -1,5 +1,6 @@
 #include "capture/gradients.h"
 
+#include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/anomaly_mode.h>
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/function.h>
@@ -7,6 +8,8 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include <unordered_set>
+
+#include "capture/guards.h"
 
 namespace antegrad::capture {
 namespace {
@@ -25,6 +28,12 @@ struct ArgumentHistory final : Node {
                 "Use torch::autograd::grad(), or pass a leaf");
   }
   std::string name() const override { return "AntegradArgument"; }
+};
+
+/// The engine comes to it after everything else.
+struct LastNode final : Node {
+  LastNode() : Node(uint64_t{0}) {}
+  variable_list apply(variable_list&&) override { return {}; }
 };
 
 /// The hooks of a lifted tensor, and its history beyond itself.
@@ -81,9 +90,12 @@ class AnomalyOff {
   bool enabled_, check_nan_;
 };
 
+/// Its place at the call; that of a leaf, also when it has become one that requires a gradient.
 Edge edge_of(const Outsider& outsider) {
-  if (!outsider.requires_grad) return {};
   if (outsider.grad_fn) return {outsider.grad_fn, outsider.output_nr};
+  const auto* meta = impl::get_autograd_meta(outsider.tensor);
+  const bool became = meta != nullptr && meta->requires_grad_;
+  if (!outsider.requires_grad && !became) return {};
   return {impl::grad_accumulator(outsider.tensor), 0};
 }
 
@@ -103,9 +115,7 @@ class Roots {
     const auto* view = impl::get_view_autograd_meta(output);
     if (view == nullptr || !view->has_bw_view()) return add(output);
     using torch::autograd::CreationMeta;
-    const auto made = view->get_creation_meta();
-    if (made == CreationMeta::NO_GRAD_MODE && !view->grad_fn_) return;
-    if (made == CreationMeta::IN_CUSTOM_FUNCTION) return add(output, true);
+    if (view->get_creation_meta() == CreationMeta::IN_CUSTOM_FUNCTION) return add(output, true);
     add(view->get_backward_view().base_);
   }
 
@@ -140,13 +150,16 @@ class Roots {
 
 void copy_autograd_state(const at::Tensor& real, at::Tensor& fake) {
   if (!real.requires_grad()) return;
-  if (real.is_leaf()) {
+  if (real.is_leaf())
     fake.set_requires_grad(true);
-    return;
-  }
+  else
+    give_history(fake);
+}
+
+void give_history(at::Tensor& tensor) {
   auto history = std::shared_ptr<Node>(new ArgumentHistory, torch::autograd::deleteNode);
-  const auto number = history->add_input_metadata(fake);
-  impl::set_gradient_edge(fake, {history, number});
+  const auto number = history->add_input_metadata(tensor);
+  impl::set_gradient_edge(tensor, {history, number});
 }
 
 Edge edge_of_input(const at::Tensor& fake) {
@@ -170,16 +183,29 @@ std::vector<GradRoot> find_roots(Recorder& recorder, const std::vector<at::Tenso
   for (size_t i = 0; i < inputs.size(); ++i)
     if (history_changed(inputs[i], input_edges[i])) roots.add_input(inputs[i], static_cast<int32_t>(i), -1);
   const auto& outsiders = recorder.outside().all();
-  for (size_t k = 0; k < outsiders.size(); ++k)
-    if (history_changed(outsiders[k]->tensor, {outsiders[k]->grad_fn, outsiders[k]->output_nr}))
-      roots.add_input(outsiders[k]->tensor, -1, static_cast<int32_t>(k));
+  for (size_t k = 0; k < outsiders.size(); ++k) {
+    const auto& outsider = *outsiders[k];
+    if (!history_changed(outsider.tensor, {outsider.grad_fn, outsider.output_nr})) continue;
+    // Its gradient would be part of its base's.
+    if (outsider.base.defined() && outsider.requires_grad)
+      throw Error(ErrorCode::NeedsGrad, "capture",
+                  "the function writes to a view that it captured, where autograd sees it",
+                  "Pass the view as an argument");
+    roots.add_input(outsider.tensor, -1, static_cast<int32_t>(k));
+  }
   return roots.take();
 }
 
-std::vector<GradTarget> find_targets(Recorder& recorder, const std::vector<Edge>& input_edges) {
+std::vector<GradTarget> find_targets(Recorder& recorder, const std::vector<at::Tensor>& inputs,
+                                     const std::vector<Edge>& input_edges) {
   std::vector<GradTarget> targets;
-  for (size_t i = 0; i < input_edges.size(); ++i)
-    if (input_edges[i].is_valid()) targets.push_back({static_cast<int32_t>(i), -1, input_edges[i]});
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    auto edge = input_edges[i];
+    const auto* meta = inputs[i].defined() ? impl::get_autograd_meta(inputs[i]) : nullptr;
+    if (!edge.is_valid() && meta != nullptr && meta->requires_grad_)
+      edge = {impl::grad_accumulator(inputs[i]), 0};
+    if (edge.is_valid()) targets.push_back({static_cast<int32_t>(i), -1, std::move(edge)});
+  }
   const auto& outsiders = recorder.outside().all();
   for (size_t k = 0; k < outsiders.size(); ++k)
     if (auto edge = edge_of(*outsiders[k]); edge.is_valid())
@@ -187,9 +213,48 @@ std::vector<GradTarget> find_targets(Recorder& recorder, const std::vector<Edge>
   return targets;
 }
 
+Reached::Reached(const std::vector<GradRoot>& roots) {
+  for (const auto& root : roots) {
+    auto& seen = nodes_.emplace_back();
+    std::vector<const Node*> todo = {impl::gradient_edge(root.tensor).function.get()};
+    while (!todo.empty()) {
+      const auto* node = todo.back();
+      todo.pop_back();
+      if (!seen.insert(node).second) continue;
+      for (const auto& edge : node->next_edges())
+        if (edge.is_valid()) todo.push_back(edge.function.get());
+    }
+  }
+}
+
+bool Reached::from(size_t root, const Node* node) const { return nodes_[root].count(node) > 0; }
+
+uint64_t Reached::bits(const Node* node) const {
+  uint64_t bits = 0;
+  for (size_t k = 0; k < nodes_.size(); ++k)
+    if (from(k, node)) bits |= uint64_t{1} << std::min<size_t>(k, 63);
+  return bits;
+}
+
+void release_histories(const Recorder& recorder) {
+  std::unordered_set<const Node*> outside;
+  for (const auto& outsider : recorder.outside().all()) outside.insert(outsider->grad_fn.get());
+  std::unordered_set<const Node*> seen;
+  std::vector<std::shared_ptr<Node>> todo;
+  for (const auto& fake : recorder.fakes().all()) todo.push_back(raw_grad_fn(fake));
+  while (!todo.empty()) {
+    const auto node = todo.back();
+    todo.pop_back();
+    if (!node || outside.count(node.get()) > 0 || !seen.insert(node.get()).second) continue;
+    node->release_variables();
+    for (const auto& edge : node->next_edges()) todo.push_back(edge.function);
+  }
+}
+
 std::vector<at::Tensor> run_backward(Recorder& recorder, const std::vector<GradRoot>& roots,
                                      const std::vector<at::Tensor>& tangents,
                                      const std::vector<GradTarget>& targets, bool create_graph) {
+  if (targets.empty()) return {};
   CutOff cut(recorder, targets);
   AnomalyOff anomaly;
   c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
@@ -197,8 +262,15 @@ std::vector<at::Tensor> run_backward(Recorder& recorder, const std::vector<GradR
   edge_list to;
   for (const auto& root : roots) from.push_back(impl::gradient_edge(root.tensor));
   for (const auto& target : targets) to.push_back(target.edge);
-  return torch::autograd::Engine::get_default_engine().execute(from, tangents, create_graph, create_graph,
-                                                               false, to);
+  return torch::autograd::Engine::get_default_engine().execute(from, tangents, true, create_graph, false, to);
+}
+
+void clear_engine() {
+  const BelowRecording below;
+  auto last = std::shared_ptr<Node>(new LastNode, torch::autograd::deleteNode);
+  const auto gradient = at::zeros({});
+  last->add_input_metadata(gradient);
+  torch::autograd::Engine::get_default_engine().execute({{last, 0}}, {gradient}, false, false, true);
 }
 
 }  // namespace antegrad::capture

@@ -28,6 +28,23 @@ void remember_state(Outsider& outsider, const at::Tensor& real) {
     outsider.grad_fn = meta->grad_fn_;
     outsider.output_nr = meta->output_nr_;
   }
+  const auto* view = torch::autograd::impl::get_view_autograd_meta(real);
+  if (view == nullptr || !view->has_bw_view()) return;
+  outsider.base = view->get_backward_view().base_;
+  outsider.attr_version = view->get_attr_version();
+  if (const auto* meta = torch::autograd::impl::get_autograd_meta(outsider.base)) {
+    outsider.base_grad_fn = meta->grad_fn_;
+    outsider.base_output_nr = meta->output_nr_;
+  }
+}
+
+void restore_base(const Outsider& outsider) {
+  if (!outsider.base.defined()) return;
+  torch::autograd::impl::get_view_autograd_meta(outsider.tensor)->set_attr_version(outsider.attr_version);
+  auto* meta = torch::autograd::impl::get_autograd_meta(outsider.base);
+  if (meta == nullptr || meta->grad_fn_ == outsider.base_grad_fn) return;
+  meta->grad_fn_ = outsider.base_grad_fn;
+  meta->output_nr_ = outsider.base_output_nr;
 }
 
 /// True when the function gave the tensor new data.
@@ -155,6 +172,7 @@ std::vector<const Outsider*> OutsideWorld::restore() {
   for (const auto& outsider : all_) {
     const bool data = restore_data(*outsider);
     const bool grad = restore_autograd(*outsider);
+    restore_base(*outsider);
     if (data || grad) changed.push_back(outsider.get());
   }
   return changed;

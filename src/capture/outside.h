@@ -34,6 +34,10 @@ struct Outsider {
   at::Tensor grad;
   std::shared_ptr<torch::autograd::Node> grad_fn;
   uint32_t output_nr = 0;
+  at::Tensor base;  ///< of a view: an in-place op on the view gives the base a new history
+  std::shared_ptr<torch::autograd::Node> base_grad_fn;
+  uint32_t base_output_nr = 0;
+  uint32_t attr_version = 0;
 };
 
 /// Every real tensor met during a capture, and the promise to leave each exactly as it was.
@@ -54,6 +58,7 @@ class OutsideWorld {
 
   bool has_borrowed() const { return has_borrowed_; }  ///< some memory of the host is under from_blob()
   std::vector<std::unique_ptr<Outsider>>& all() { return all_; }
+  const std::vector<std::unique_ptr<Outsider>>& all() const { return all_; }
 
   /// Puts back version counters, autograd state, .grad and data of all of them. Returns the outsiders whose
   /// data (set_data) or .grad the captured function replaced by a fake: such a function cannot be captured.

@@ -4,6 +4,7 @@
 #include <c10/core/GradMode.h>
 #include <c10/core/InferenceMode.h>
 #include <fmt/format.h>
+#include <torch/csrc/autograd/function.h>
 
 #include <atomic>
 
@@ -82,7 +83,7 @@ at::Tensor Recorder::add_tangent(const at::Tensor& like) {
 
 c10::intrusive_ptr<FakeTensor> Recorder::make_fake(at::Tensor meta, c10::Device device, ir::ValueId value,
                                                    c10::Storage storage) {
-  return c10::make_intrusive<FakeTensor>(std::move(storage), std::move(meta), device, id_, value, alive_);
+  return c10::make_intrusive<FakeTensor>(std::move(storage), std::move(meta), device, id_, value, fakes_);
 }
 
 at::Tensor Recorder::twin_of(const at::Tensor& tensor) {
@@ -126,7 +127,7 @@ c10::intrusive_ptr<FakeTensor> Recorder::add_alias(const at::Tensor& tensor) {
   node.args = {ir::Arg(source)};
   const auto value = graph_.add_value(graph_.type_of(source), graph_.storage_of(source));
   node.outputs = {value};
-  node.provenance.backward = in_backward;
+  note_backward(node);
   graph_.add_node(std::move(node));
   c10::InferenceMode inference(tensor.is_inference());
   return make_fake(std::move(meta), tensor.device(), value, storage_for(tensor));
@@ -141,7 +142,7 @@ c10::intrusive_ptr<FakeTensor> Recorder::alias_of(const FakeTensor& fake) {
   BelowRecording below;
   at::Tensor meta(fake.meta().unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0), true));
   return c10::make_intrusive<FakeTensor>(fake.storage(), std::move(meta), fake.device(), fake.capture_id(),
-                                         fake.value(), fake.alive());
+                                         fake.value(), fake.registry());
 }
 
 void Recorder::note_argument(const at::Tensor& tensor, const at::Tensor& twin, Call& call) {
@@ -315,6 +316,12 @@ void Recorder::note_writes(const OpSchema& schema, const Call& call, ir::Node& n
   }
 }
 
+void Recorder::note_backward(ir::Node& node) const {
+  if (backward == nullptr) return;
+  node.provenance.backward = true;
+  node.provenance.roots = backward->bits(torch::autograd::get_current_node().get());
+}
+
 void Recorder::record(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const auto& schema = schema_of(op);
   if (answer_equal(schema, stack) || read_host_data(schema, stack)) return;
@@ -340,7 +347,7 @@ void Recorder::record(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   if (c10::GradMode::is_enabled())
     node.provenance.sequence = static_cast<int64_t>(at::sequence_number::peek()) - first_sequence_;
   node.provenance.scope = current_scope();
-  node.provenance.backward = in_backward;
+  note_backward(node);
   graph_.add_node(std::move(node));
   torch::jit::drop(*stack, schema.args.size());
   for (auto& result : call.stack) stack->push_back(std::move(result));

@@ -14,6 +14,8 @@
 
 namespace antegrad::capture {
 
+class Reached;
+
 /// Writes down the ops of one capture. It is reached through LibTorch's dispatch mode (mode.h), so it follows
 /// the thread-local state into the autograd engine's threads. Not for use by two threads at once: the engine
 /// runs the ops of one device one after another, and a capture is of one device.
@@ -39,7 +41,8 @@ class Recorder {
   static c10::intrusive_ptr<FakeTensor> alias_of(const FakeTensor& fake);
 
   uint64_t id() const { return id_; }
-  int64_t fakes_alive() const { return *alive_; }
+  const FakeRegistry& fakes() const { return *fakes_; }
+  const OutsideWorld& outside() const { return outside_; }
   ir::Graph& graph() { return graph_; }
   OutsideWorld& outside() { return outside_; }
   HostMemory& host_memory() { return host_memory_; }
@@ -47,7 +50,7 @@ class Recorder {
 
   /// The last error thrown to the captured function: an interpreter in between may turn it into another type.
   std::exception_ptr last_error;
-  bool in_backward = false;  ///< what is recorded now computes gradients
+  const Reached* backward = nullptr;  ///< set while gradients are recorded
 
  private:
   struct Call;
@@ -66,6 +69,7 @@ class Recorder {
   void note_writes(const OpSchema& schema, const Call& call, ir::Node& node);
   bool answer_equal(const OpSchema& schema, torch::jit::Stack* stack);
   bool read_host_data(const OpSchema& schema, torch::jit::Stack* stack);
+  void note_backward(ir::Node& node) const;
 
   uint64_t id_;
   int64_t first_sequence_;
@@ -73,7 +77,7 @@ class Recorder {
   OutsideWorld outside_;
   HostMemory host_memory_;
   InferenceCounts counts_;
-  std::shared_ptr<std::atomic<int64_t>> alive_ = std::make_shared<std::atomic<int64_t>>(0);
+  std::shared_ptr<FakeRegistry> fakes_ = std::make_shared<FakeRegistry>();
 };
 
 }  // namespace antegrad::capture

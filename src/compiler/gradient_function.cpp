@@ -1,6 +1,5 @@
 #include "compiler/gradient_function.h"
 
-#include <ATen/ops/empty_strided.h>
 #include <fmt/format.h>
 
 #include "antegrad/error.h"
@@ -8,6 +7,7 @@
 #include "capture/guards.h"
 #include "capture/mode.h"
 #include "ir/text.h"
+#include "runtime/instructions.h"
 
 namespace antegrad::compiler {
 namespace {
@@ -23,16 +23,20 @@ Options options_for(const Options& options) {
 /// An argument that no gradient depends on: its contents do not matter.
 struct Placeholder {
   std::vector<int64_t> sizes, strides;
+  int64_t offset = 0;
   at::TensorOptions options;
   bool defined = false;
   bool requires_grad = false;
+  bool is_leaf = true;
   int32_t same_as = -1;  ///< an earlier argument that is the same tensor
 
   at::Tensor make() const {
     if (!defined) return {};
     capture::BelowRecording below;
-    auto tensor = at::empty_strided(sizes, strides, options).zero_();
-    return requires_grad ? tensor.set_requires_grad(true) : tensor;
+    auto tensor = runtime::empty_with_offset(sizes, strides, offset, options).zero_();
+    if (requires_grad && is_leaf) tensor.set_requires_grad(true);
+    if (requires_grad && !is_leaf) capture::give_history(tensor);
+    return tensor;
   }
 };
 
@@ -43,8 +47,10 @@ Placeholder placeholder_of(const at::Tensor& tensor, int32_t same_as) {
   if (!argument.defined) return argument;
   argument.sizes = tensor.sizes().vec();
   argument.strides = tensor.strides().vec();
+  argument.offset = tensor.storage_offset();
   argument.options = tensor.options();
   argument.requires_grad = tensor.requires_grad();
+  argument.is_leaf = tensor.is_leaf();
   return argument;
 }
 
@@ -127,9 +133,18 @@ detail::Outcome GradientFunction::Recipe::run_gradients(const std::vector<at::Te
     throw Error(ErrorCode::GraphChanged, "backward",
                 fmt::format("'{}' does something else than when its result was computed", name),
                 "Do not change modules or captured variables between a call and its backward(create_graph)");
-  const auto roots = capture::find_roots(recorder, own, edges, outputs);
-  const auto found = capture::find_targets(recorder, edges);
-  const auto gradients = capture::run_backward(recorder, roots, tangents, found, true);
+  for (const auto& output : outputs)
+    if (output.defined()) recorder.value_of(output);  // a captured tensor that is only returned is lifted too
+  auto roots = capture::find_roots(recorder, own, edges, outputs);
+  std::vector<capture::GradRoot> given_roots;
+  std::vector<at::Tensor> given;
+  for (size_t k = 0; k < roots.size(); ++k)
+    if (tangents[k].defined()) {
+      given_roots.push_back(roots[k]);
+      given.push_back(tangents[k]);
+    }
+  const auto found = capture::find_targets(recorder, own, edges);
+  const auto gradients = capture::run_backward(recorder, given_roots, given, found, true);
   detail::Outcome outcome;
   for (auto input : targets) outcome.tensors.push_back(gradient_of(input, found, gradients));
   return outcome;

@@ -31,14 +31,6 @@ capture::Trace trace(const CaptureSettings& settings, const Leaves& leaves, cons
       {leaves.tensors.begin(), leaves.tensors.end()}, capture_options);
 }
 
-bool has_lazy_bits(const capture::Trace& trace) {
-  for (auto bits : trace.input_bits)
-    if (bits != 0) return true;
-  return std::any_of(trace.graph.nodes.begin(), trace.graph.nodes.end(), [](const ir::Node& node) {
-    return node.op == "aten._conj" || node.op == "aten._neg_view";
-  });
-}
-
 /// The state of fused random ops is an input that each call fills by itself.
 void take_rng_input(aot::FunctionalGraph& functional) {
   auto& [graph, signature] = functional;
@@ -64,10 +56,14 @@ std::vector<int32_t> primals_of(const ir::Graph& joint, const aot::Signature& si
     for (const auto& attr : node->attrs) ir::for_each_value(attr.value, need);
   }
   std::vector<int32_t> primals;
-  for (size_t i = 0; i < signature.graph_inputs.size(); ++i)
-    if (needed[static_cast<size_t>(joint.inputs[i].value.index)] &&
-        signature.graph_inputs[i] < signature.inputs)
-      primals.push_back(signature.graph_inputs[i]);
+  for (size_t i = 0; i < signature.graph_inputs.size(); ++i) {
+    if (!needed[static_cast<size_t>(joint.inputs[i].value.index)]) continue;
+    const auto slot = signature.graph_inputs[i];
+    if (slot < signature.inputs) primals.push_back(slot);
+    for (const auto& step : signature.steps)
+      if (const auto* base = std::get_if<aot::MakeBase>(&step); base != nullptr && base->slot == slot)
+        primals.insert(primals.end(), base->members.begin(), base->members.end());
+  }
   return primals;
 }
 
@@ -86,6 +82,14 @@ void check_changed_inputs(const aot::Signature& signature, const Leaves& leaves,
 }
 
 }  // namespace
+
+bool has_lazy_bits(const capture::Trace& trace) {
+  for (auto bits : trace.input_bits)
+    if (bits != 0) return true;
+  return std::any_of(trace.graph.nodes.begin(), trace.graph.nodes.end(), [](const ir::Node& node) {
+    return node.op == "aten._conj" || node.op == "aten._neg_view";
+  });
+}
 
 Version::Version(const Options& options, const Leaves& leaves)
     : key_(leaves.key.begin(), leaves.key.end()), ambient_(runtime::Ambient::now()) {
@@ -170,14 +174,17 @@ void Version::make_caller(const Options& options, aot::Signature signature, cons
   }
   partition_ = std::make_unique<partition::Partition>(
       partition::partition(graph_, options.policy, options.scope_rules));
-  auto backward = std::make_shared<runtime::Backward>(*partition_, signature, primals_of(graph_, signature));
-  backward->error = traced.backward_error;
-  backward->higher_order = std::move(higher_order);
+  runtime::BackwardFacts facts;
+  facts.primals = primals_of(graph_, signature);
+  for (const auto& gradient : traced.gradients) facts.reached_by.push_back(gradient.reached_by);
+  for (const auto& tangent : traced.tangents) facts.errors.push_back(tangent.error);
+  facts.higher_order = std::move(higher_order);
   const auto& forward = partition_->forward;
   if (!forward.inputs.empty() && forward.inputs.back().role == ir::InputRole::RngState)
-    backward->rng_slot = signature.graph_inputs.back();
-  backward->draws_eagerly = std::any_of(forward.nodes.begin(), forward.nodes.end(),
-                                        [](const ir::Node& node) { return node.effects.random; });
+    facts.rng_slot = signature.graph_inputs.back();
+  facts.draws_eagerly = std::any_of(forward.nodes.begin(), forward.nodes.end(),
+                                    [](const ir::Node& node) { return node.effects.random; });
+  auto backward = std::make_shared<runtime::Backward>(*partition_, signature, std::move(facts));
   if (options.backward_ahead) backward->compile();
   caller_ = std::make_unique<runtime::Caller>(
       std::move(signature), std::make_shared<runtime::Executable>(partition_->forward), std::move(backward));

@@ -71,6 +71,10 @@ class Version {
   std::map<std::string, uint64_t> shape_fallbacks_;
 };
 
+/// Whether some tensor of the trace may be conjugated or negated when it is read. Types do not say which, so
+/// a copy that resolves it looks like a no-op.
+bool has_lazy_bits(const capture::Trace& trace);
+
 /// The text of the graph that capturing the function now gives.
 std::string traced_text_now(const Options& options, const Leaves& leaves, const detail::RunOnTensors& run);
 

@@ -69,6 +69,7 @@ struct Provenance {
   std::string scope;      ///< where in the user's program, e.g. a module path
   int64_t sequence = -1;  ///< autograd sequence number; -1: none
   bool backward = false;  ///< recorded while gradients were computed
+  uint64_t roots = 0;     ///< for which tangents, as bits; those from 63 on share the last
   bool operator==(const Provenance&) const = default;
 };
 

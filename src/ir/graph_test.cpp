@@ -120,6 +120,7 @@ TEST(Graph, EqualitySeesEveryMember) {
       [](Graph& g) { g.nodes[1].provenance.scope = "n"; },
       [](Graph& g) { g.nodes[1].provenance.sequence = 5; },
       [](Graph& g) { g.nodes[1].provenance.backward = true; },
+      [](Graph& g) { g.nodes[1].provenance.roots = 5; },
       [](Graph& g) { g.outputs[0].value = {1}; },
       [](Graph& g) { g.outputs[0].role = OutputRole::Grad; },
       [](Graph& g) { g.outputs[0].target = -1; },

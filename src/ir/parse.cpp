@@ -190,6 +190,7 @@ void Parser::node_suffixes(Scope& scope, Node& node) {
   if (accept("at")) node.provenance.scope = unescape(expect(Token::Kind::String, "a scope"));
   if (accept("seq")) node.provenance.sequence = integer("a sequence number");
   node.provenance.backward = accept("backward");
+  if (accept("for")) node.provenance.roots = static_cast<uint64_t>(integer("the tangents, as bits"));
 }
 
 void Parser::node(Scope& scope) {

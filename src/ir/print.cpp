@@ -143,6 +143,8 @@ void Printer::suffixes(std::string& out, const Node& node) const {
   }
   if (node.provenance.sequence != -1) out += " seq " + std::to_string(node.provenance.sequence);
   if (node.provenance.backward) out += " backward";
+  if (node.provenance.roots != 0)
+    out += " for " + std::to_string(static_cast<int64_t>(node.provenance.roots));
 }
 
 void Printer::node(std::string& out, const Node& node, int indent) const {

@@ -9,12 +9,12 @@ namespace {
 
 class Classifier {
  public:
-  explicit Classifier(const ir::Graph& joint) : joint_(joint) {
+  Classifier(const ir::Graph& joint, Inputs inputs) : joint_(joint), inputs_(inputs) {
     const size_t values = joint.values.size();
     out_.nodes.resize(joint.nodes.size());
     for (auto* of_value : {&out_.definition, &out_.input, &out_.forward_output}) of_value->assign(values, -1);
-    for (auto* of_value :
-         {&out_.backward_only, &out_.demanded, &out_.eager_reads, &out_.needs_copy, &out_.is_returned})
+    for (auto* of_value : {&out_.backward_only, &out_.demanded, &out_.eager_reads, &out_.eager_watches,
+                           &out_.needs_copy, &out_.is_returned})
       of_value->assign(values, false);
   }
 
@@ -36,7 +36,10 @@ class Classifier {
   void find_eager_reads();
   void find_shared_memory();
 
+  bool is_guarded(const ir::Input& input) const;
+
   const ir::Graph& joint_;
+  const Inputs inputs_;
   Classes out_;
 };
 
@@ -109,31 +112,40 @@ void Classifier::find_eager_reads() {
     if (out_.demanded[i]) out_.eager_reads[i] = true;
 }
 
+bool Classifier::is_guarded(const ir::Input& input) const {
+  if (inputs_ == Inputs::Fixed) return false;
+  return input.role == ir::InputRole::UserInput || input.role == ir::InputRole::Buffer ||
+         input.role == ir::InputRole::Constant;
+}
+
 void Classifier::find_shared_memory() {
-  std::vector<bool> overwritten(joint_.values.size()), returned(joint_.values.size()),
-      read(joint_.values.size());
+  const size_t count = joint_.values.size();
+  std::vector<bool> overwritten(count), guarded(count), returned(count), read(count);
   const auto mark = [&](std::vector<bool>& storages, ir::ValueId id) {
     storages[at(joint_.storage_of(id))] = true;
   };
+  for (const auto& input : joint_.inputs)
+    if (is_guarded(input)) mark(guarded, input.value);
   for (const auto& output : joint_.outputs) {
     if (output.role == ir::OutputRole::MutatedInput)
       mark(overwritten, joint_.inputs[static_cast<size_t>(output.target)].value);
     else if (output.role != ir::OutputRole::Grad && output.value.valid())
       mark(returned, output.value);
   }
-  for (size_t i = 0; i < joint_.values.size(); ++i)
+  for (size_t i = 0; i < count; ++i)
     if (out_.eager_reads[i]) mark(read, {static_cast<int32_t>(i)});
-  for (size_t i = 0; i < joint_.values.size(); ++i) {
+  for (size_t i = 0; i < count; ++i) {
     const size_t storage = at(joint_.storage_of({static_cast<int32_t>(i)}));
-    const bool is_own = out_.input[storage] < 0;
-    out_.is_returned[i] = is_own && returned[storage];
-    out_.needs_copy[i] = overwritten[storage] || (out_.is_returned[i] && !read[storage]);
+    out_.eager_watches[i] = read[storage];
+    out_.is_returned[i] = out_.input[storage] < 0 && returned[storage];
+    const bool exposed = out_.is_returned[i] || guarded[storage];
+    out_.needs_copy[i] = overwritten[storage] || (exposed && !read[storage]);
   }
 }
 
 }  // namespace
 
-Classes classify(const ir::Graph& joint) { return Classifier(joint).run(); }
+Classes classify(const ir::Graph& joint, Inputs inputs) { return Classifier(joint, inputs).run(); }
 
 bool is_none(const ir::Graph& graph, ir::ValueId id) {
   const auto* kind = std::get_if<ir::ScalarKind>(&graph.type_of(id).v);

@@ -23,15 +23,22 @@ struct Classes {
   std::vector<bool> backward_only;      ///< values that the forward pass cannot have
   std::vector<bool> demanded;           ///< not backward_only, and read by such nodes, or a gradient
   std::vector<bool> eager_reads;        ///< the backward pass of the uncompiled function reads it
-  /// Its memory is no place to keep it: the caller's input is overwritten after the forward pass, or the
-  /// caller gets the memory and may write to it where eager allows that. Saved as a copy.
+  std::vector<bool> eager_watches;      ///< eager_reads holds for a value on its memory: eager notices writes
+  /// Its memory is no place to keep it: the forward pass overwrites it in the end, or the caller may write to
+  /// it before the backward pass, unnoticed by eager. Saved as a copy.
   std::vector<bool> needs_copy;
   /// The caller gets its memory as an output, so that saving it allocates nothing.
   std::vector<bool> is_returned;
 };
 
+/// What callers may do with their inputs between the passes.
+enum class Inputs {
+  AsEager,  ///< what eager allows: inputs it does not read in the backward pass may be written to
+  Fixed,    ///< nothing: a write to any of them that is saved is an error. Parameters are always taken so.
+};
+
 /// Throws Error(InvalidArgument) when results of the forward pass depend on tangents.
-Classes classify(const ir::Graph& joint);
+Classes classify(const ir::Graph& joint, Inputs inputs = Inputs::AsEager);
 
 inline size_t at(ir::ValueId id) { return static_cast<size_t>(id.index); }
 

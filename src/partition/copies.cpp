@@ -4,11 +4,15 @@
 
 namespace antegrad::partition {
 
+namespace {
+
 bool overlaps_itself(const ir::TensorType& type) {
   for (size_t i = 0; i < type.sizes.size(); ++i)
     if (type.strides[i] == ir::Dim(0) && !(type.sizes[i] == ir::Dim(1))) return true;
   return false;
 }
+
+}  // namespace
 
 ir::TensorType copied_type(const ir::TensorType& type) {
   auto copy = type;

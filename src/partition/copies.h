@@ -9,9 +9,6 @@ namespace antegrad::partition {
 /// (expanded ones do) is copied row-major.
 ir::TensorType copied_type(const ir::TensorType& type);
 
-/// Whether elements share memory, so that no copy has these strides.
-bool overlaps_itself(const ir::TensorType& type);
-
 /// Appends to `copies` a node that copies the value; the copy is a new value of the graph.
 ir::ValueId copy_node(ir::Graph& graph, ir::ValueId id, std::vector<ir::Node>& copies);
 

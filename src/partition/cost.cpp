@@ -136,7 +136,6 @@ ir::OpInfo op_info(const ir::Node& node) {
   };
   for (const auto& row : kOwn)
     if (row.name == node.op) return row;
-  if (node.op.starts_with("antegrad.random_")) return {node.op, Random, Cheap, ""};
   return {node.op, Extern, Dear, ""};
 }
 

@@ -55,7 +55,7 @@ auto per_arc(std::vector<T>& values, const Rows& rows) {
   return boost::make_iterator_property_map(values.begin(), boost::get(boost::edge_index, rows));
 }
 
-/// Boykov and Kolmogorov's algorithm: 10 to 30 % faster here than push-relabel, on products and on small ops.
+/// Boykov and Kolmogorov's algorithm; push-relabel was slower on every benchmark (docs/partition.md).
 void solve(Residual& net) {
   const auto& rows = net.rows;
   const size_t vertices = boost::num_vertices(rows);

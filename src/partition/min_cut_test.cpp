@@ -181,7 +181,7 @@ graph @f joint {
   aten._assert_async(%0) ordered
   %2: int = aten.custom_count(%0)
   %3: f32[4] = aten.custom_scale(%0, %2)
-  %4: f32[4] = aten.custom_scale(%1, %2) backward
+  %4: f32[4] = aten.custom_scale_backward(%1, %0, %2) backward
   out %3 user
   out %4 grad 0
 }

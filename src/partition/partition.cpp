@@ -18,6 +18,13 @@ Level level_of(const Policy& policy) {
   return std::holds_alternative<RecomputeAll>(policy) ? Level::All : Level::Cheap;
 }
 
+/// Who asks for less memory than MinCut gives leaves the inputs alone until the backward pass.
+Inputs inputs_of(const Policy& policy) {
+  const bool frugal =
+      std::holds_alternative<RecomputeAll>(policy) || std::holds_alternative<MemoryBudget>(policy);
+  return frugal ? Inputs::Fixed : Inputs::AsEager;
+}
+
 /// What is computed again takes memory while it is used; where that makes the peak higher than eager's, save
 /// as eager does.
 Partition min_cut_or_eager(const ir::Graph& joint, const Classes& classes, const std::vector<Keep>& keep) {
@@ -32,7 +39,7 @@ Partition partition(const ir::Graph& joint, const Policy& policy, const std::vec
   if (joint.stage != ir::Stage::Joint)
     throw Error(ErrorCode::InvalidArgument, "partition",
                 fmt::format("the graph @{} is {}, not joint", joint.name, ir::name(joint.stage)));
-  const auto classes = classify(joint);
+  const auto classes = classify(joint, inputs_of(policy));
   const auto keep = find_keeps(joint, classes, rules, std::get_if<UserPolicy>(&policy));
   if (const auto* budget = std::get_if<MemoryBudget>(&policy))
     return fit_budget(joint, classes, keep, *budget);

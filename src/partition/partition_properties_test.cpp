@@ -154,6 +154,15 @@ TEST(Partition, KeepsMeaningUnderEveryPolicy) {
   EXPECT_GT(copies, 20);
 }
 
+TEST(Partition, TakesGraphsWithHoles) {
+  auto joint = random_joint(7, 20);
+  const auto before = partition(joint);
+  joint.add_value(ir::contiguous_tensor(ir::DType::F32, {4}));
+  const auto after = partition(joint);
+  EXPECT_EQ(before.forward, after.forward);
+  EXPECT_EQ(before.backward, after.backward);
+}
+
 TEST(Partition, DefaultTakesNoMoreMemoryThanEager) {
   for (uint32_t seed = 0; seed < kGraphs; ++seed) {
     const auto joint = random_joint(seed, 5 + static_cast<int>(seed % 60));

@@ -84,7 +84,7 @@ std::string Explainer::why_reduction(const ir::Node& node, ir::ValueId id) const
 std::string Explainer::why_saved(ir::ValueId id) const {
   const int32_t index = classes_.definition[at(id)];
   if (index < 0)
-    return classes_.needs_copy[at(id)] ? "input that the function writes to: a copy of its old contents"
+    return classes_.needs_copy[at(id)] ? "input that may be written to: a copy of its contents"
                                        : "input, kept as it is";
   if (keep(id) == Keep::Save) return "rule or policy says save";
   const auto& node = joint_.nodes[static_cast<size_t>(index)];
@@ -106,7 +106,6 @@ std::string Explainer::why_recomputed(ir::ValueId id) const {
   const auto info = op_info(node);
   if (info.kind == ir::OpKind::View) return "view: costs nothing";
   if (info.kind == ir::OpKind::Factory) return "constant: made anew";
-  if (info.kind == ir::OpKind::Random) return "random numbers of the saved state: made again";
   if (limits_.level == Level::All) return "policy keeps nothing that can be computed again";
   if (!limits_.allowed.empty() && limits_.allowed[index])
     return fmt::format("budget: {:.3g} operations to save {} bytes", flops(joint_, node),

@@ -78,6 +78,22 @@ TEST(Rules, ComeBeforeThePolicy) {
   EXPECT_EQ(saved_ops(parts), (std::vector<std::string>{"input", "input", "aten.rand_like"}));
 }
 
+TEST(Rules, SaveNoNumbers) {
+  // LibTorch promotes types differently with a number than with the tensor that would be saved for it.
+  const auto joint = ir::parse(R"(
+graph @f joint {
+  in %0: f32[2] user
+  in %1: f32[2] tangent
+  %2: f64[] = antegrad.constant(data=x"000000000000f03f", wrapped=true) at "net"
+  %3: f32[2] = aten.mul.Tensor(%0, %2) at "net"
+  %4: f32[2] = aten.mul.Tensor(%1, %2) backward
+  out %3 user
+  out %4 grad 0
+}
+)");
+  EXPECT_TRUE(partition(joint, MinCut{}, {{"net", Keep::Save}}).saved.empty());
+}
+
 void expect_error(const std::function<void()>& run, const std::string& part) {
   try {
     run();

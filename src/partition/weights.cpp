@@ -2,9 +2,7 @@
 
 #include <algorithm>
 
-#include "partition/copies.h"
 #include "partition/cost.h"
-#include "passes/rewrite.h"
 
 namespace antegrad::partition {
 namespace {
@@ -14,7 +12,7 @@ constexpr int64_t kTensor = 64 * kByte;  // bookkeeping for one more saved tenso
 constexpr int64_t kNode = kByte;         // running one more node
 
 /// Costs of computing again, per byte that is made (read, for reductions).
-constexpr int64_t kFactory = 1, kPointwise = 1, kRandom = 2, kGather = 8, kScatter = 16, kReduction = 32;
+constexpr int64_t kFactory = 1, kPointwise = 1, kGather = 8, kScatter = 16, kReduction = 32;
 constexpr int64_t kExtern = 4 * kByte;
 
 class Weigher {
@@ -31,7 +29,8 @@ class Weigher {
     out.must_run.resize(nodes);
     for (size_t i = 0; i < values; ++i) {
       const ir::ValueId id{static_cast<int32_t>(i)};
-      if (classes_.backward_only[i]) continue;
+      const bool is_defined = classes_.definition[i] >= 0 || classes_.input[i] >= 0;
+      if (classes_.backward_only[i] || !is_defined) continue;
       out.save[i] = save(id);
       out.must_save[i] = keep(id) == Keep::Save;
     }
@@ -61,7 +60,7 @@ class Weigher {
 int64_t Weigher::save_input(ir::ValueId id) const {
   if (limits_.level == Level::All) return 1;
   const int64_t bytes = dense_bytes(joint_, id) * kByte;
-  const bool as_eager = classes_.eager_reads[at(id)];
+  const bool as_eager = classes_.eager_watches[at(id)];
   const auto role = joint_.inputs[static_cast<size_t>(classes_.input[at(id)])].role;
   if (role == ir::InputRole::UserInput) return kByte + (as_eager ? bytes / 4 : bytes / 2);
   return kByte + (as_eager ? 0 : bytes / 16);
@@ -70,16 +69,13 @@ int64_t Weigher::save_input(ir::ValueId id) const {
 int64_t Weigher::save(ir::ValueId id) const {
   const auto* type = joint_.type_of(id).tensor();
   if (type == nullptr || keep(id) == Keep::Recompute) return Weights::kNever;
-  const int32_t node = classes_.definition[at(id)];
-  if (node >= 0 && passes::is_wrapped_number(joint_.nodes[static_cast<size_t>(node)])) return Weights::kNever;
-  const bool is_input = classes_.input[at(id)] >= 0;
-  if (classes_.needs_copy[at(id)] && !is_input && overlaps_itself(*type)) return Weights::kNever;
   if (classes_.needs_copy[at(id)]) return kTensor + dense_bytes(joint_, id) * (kByte + kByte / 8);
-  if (is_input) return save_input(id);
+  if (classes_.input[at(id)] >= 0) return save_input(id);
+  const int32_t node = classes_.definition[at(id)];
   const int64_t bytes = storage_bytes(joint_, id) * kByte;
   int64_t cost = kTensor + (classes_.is_returned[at(id)] ? bytes / 16 : bytes);
-  if (node >= 0 && !classes_.nodes[static_cast<size_t>(node)].forward_needed) cost += 4;  // rather its source
-  if (joint_.storage_of(id) != id) cost += 8;                                             // rather its base
+  if (!classes_.nodes[static_cast<size_t>(node)].forward_needed) cost += 4;    // rather its source
+  if (joint_.storage_of(id) != id) cost += 8;                                  // rather its base
   if (ir::is_floating(type->dtype) || ir::is_complex(type->dtype)) cost += 1;  // rather a mask or an index
   return cost;
 }
@@ -110,8 +106,6 @@ int64_t Weigher::rate(const ir::Node& node) const {
       return made * kFactory;
     case ir::OpKind::Pointwise:
       return kNode + made * kPointwise;
-    case ir::OpKind::Random:
-      return kNode + made * kRandom;
     case ir::OpKind::Gather:
       return kNode + made * kGather;
     case ir::OpKind::Scatter:
@@ -128,7 +122,10 @@ int64_t Weigher::recompute(size_t index) const {
   const auto& cls = classes_.nodes[index];
   if (cls.backward_only) return 0;
   if (needs_old_memory(node)) return Weights::kNever;
-  const bool is_free = op_info(node).recompute == ir::Recompute::Free;
+  const auto info = op_info(node);
+  // reshape and its like are free where they are views, and copies where they are not.
+  const bool is_free = info.recompute == ir::Recompute::Free &&
+                       (info.kind == ir::OpKind::Factory || bytes_made(joint_, node) == 0);
   const bool pinned = limits_.level == Level::Views && !is_free;
   // What the forward pass has no use for is computed once, wherever that is.
   if (!cls.forward_needed) return pinned && !node.provenance.backward ? Weights::kNever : 0;

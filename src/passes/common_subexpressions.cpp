@@ -57,6 +57,7 @@ class Merger {
       for (size_t k = 0; k < node.outputs.size(); ++k) number_[index(node.outputs[k])] = first.outputs[k];
       for (size_t candidate : nodes) {
         if (fixed(node) || !may_merge(node, graph_.nodes[candidate])) continue;
+        graph_.nodes[candidate].provenance.roots |= graph_.nodes[i].provenance.roots;
         merge(i, graph_.nodes[candidate]);
         return;
       }

@@ -94,8 +94,10 @@ class Rewriter {
   ir::ValueId state() {
     if (state_.valid()) return state_;
     state_ = graph_.add_input(ir::contiguous_tensor(ir::DType::I64, {2}), ir::InputRole::RngState, "rng");
-    const auto tangents = std::ranges::find(graph_.inputs, ir::InputRole::Tangent, &ir::Input::role);
-    std::rotate(tangents, graph_.inputs.end() - 1, graph_.inputs.end());
+    const auto added = graph_.inputs.end() - 1;
+    const auto first_tangent =
+        std::ranges::find(graph_.inputs.begin(), added, ir::InputRole::Tangent, &ir::Input::role);
+    std::rotate(first_tangent, added, graph_.inputs.end());
     return state_;
   }
 

@@ -1,25 +1,15 @@
 #include "runtime/backward.h"
 
-#include <ATen/ops/empty_strided.h>
-
 #include <algorithm>
 
 #include "capture/convert.h"
 #include "capture/guards.h"
 #include "passes/dead_code.h"
+#include "passes/undefined_tangents.h"
+#include "runtime/instructions.h"
 
 namespace antegrad::runtime {
 namespace {
-
-at::Tensor empty_of(const ir::TensorType& type) {
-  std::vector<int64_t> sizes;
-  std::vector<int64_t> strides;
-  for (const auto& size : type.sizes) sizes.push_back(size.constant());
-  for (const auto& stride : type.strides) strides.push_back(stride.constant());
-  return at::empty_strided(
-      sizes, strides,
-      at::TensorOptions().dtype(capture::to_torch(type.dtype)).device(capture::to_torch(type.device)));
-}
 
 bool has_layout(const at::Tensor& tensor, const ir::TensorType& type) {
   const auto strides = tensor.strides();
@@ -28,75 +18,81 @@ bool has_layout(const at::Tensor& tensor, const ir::TensorType& type) {
   return true;
 }
 
+std::vector<int64_t> constants(const std::vector<ir::Dim>& dims) {
+  std::vector<int64_t> values;
+  for (const auto& dim : dims) values.push_back(dim.constant());
+  return values;
+}
+
 }  // namespace
 
-Backward::Backward(partition::Partition partition, const aot::Signature& signature,
-                   std::vector<int32_t> primals)
-    : graph_(std::move(partition.backward)), primals_(std::move(primals)), gradients_(signature.gradients) {
-  size_t inputs = 0;
-  for (const auto& saved : partition.saved) inputs += saved.input >= 0 ? 1 : 0;
+Backward::Backward(const partition::Partition& partition, const aot::Signature& signature,
+                   BackwardFacts facts)
+    : graph_(partition.backward),
+      gradients_(signature.gradients),
+      writes_(signature.backward_writes),
+      facts_(std::move(facts)) {
+  for (const auto& saved : partition.saved)
+    if (saved.input >= 0) kept_slots_.push_back(signature.graph_inputs[static_cast<size_t>(saved.input)]);
+  saved_slots_ = kept_slots_.size();
+  size_t next_slot = 0;
   for (const auto& saved : partition.saved) {
-    if (saved.input >= 0) {
-      place_of_input_.push_back(saved_slots_.size());
-      saved_slots_.push_back(signature.graph_inputs[static_cast<size_t>(saved.input)]);
-    } else {
-      place_of_input_.push_back(inputs + saved_results_.size());
-      saved_results_.push_back(saved.output);
-    }
+    place_of_input_.push_back(saved.input >= 0 ? next_slot++ : saved_slots_ + saved_results_.size());
+    if (saved.output >= 0) saved_results_.push_back(saved.output);
   }
+  if (facts_.higher_order)
+    for (auto primal : facts_.primals)
+      if (std::find(kept_slots_.begin(), kept_slots_.end(), primal) == kept_slots_.end())
+        kept_slots_.push_back(primal);
   for (const auto& input : graph_.inputs)
     if (input.role == ir::InputRole::Tangent) tangent_types_.push_back(graph_.tensor_type(input.value));
-  find_dependencies();
 }
 
-void Backward::find_dependencies() {
-  const auto tangents = tangent_types_.size();
-  std::vector<std::vector<bool>> of_value(graph_.values.size(), std::vector<bool>(tangents));
-  size_t next = 0;
-  for (const auto& input : graph_.inputs)
-    if (input.role == ir::InputRole::Tangent) of_value[static_cast<size_t>(input.value.index)][next++] = true;
-  for (const auto& node : graph_.nodes) {
-    std::vector<bool> all(tangents);
-    ir::for_each_input(node, [&](ir::ValueId v) {
-      const auto& one = of_value[static_cast<size_t>(v.index)];
-      for (size_t k = 0; k < tangents; ++k) all[k] = all[k] || one[k];
-    });
-    for (auto v : node.outputs) of_value[static_cast<size_t>(v.index)] = all;
-  }
-  for (const auto& output : graph_.outputs)
-    depends_.push_back(output.value.valid() ? of_value[static_cast<size_t>(output.value.index)]
-                                            : std::vector<bool>(tangents));
+void Backward::compile() const {
+  executable({std::vector<bool>(gradients_.size(), true), std::vector<bool>(tangent_types_.size(), true)});
 }
 
-std::shared_ptr<const Executable> Backward::executable(const std::vector<bool>& wanted) const {
+std::shared_ptr<const Executable> Backward::executable(const Case& which) const {
   std::scoped_lock lock(mutex_);
-  auto& slot = executables_[wanted];
+  auto& slot = executables_[which];
   if (slot) return slot;
   auto graph = graph_;
-  for (size_t i = 0; i < wanted.size(); ++i)
-    if (!wanted[i]) graph.outputs[i].value = {};
+  for (size_t i = 0; i < which.wanted.size(); ++i)
+    if (!which.wanted[i]) graph.outputs[i].value = {};
+  std::vector<bool> reached(graph.outputs.size(), true);
+  for (size_t i = 0; i < facts_.reached_by.size(); ++i) {
+    reached[i] = false;
+    for (size_t k = 0; k < which.defined.size(); ++k)
+      reached[i] = reached[i] || (which.defined[k] && facts_.reached_by[i][k]);
+  }
+  passes::drop_undefined_tangents(graph, which.defined, reached);
   passes::dead_code(graph);
   return slot = std::make_shared<const Executable>(graph);
 }
 
+void Backward::check(const std::vector<at::Tensor>& tangents, const std::vector<bool>& wanted) const {
+  for (size_t k = 0; k < tangents.size(); ++k) {
+    if (!tangents[k].defined() || !facts_.errors[k]) continue;
+    for (size_t i = 0; i < wanted.size(); ++i)
+      if (wanted[i] && facts_.reached_by[i][k]) std::rethrow_exception(facts_.errors[k]);
+  }
+}
+
+/// A gradient as the graph expects it: of the strides it was captured for, without lazy bits.
 at::Tensor Backward::fit(const at::Tensor& tangent, size_t index) const {
   const auto& type = tangent_types_[index];
-  if (!tangent.defined()) return empty_of(type).zero_();
+  if (!tangent.defined()) return tangent;
   const auto plain = tangent.resolve_conj().resolve_neg();
-  return has_layout(plain, type) ? plain : empty_of(type).copy_(plain);
+  if (has_layout(plain, type)) return plain;
+  auto copy = empty_with_offset(constants(type.sizes), constants(type.strides), 0, plain.options());
+  return copy.copy_(plain);
 }
 
 std::vector<at::Tensor> Backward::run(std::vector<at::Tensor> saved, std::vector<at::Tensor> tangents,
                                       const std::vector<bool>& wanted) const {
-  auto effective = wanted;
-  for (size_t i = 0; i < effective.size(); ++i) {
-    bool reached = false;
-    for (size_t k = 0; k < tangents.size(); ++k)
-      reached = reached || (depends_[i][k] && tangents[k].defined());
-    const bool constant = std::none_of(depends_[i].begin(), depends_[i].end(), [](bool b) { return b; });
-    effective[i] = effective[i] && graph_.outputs[i].value.valid() && (reached || constant);
-  }
-  const auto code = executable(effective);
+  Case which{wanted, {}};
+  for (const auto& tangent : tangents) which.defined.push_back(tangent.defined());
+  const auto code = executable(which);
   std::vector<at::Tensor> inputs;
   inputs.reserve(graph_.inputs.size());
   {

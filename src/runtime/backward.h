@@ -17,54 +17,65 @@ namespace antegrad::runtime {
 class HigherOrder {
  public:
   virtual ~HigherOrder() = default;
-  /// `primals`: the caller's inputs, undefined where no gradient depends on them. `tangents`: all defined.
-  /// Returns one tensor per gradient of the signature.
+  /// `primals`: the caller's inputs, undefined where no gradient depends on them. Returns one tensor per
+  /// gradient of the signature.
   virtual std::vector<at::Tensor> gradients(const std::vector<at::Tensor>& primals,
                                             const std::vector<at::Tensor>& tangents) = 0;
+};
+
+/// What a backward pass needs to know besides its graph.
+struct BackwardFacts {
+  std::vector<int32_t> primals;               ///< the caller's inputs that gradients depend on
+  std::vector<std::vector<bool>> reached_by;  ///< per gradient, per tangent: autograd's graph leads there
+  std::vector<std::exception_ptr> errors;     ///< per tangent: what eager's backward() throws; null: nothing
+  std::shared_ptr<HigherOrder> higher_order;  ///< null: there is none
+  int32_t rng_slot = -1;                      ///< the state of fused random ops; -1: none
+  bool draws_eagerly = false;  ///< some random op of the forward graph draws from LibTorch's generator
 };
 
 /// The backward half of a differentiable function, shared by all its calls. Thread-safe.
 class Backward {
  public:
-  /// `primals`: the caller's inputs that gradients depend on.
-  Backward(partition::Partition partition, const aot::Signature& signature, std::vector<int32_t> primals);
+  Backward(const partition::Partition& partition, const aot::Signature& signature, BackwardFacts facts);
 
-  /// Per saved value that is an input: its slot. Values follow in the order of `saved_results`.
-  const std::vector<int32_t>& saved_slots() const { return saved_slots_; }
+  /// The slots that a call keeps: those of saved inputs, then primals that are not among them.
+  const std::vector<int32_t>& kept_slots() const { return kept_slots_; }
+  size_t saved_slots() const { return saved_slots_; }  ///< so many of them are read by the graph
   const std::vector<int32_t>& saved_results() const { return saved_results_; }
-  const std::vector<int32_t>& primals() const { return primals_; }
   const std::vector<int32_t>& gradients() const { return gradients_; }
+  const std::vector<std::pair<int32_t, int32_t>>& writes() const { return writes_; }
   const std::vector<ir::TensorType>& tangent_types() const { return tangent_types_; }
-  const ir::Graph& graph() const { return graph_; }
+  const BackwardFacts& facts() const { return facts_; }
 
   /// Makes the executable now instead of at the first run.
-  void compile() const { executable(std::vector<bool>(gradients_.size(), true)); }
-
-  /// `saved`: inputs, then results. Undefined tangents count as zeros; a gradient that depends on undefined
-  /// ones only is undefined, and so are those that are not wanted.
+  void compile() const;
+  /// Throws what eager throws when it goes from these tangents to those gradients.
+  void check(const std::vector<at::Tensor>& tangents, const std::vector<bool>& wanted) const;
+  /// `saved`: inputs, then results. Gives the gradients, then what the written inputs become. Gradients that
+  /// are not wanted are undefined, and so are those that eager leaves undefined.
   std::vector<at::Tensor> run(std::vector<at::Tensor> saved, std::vector<at::Tensor> tangents,
                               const std::vector<bool>& wanted) const;
-  /// A gradient as the graph expects it: of the strides it was captured for, without lazy bits.
-  at::Tensor fit(const at::Tensor& tangent, size_t index) const;
-
-  std::shared_ptr<HigherOrder> higher_order;  ///< null: there is none
-  std::exception_ptr error;                   ///< what eager's backward() throws
-  int32_t rng_slot = -1;                      ///< the state of fused random ops; -1: none
-  bool draws_eagerly = false;  ///< some random op of the forward graph draws from LibTorch's generator
 
  private:
-  std::shared_ptr<const Executable> executable(const std::vector<bool>& wanted) const;
-  void find_dependencies();
+  /// What a graph is specialised to.
+  struct Case {
+    std::vector<bool> wanted;   ///< gradients
+    std::vector<bool> defined;  ///< tangents
+    auto operator<=>(const Case&) const = default;
+  };
+  std::shared_ptr<const Executable> executable(const Case& which) const;
+  at::Tensor fit(const at::Tensor& tangent, size_t index) const;
 
   ir::Graph graph_;
-  std::vector<int32_t> saved_slots_, saved_results_;
+  std::vector<int32_t> kept_slots_, saved_results_;
+  size_t saved_slots_ = 0;
   std::vector<size_t> place_of_input_;  ///< per saved input of the graph: its place in `saved`
-  std::vector<int32_t> primals_;
   std::vector<int32_t> gradients_;
+  std::vector<std::pair<int32_t, int32_t>> writes_;  ///< as in Signature::backward_writes
   std::vector<ir::TensorType> tangent_types_;
-  std::vector<std::vector<bool>> depends_;  ///< per gradient, per tangent
+  BackwardFacts facts_;
   mutable std::mutex mutex_;
-  mutable std::map<std::vector<bool>, std::shared_ptr<const Executable>> executables_;  ///< by what is wanted
+  mutable std::map<Case, std::shared_ptr<const Executable>> executables_;
 };
 
 }  // namespace antegrad::runtime

@@ -1,11 +1,12 @@
 #include "runtime/calling.h"
 
+#include <fmt/format.h>
+
 #include "antegrad/error.h"
 #include "capture/convert.h"
 #include "capture/guards.h"
 #include "capture/op_schema.h"
 #include "runtime/instructions.h"
-#include "runtime/node.h"
 #include "runtime/rng_state.h"
 
 namespace antegrad::runtime {
@@ -79,14 +80,20 @@ Caller::Caller(aot::Signature signature, std::shared_ptr<const Executable> execu
                std::shared_ptr<const Backward> backward)
     : signature_(std::move(signature)), executable_(std::move(executable)), backward_(std::move(backward)) {
   plain_ = signature_.slots == signature_.inputs;
+  fates_.resize(static_cast<size_t>(signature_.slots));
+  for (auto i : signature_.written)
+    fates_[static_cast<size_t>(i)] = i < signature_.user_inputs ? Fate::Written : Fate::Lost;
+  for (const auto& step : signature_.steps)
+    if (const auto* base = std::get_if<aot::MakeBase>(&step))
+      for (auto i : base->members) fates_[static_cast<size_t>(i)] = Fate::Lost;
   int32_t expected_output = 0;
   for (int32_t i = 0; i < static_cast<int32_t>(signature_.graph_inputs.size()); ++i)
     plain_ &= signature_.graph_inputs[static_cast<size_t>(i)] == i;
   for (const auto& step : signature_.steps) {
     Prepared prepared;
     if (const auto* output = std::get_if<aot::MakeOutput>(&step)) {
-      plain_ &= output->source == aot::Source{aot::Source::Kind::Result, expected_output} &&
-                output->version == 0 && !output->requires_grad;
+      plain_ &=
+          output->source == aot::Source{aot::Source::Kind::Result, expected_output} && !output->requires_grad;
       ++expected_output;
     } else {
       plain_ &= std::holds_alternative<aot::RunGraph>(step);
@@ -118,7 +125,7 @@ void Caller::run_graph(State& state) const {
   if (backward_) {
     state.node = std::shared_ptr<CompiledBackward>(new CompiledBackward(backward_, state.slots),
                                                    torch::autograd::deleteNode);
-    if (backward_->draws_eagerly) state.node->generator = generator_state();
+    if (backward_->facts().draws_eagerly) state.node->generator = generator_state();
   }
   executable_->run(inputs, state.results);
 }
@@ -130,7 +137,13 @@ void Caller::attach(const aot::Attach& step, State& state) const {
     // autograd.
     if (result.grad_fn()) result = as_fresh_tensor(result);
   }
-  state.node->attach(get(step.source, state), step.tangent);
+  const auto& tensor = get(step.source, state);
+  if (step.source.kind == aot::Source::Kind::Input && tensor.is_view())
+    throw Error(
+        ErrorCode::NeedsGrad, "run",
+        fmt::format("input {} is a view, and is changed in shape where autograd sees it", step.source.index),
+        "Pass a clone() of it");
+  state.node->attach(tensor, step.tangent);
 }
 
 void Caller::run(const aot::Step& step, const Prepared& prepared, State& state) const {
@@ -145,12 +158,16 @@ void Caller::run(const aot::Step& step, const Prepared& prepared, State& state) 
     run_graph(state);
   } else if (const auto* s = std::get_if<aot::Attach>(&step)) {
     attach(*s, state);
+  } else if (const auto* s = std::get_if<aot::SetVersion>(&step)) {
+    auto counter = state.results[static_cast<size_t>(s->result)].unsafeGetTensorImpl()->version_counter();
+    if (counter.enabled() && counter.current_version() < s->version) counter.set_version(s->version);
   } else if (std::holds_alternative<aot::SaveForBackward>(step)) {
-    state.node->save(state.slots, state.results, signature_.written, signature_.user_inputs);
+    state.node->save(state.slots, state.results, fates_);
   } else if (const auto* s = std::get_if<aot::ResizeInput>(&step)) {
     capture::BelowRecording below;
     slot(s->input).resize_(s->sizes);
   } else if (const auto* s = std::get_if<aot::WriteBack>(&step); s != nullptr && s->with_history) {
+    c10::AutoGradMode grad_mode(true);
     slot(s->slot).copy_(state.results[static_cast<size_t>(s->result)]);
   } else if (s != nullptr) {
     capture::BelowRecording below;
@@ -162,15 +179,11 @@ void Caller::run(const aot::Step& step, const Prepared& prepared, State& state) 
       copy_memory(slot(i), contents.as_strided(slot(i).sizes(), slot(i).strides(), offset));
     }
   } else if (const auto* s = std::get_if<aot::MakeView>(&step)) {
-    c10::AutoGradMode grad_mode(c10::GradMode::is_enabled() && !s->no_grad);
+    c10::AutoGradMode grad_mode(!s->no_grad);
     state.views.push_back(apply(prepared.view, get(s->source, state)));
   } else if (const auto* s = std::get_if<aot::MakeOutput>(&step)) {
     auto tensor = get(s->source, state);
-    if (s->version > 0) {
-      auto counter = tensor.unsafeGetTensorImpl()->version_counter();
-      if (counter.enabled() && counter.current_version() < s->version) counter.set_version(s->version);
-    }
-    if (s->requires_grad && !tensor.requires_grad()) tensor.set_requires_grad(true);
+    if (s->requires_grad) tensor.set_requires_grad(true);
     state.outputs.push_back(std::move(tensor));
   } else if (const auto* s = std::get_if<aot::SetTensor>(&step)) {
     capture::BelowRecording below;

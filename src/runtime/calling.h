@@ -7,6 +7,7 @@
 #include "aot/signature.h"
 #include "runtime/backward.h"
 #include "runtime/executable.h"
+#include "runtime/node.h"
 
 namespace antegrad::runtime {
 
@@ -35,6 +36,7 @@ class Caller {
   aot::Signature signature_;
   std::shared_ptr<const Executable> executable_;
   std::shared_ptr<const Backward> backward_;
+  std::vector<Fate> fates_;         ///< per input
   std::vector<Prepared> prepared_;  ///< per step
   bool plain_ = false;              ///< nothing but a run with fresh outputs
 };

@@ -31,6 +31,8 @@ std::unique_ptr<Instruction> make_instruction(const ir::Node& node, const ir::Gr
 
 /// Copies contents into memory that may overlap itself (an expanded tensor), where copy_ refuses.
 void copy_memory(at::Tensor to, at::Tensor from);
+at::Tensor empty_with_offset(at::IntArrayRef sizes, at::IntArrayRef strides, int64_t offset,
+                             const at::TensorOptions& options);
 /// A copy with the same sizes and strides, also when elements share memory.
 at::Tensor clone_with_strides(const at::Tensor& tensor);
 

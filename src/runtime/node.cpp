@@ -6,6 +6,7 @@
 #include "antegrad/error.h"
 #include "capture/convert.h"
 #include "capture/guards.h"
+#include "runtime/instructions.h"
 #include "runtime/rng_state.h"
 
 namespace antegrad::runtime {
@@ -13,6 +14,22 @@ namespace antegrad::runtime {
 using torch::autograd::SavedVariable;
 using torch::autograd::variable_list;
 namespace impl = torch::autograd::impl;
+
+namespace {
+
+/// Stands for an input as it was before the call wrote to it, at its place in autograd's graph.
+at::Tensor stand_in_for(const at::Tensor& input) {
+  at::Tensor before;
+  {
+    const capture::BelowRecording below;
+    before = empty_with_offset(input.sizes(), input.strides(), input.storage_offset(), input.options());
+    copy_memory(before, input);
+  }
+  if (input.requires_grad()) impl::set_gradient_edge(before, impl::gradient_edge(input));
+  return before;
+}
+
+}  // namespace
 
 CompiledBackward::CompiledBackward(std::shared_ptr<const Backward> backward, c10::ArrayRef<at::Tensor> inputs)
     : backward_(std::move(backward)) {
@@ -38,83 +55,81 @@ void CompiledBackward::attach(const at::Tensor& tensor, int32_t tangent) {
 }
 
 void CompiledBackward::save(c10::ArrayRef<at::Tensor> slots, const std::vector<at::Tensor>& results,
-                            const std::vector<int32_t>& written, int32_t user_inputs) {
-  for (auto slot : backward_->saved_slots())
-    saved_inputs_.emplace_back(slots[static_cast<size_t>(slot)], false);
+                            const std::vector<Fate>& fates) {
+  const auto& kept = backward_->kept_slots();
+  for (size_t k = 0; k < kept.size(); ++k) {
+    const auto slot = static_cast<size_t>(kept[k]);
+    const auto& tensor = slots[slot];
+    auto fate = k >= backward_->saved_slots() ? fates[slot] : Fate::Kept;
+    if (fate == Fate::Written && tensor.requires_grad() && tensor.is_leaf()) fate = Fate::Lost;
+    if (fate == Fate::Lost) lost_.push_back(kept[k]);
+    kept_.push_back(fate == Fate::Lost      ? SavedVariable()
+                    : fate == Fate::Written ? SavedVariable(stand_in_for(tensor), false)
+                                            : SavedVariable(tensor, false));
+  }
   for (auto index : backward_->saved_results()) {
     const auto& result = results[static_cast<size_t>(index)];
     saved_results_.emplace_back(result, result.defined() && result.grad_fn().get() == this);
   }
-  if (!backward_->higher_order) return;
-  if (backward_->rng_slot >= 0) rng_state_ = slots[static_cast<size_t>(backward_->rng_slot)];
-  for (auto i : backward_->primals()) {
-    const auto& input = slots[static_cast<size_t>(i)];
-    const bool is_written = std::find(written.begin(), written.end(), i) != written.end();
-    // A captured tensor is read again as it is then, and a leaf cannot be stood in for.
-    lost_.push_back(is_written && (i >= user_inputs || (input.requires_grad() && input.is_leaf())));
-    if (lost_.back()) {
-      primals_.emplace_back();
-    } else if (!is_written) {
-      primals_.emplace_back(input, false);
-    } else {
-      at::Tensor before;  // stands for the input as it was, at its place in autograd's graph
-      {
-        capture::BelowRecording below;
-        before = input.clone();
-      }
-      if (input.requires_grad()) impl::set_gradient_edge(before, impl::gradient_edge(input));
-      primals_.emplace_back(before, false);
-    }
-  }
+  for (const auto& [slot, times] : backward_->writes()) written_.push_back(slots[static_cast<size_t>(slot)]);
+  if (const auto slot = backward_->facts().rng_slot; slot >= 0) rng_state_ = slots[static_cast<size_t>(slot)];
 }
 
 std::vector<at::Tensor> CompiledBackward::unpack_saved() {
   std::vector<at::Tensor> saved;
-  for (auto& input : saved_inputs_) saved.push_back(input.unpack());
+  for (size_t k = 0; k < backward_->saved_slots(); ++k) saved.push_back(kept_[k].unpack());
   for (auto& result : saved_results_) saved.push_back(result.unpack(shared_from_this()));
   return saved;
 }
 
 variable_list CompiledBackward::apply(variable_list&& tangents) {
   std::scoped_lock lock(mutex_);
-  if (backward_->error) std::rethrow_exception(backward_->error);
-  if (c10::GradMode::is_enabled()) return apply_differentiably(tangents);
   std::vector<bool> wanted;
   for (size_t i = 0; i < num_outputs(); ++i) wanted.push_back(task_should_compute_output(i));
+  backward_->check(tangents, wanted);
+  if (c10::GradMode::is_enabled()) return apply_differentiably(tangents);
   auto saved = unpack_saved();
   if (releasing_) release_variables();
-  return backward_->run(std::move(saved), std::move(tangents), wanted);
+  auto results = backward_->run(std::move(saved), std::move(tangents), wanted);
+  write(results);
+  return results;
+}
+
+/// The last results are the new contents of inputs.
+void CompiledBackward::write(variable_list& results) const {
+  const auto first = backward_->gradients().size();
+  const capture::BelowRecording below;
+  for (size_t i = 0; i < written_.size(); ++i) {
+    copy_memory(written_[i], results[first + i]);
+    for (int32_t n = 0; n < backward_->writes()[i].second; ++n)
+      written_[i].unsafeGetTensorImpl()->bump_version();
+  }
+  results.resize(first);
 }
 
 variable_list CompiledBackward::apply_differentiably(const variable_list& tangents) {
-  if (!backward_->higher_order)
+  const auto& facts = backward_->facts();
+  if (!facts.higher_order)
     throw Error(ErrorCode::NeedsGrad, "backward", "this compiled function has no second derivatives",
                 "Call backward() without create_graph");
+  if (!lost_.empty())
+    throw Error(
+        ErrorCode::NeedsGrad, "backward",
+        fmt::format("second derivatives need input {} as it was before the call wrote to it", lost_.front()),
+        "Pass a clone() of it");
   std::vector<at::Tensor> primals;
-  for (size_t p = 0; p < primals_.size(); ++p) {
-    const auto input = static_cast<size_t>(backward_->primals()[p]);
-    if (lost_[p])
-      throw Error(
-          ErrorCode::NeedsGrad, "backward",
-          fmt::format("second derivatives need input {} as it was before the call wrote to it", input),
-          "Pass a clone() of it");
-    if (primals.size() <= input) primals.resize(input + 1);
-    primals[input] = primals_[p].unpack();
+  for (size_t k = 0; k < kept_.size(); ++k) {
+    const auto slot = static_cast<size_t>(backward_->kept_slots()[k]);
+    if (primals.size() <= slot) primals.resize(slot + 1);
+    primals[slot] = kept_[k].unpack();
   }
-  bool any = false;
-  for (const auto& tangent : tangents) any = any || tangent.defined();
-  if (!any) return variable_list(num_outputs());
-  variable_list given;
-  for (size_t k = 0; k < tangents.size(); ++k)
-    given.push_back(tangents[k].defined() ? tangents[k] : backward_->fit(tangents[k], k));
   const RngReplay replay(rng_state_, generator);
-  return backward_->higher_order->gradients(primals, given);
+  return facts.higher_order->gradients(primals, tangents);
 }
 
 void CompiledBackward::release_variables() {
-  for (auto& saved : saved_inputs_) saved.reset_data();
+  for (auto& saved : kept_) saved.reset_data();
   for (auto& saved : saved_results_) saved.reset_data();
-  for (auto& saved : primals_) saved.reset_data();
 }
 
 }  // namespace antegrad::runtime

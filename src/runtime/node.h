@@ -9,6 +9,13 @@
 
 namespace antegrad::runtime {
 
+/// What a call does to the memory of an input, as far as derivatives of higher order care.
+enum class Fate : uint8_t {
+  Kept,
+  Written,  ///< what it was before can be stood in for by a copy
+  Lost,     ///< it cannot: a captured tensor, a leaf, or one of several that share memory
+};
+
 /// The history of the results of one call of a compiled function.
 class CompiledBackward final : public torch::autograd::Node {
  public:
@@ -17,12 +24,12 @@ class CompiledBackward final : public torch::autograd::Node {
 
   /// Makes it the history of a tensor whose gradient is that tangent.
   void attach(const at::Tensor& tensor, int32_t tangent);
-  at::Tensor generator;  ///< the state of LibTorch's generator before the run, where the run draws from it
-
   /// Keeps what the backward pass reads. Afterwards results and inputs belong to the user: writing to one of
-  /// them is noticed where eager would notice.
+  /// them is noticed where eager would notice. `fates`: per input.
   void save(c10::ArrayRef<at::Tensor> slots, const std::vector<at::Tensor>& results,
-            const std::vector<int32_t>& written, int32_t user_inputs);
+            const std::vector<Fate>& fates);
+
+  at::Tensor generator;  ///< the state of LibTorch's generator before the run, where the run draws from it
 
   torch::autograd::variable_list apply(torch::autograd::variable_list&& tangents) override;
   void will_release_variables() override { releasing_ = true; }
@@ -31,13 +38,14 @@ class CompiledBackward final : public torch::autograd::Node {
 
  private:
   std::vector<at::Tensor> unpack_saved();
+  void write(torch::autograd::variable_list& results) const;
   torch::autograd::variable_list apply_differentiably(const torch::autograd::variable_list& tangents);
 
   std::shared_ptr<const Backward> backward_;
-  std::vector<torch::autograd::SavedVariable> saved_inputs_, saved_results_;
-  std::vector<torch::autograd::SavedVariable> primals_;
+  std::vector<torch::autograd::SavedVariable> kept_, saved_results_;
+  std::vector<int32_t> lost_;        ///< primals that are gone
+  std::vector<at::Tensor> written_;  ///< inputs that the backward pass writes
   at::Tensor rng_state_;
-  std::vector<bool> lost_;  ///< per primal: the call wrote to it, and what it was before is gone
   bool releasing_ = false;  ///< the engine will not come back
 };
 

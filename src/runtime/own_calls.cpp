@@ -122,6 +122,14 @@ void copy_memory(at::Tensor to, at::Tensor from) {
   to.copy_(from);
 }
 
+at::Tensor empty_with_offset(at::IntArrayRef sizes, at::IntArrayRef strides, int64_t offset,
+                             const at::TensorOptions& options) {
+  if (offset == 0) return at::empty_strided(sizes, strides, options);
+  int64_t elements = offset + 1;
+  for (size_t d = 0; d < sizes.size(); ++d) elements += sizes[d] > 0 ? (sizes[d] - 1) * strides[d] : 0;
+  return at::empty({elements}, options).as_strided(sizes, strides, offset);
+}
+
 at::Tensor clone_with_strides(const at::Tensor& tensor) {
   if (tensor.is_non_overlapping_and_dense()) return tensor.clone(at::MemoryFormat::Preserve);
   int64_t elements = tensor.numel() == 0 ? 0 : 1;

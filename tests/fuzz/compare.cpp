@@ -38,6 +38,26 @@ Tensor whole_storage(const Tensor& tensor) {
   return at::empty({0}, tensor.options()).set_(tensor.storage(), 0, {numel}, {1});
 }
 
+double tolerance_of(at::ScalarType dtype) {
+  switch (dtype) {
+    case at::kDouble:
+      return 1e-10;
+    case at::kFloat:
+      return 1e-5;
+    default:
+      return 0;
+  }
+}
+
+/// Zeros that autograd did not allocate have no memory.
+Tensor materialized(const Tensor& tensor) {
+  return tensor._is_zerotensor() ? at::zeros(tensor.sizes(), tensor.options()) : tensor;
+}
+
+Difference difference_of_values(const Tensor& a, const Tensor& b, const CheckOptions& options) {
+  return options.autograd ? close_difference(a, b) : value_difference(a, b);
+}
+
 template <typename T>
 Difference differs(const char* what, const T& eager, const T& compiled) {
   if (eager == compiled) return std::nullopt;
@@ -53,6 +73,17 @@ Difference stride_difference(const Tensor& eager, const Tensor& compiled, const 
   return differs("strides", to_string(eager.strides().vec()), to_string(compiled.strides().vec()));
 }
 
+constexpr const char* kNoAnswer = "an error";
+
+/// Autograd refuses to say for some views whose base was changed in place.
+const char* grad_fn_of(const Tensor& tensor) {
+  try {
+    return tensor.grad_fn() ? "there" : "none";
+  } catch (const c10::Error&) {
+    return kNoAnswer;
+  }
+}
+
 Difference tensor_difference(const Tracked& t, const CheckOptions& options) {
   const Tensor &a = t.eager, &b = t.compiled;
   if (auto d = differs("defined()", a.defined(), b.defined()); d || !a.defined()) return d;
@@ -65,10 +96,17 @@ Difference tensor_difference(const Tracked& t, const CheckOptions& options) {
   if (auto d = differs("requires_grad", a.requires_grad(), b.requires_grad())) return d;
   if (options.views)
     if (auto d = differs("is_view()", a.is_view(), b.is_view())) return d;
-  if (auto d = value_difference(a, b)) return d;
+  if (options.autograd) {
+    const std::string expected = grad_fn_of(a), actual = grad_fn_of(b);  // which also brings views up to date
+    if (expected != kNoAnswer)
+      if (auto d = differs("grad_fn()", expected, actual)) return d;
+    if (auto d = differs("is_leaf()", a.is_leaf(), b.is_leaf())) return d;
+  }
+  if (auto d = difference_of_values(a, b, options)) return d;
   if (t.output) return std::nullopt;
   if (auto d = differs("storage size in bytes", a.storage().nbytes(), b.storage().nbytes())) return d;
-  if (auto d = value_difference(whole_storage(a), whole_storage(b))) return "in the storage, " + *d;
+  if (auto d = difference_of_values(whole_storage(a), whole_storage(b), options))
+    return "in the storage, " + *d;
   return std::nullopt;
 }
 
@@ -126,6 +164,20 @@ std::optional<std::string> value_difference(const Tensor& eager, const Tensor& c
     default:
       return first_unequal<uint8_t>(a, b);
   }
+}
+
+std::optional<std::string> close_difference(const Tensor& eager, const Tensor& compiled) {
+  const at::NoGradGuard no_grad;
+  const Tensor left = materialized(eager), right = materialized(compiled);
+  const auto exact = value_difference(left, right);
+  const double tolerance = tolerance_of(eager.scalar_type());
+  if (!exact || tolerance == 0) return exact;
+  const Tensor a = left.to(at::kDouble), b = right.to(at::kDouble);
+  const double scale = at::nan_to_num(a, 0, 0, 0).abs().max().item<double>();
+  const Tensor equal = at::eq(a, b).logical_or_(at::isnan(a).logical_and_(at::isnan(b)));
+  const Tensor close = at::le(at::abs(a - b), tolerance * std::max(1.0, scale));
+  if (at::logical_or(equal, close).all().item<bool>()) return std::nullopt;
+  return exact;
 }
 
 std::optional<std::string> first_difference(const std::vector<Tracked>& tensors,

@@ -20,6 +20,19 @@ at::ScalarType random_dtype(Rng& rng) {
   return rng.percent(50) ? at::kLong : rng.pick(rare);
 }
 
+at::ScalarType differentiable_dtype(Rng& rng) {
+  static const std::vector<at::ScalarType> rare = {at::kFloat, at::kLong, at::kLong, at::kBool};
+  return rng.percent(85) ? at::kDouble : rng.pick(rare);
+}
+
+/// Errors about gradients, which eager and compiled must agree on, and not about shapes or dtypes.
+bool is_autograd_error(const std::exception& error) {
+  if (!dynamic_cast<const c10::Error*>(&error)) return false;
+  const std::string text = error.what();
+  return text.find("leaf Variable") != std::string::npos || text.find("no_grad") != std::string::npos ||
+         text.find("requires grad") != std::string::npos || text.find("requires_grad") != std::string::npos;
+}
+
 Sizes contiguous_strides(const Sizes& sizes) {
   Sizes strides(sizes.size());
   int64_t stride = 1;
@@ -43,9 +56,11 @@ class Generator {
   Program generate() {
     make_tensors();
     const int64_t wanted = rng_.range(config_.min_statements, config_.max_statements);
-    for (int64_t tries = 0; tries < wanted * 10 && std::ssize(program_.statements) < wanted; ++tries)
+    for (int64_t tries = 0; tries < wanted * 10 && std::ssize(program_.statements) < wanted && !throws_;
+         ++tries)
       add_statement();
     choose_outputs();
+    if (config_.gradients) choose_derivatives();
     return program_;
   }
 
@@ -79,7 +94,7 @@ class Generator {
     spec.link = rng_.pick(links);
     if (spec.link == Link::Data && !config_.separate_versions) spec.link = Link::View;
     spec.dtype = base.scalar_type();
-    spec.requires_grad = false;
+    spec.requires_grad = spec.non_leaf = false;
     make_geometry(spec);
     const auto room = static_cast<int64_t>(base.storage().nbytes() / base.itemsize());
     spec.offset = 0;
@@ -101,11 +116,14 @@ class Generator {
       TensorSpec spec;
       spec.var = next_var_++;
       spec.captured = i < captured;
-      spec.dtype = random_dtype(rng_);
+      spec.dtype = config_.gradients ? differentiable_dtype(rng_) : random_dtype(rng_);
       spec.whole_numbers = rng_.percent(60);
       spec.value_seed = rng_.bits() >> 8;
-      spec.requires_grad = config_.requires_grad && c10::isFloatingType(spec.dtype) && rng_.percent(10);
-      if (i > 0 && rng_.percent(30)) {
+      if (config_.requires_grad && c10::isFloatingType(spec.dtype))
+        spec.requires_grad = rng_.percent(config_.gradients ? 45 : 10);
+      if (config_.gradients && c10::isFloatingType(spec.dtype) && !spec.requires_grad)
+        spec.non_leaf = rng_.percent(60);
+      if (i > 0 && rng_.percent(config_.gradients ? 18 : 30)) {
         const Var& base = rng_.pick(scope_.vars());
         spec.base = base.id;
         make_alias(spec, base.tensor);
@@ -125,16 +143,30 @@ class Generator {
     scope_ = scope;
   }
 
-  const Op* choose_op() {
+  /// Gradients meet errors at every corner when values are written to too often.
+  OpGroup choose_group() {
     const int64_t ticket = rng_.below(100);
-    const OpGroup group = ticket < 38   ? OpGroup::Pure
-                          : ticket < 64 ? OpGroup::View
-                          : ticket < 86 ? OpGroup::InPlace
-                          : ticket < 91 ? OpGroup::Out
-                                        : OpGroup::Metadata;
+    if (config_.gradients)
+      return ticket < 60   ? OpGroup::Pure
+             : ticket < 83 ? OpGroup::View
+             : ticket < 96 ? OpGroup::InPlace
+             : ticket < 97 ? OpGroup::Out
+                           : OpGroup::Metadata;
+    return ticket < 38   ? OpGroup::Pure
+           : ticket < 64 ? OpGroup::View
+           : ticket < 86 ? OpGroup::InPlace
+           : ticket < 91 ? OpGroup::Out
+                         : OpGroup::Metadata;
+  }
+
+  const Op* choose_op() {
+    const OpGroup group = choose_group();
+    const bool computes = group == OpGroup::Pure || group == OpGroup::InPlace;
+    const bool smooth = config_.gradients && computes && rng_.percent(70);
     std::vector<const Op*> fitting;
     for (const Op& op : all_ops())
-      if (op.group == group && (!op.enabled || config_.*op.enabled)) fitting.push_back(&op);
+      if (op.group == group && (!op.enabled || config_.*op.enabled) && (!smooth || op.smooth))
+        fitting.push_back(&op);
     return fitting.empty() ? nullptr : rng_.pick(fitting);
   }
 
@@ -147,12 +179,15 @@ class Generator {
   void add_statement() {
     Statement s;
     s.op = choose_op();
+    s.grad_mode = next_grad_mode();
     if (!s.op || !s.op->propose(rng_, scope_, s)) return;
     Tensors args, results;
     for (const int var : s.args) args.push_back(value_of(var));
     try {
       results = apply(s, args, RunMode::Checked);
-    } catch (const std::exception&) {
+    } catch (const std::exception& error) {
+      throws_ = config_.gradients && s.op->writes > 0 && is_autograd_error(error) && rng_.percent(8);
+      if (throws_) program_.statements.push_back(s);
       return;
     }
     for (const at::Tensor& result : results)
@@ -164,6 +199,33 @@ class Generator {
     program_.statements.push_back(s);
   }
 
+  GradMode next_grad_mode() {
+    static const std::vector<GradMode> modes = {GradMode::Off, GradMode::Off, GradMode::OnWithinOff,
+                                                GradMode::On};
+    if (!config_.gradients) return GradMode::Outer;
+    if (region_left_ == 0 && rng_.percent(6)) {
+      region_mode_ = rng_.pick(modes);
+      region_left_ = rng_.range(1, 3);
+    }
+    if (region_left_ == 0) return GradMode::Outer;
+    --region_left_;
+    return region_mode_;
+  }
+
+  /// Only the last one may free the graph.
+  void choose_derivatives() {
+    using Kind = Derivative::Kind;
+    program_.called_without_grad = rng_.percent(4);
+    if (rng_.percent(8)) program_.derivatives.push_back({Kind::Disturb, rng_.bits() >> 8});
+    for (const auto& [kind, chance] :
+         {std::pair(Kind::Retain, 35), std::pair(Kind::Subset, 40), std::pair(Kind::Second, 80)})
+      if (rng_.percent(chance)) program_.derivatives.push_back({kind, rng_.bits() >> 8});
+    if (program_.derivatives.size() > 1 && rng_.percent(50))
+      std::swap(program_.derivatives[program_.derivatives.size() - 2], program_.derivatives.back());
+    if (program_.derivatives.empty() || rng_.percent(50))
+      program_.derivatives.push_back({Kind::Backward, rng_.bits() >> 8});
+  }
+
   /// A variable that shares storage with an output, if one can be found.
   int alias_of_output() {
     const int output = program_.outputs.empty() ? kUndefined : rng_.pick(program_.outputs);
@@ -173,15 +235,21 @@ class Generator {
         ->id;
   }
 
+  int any_output() {
+    const Var* with_grad = nullptr;
+    if (config_.gradients && rng_.percent(60))
+      with_grad = scope_.pick(rng_, [](const at::Tensor& t) { return t.requires_grad() && !t.is_leaf(); });
+    return with_grad ? with_grad->id : rng_.pick(scope_.vars()).id;
+  }
+
   void choose_outputs() {
-    const auto& vars = scope_.vars();
     for (int64_t count = rng_.range(1, 5); count > 0; --count) {
       if (rng_.percent(4))
         program_.outputs.push_back(kUndefined);
       else if (!program_.outputs.empty() && rng_.percent(8))
         program_.outputs.push_back(rng_.pick(program_.outputs));
       else
-        program_.outputs.push_back(rng_.percent(25) ? alias_of_output() : rng_.pick(vars).id);
+        program_.outputs.push_back(rng_.percent(25) ? alias_of_output() : any_output());
     }
   }
 
@@ -191,25 +259,30 @@ class Generator {
   Scope scope_;
   Sizes extents_;
   int next_var_ = 0;
+  bool throws_ = false;  ///< the last statement does, in eager
+  GradMode region_mode_ = GradMode::Outer;
+  int64_t region_left_ = 0;
 };
 
-bool runs(const Program& program) {
+bool runs(const Program& program, bool may_throw) {
   try {
     const World world = make_world(program);
+    const at::AutoGradMode mode(at::GradMode::is_enabled() && !program.called_without_grad);
     run(program, world.inputs, world.captured, RunMode::Checked);
     return true;
-  } catch (const std::exception&) {
-    return false;
+  } catch (const std::exception& error) {
+    return may_throw && is_autograd_error(error);
   }
 }
 
 }  // namespace
 
 Program generate(uint64_t seed, const GeneratorConfig& config) {
-  const at::NoGradGuard no_grad;
+  const at::AutoGradMode mode(config.gradients);
   for (uint64_t attempt = 0; attempt < 64; ++attempt) {
     Program program = Generator(seed, attempt, config).generate();
-    if (std::ssize(program.statements) >= config.min_statements && runs(program)) return program;
+    if (std::ssize(program.statements) >= config.min_statements && runs(program, config.gradients))
+      return program;
   }
   throw std::logic_error("no program for this seed");
 }

@@ -29,6 +29,9 @@ const std::vector<Op>& all_ops() {
     add_view_ops(ops);
     add_inplace_ops(ops);
     add_metadata_ops(ops);
+    add_smooth_ops(ops);
+    add_smooth_writes(ops);
+    add_autograd_ops(ops);
     return ops;
   }();
   return table;

@@ -43,6 +43,7 @@ struct Op {
   int writes = 0;            ///< the first so many arguments are written in place
   bool elementwise = false;  ///< a written argument may also be read, at the same positions
   bool GeneratorConfig::*enabled = nullptr;
+  bool smooth = false;  ///< has a derivative that tells something; other ops round, or select
 };
 
 const std::vector<Op>& all_ops();
@@ -52,6 +53,10 @@ void add_index_ops(std::vector<Op>& table);
 void add_view_ops(std::vector<Op>& table);
 void add_inplace_ops(std::vector<Op>& table);
 void add_metadata_ops(std::vector<Op>& table);
+/// For programs with gradients, whose values are not compared bit for bit.
+void add_smooth_ops(std::vector<Op>& table);
+void add_smooth_writes(std::vector<Op>& table);
+void add_autograd_ops(std::vector<Op>& table);
 
 bool is_float(const at::Tensor& tensor);    ///< real floating point
 bool is_real(const at::Tensor& tensor);     ///< anything but complex

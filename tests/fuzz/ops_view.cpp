@@ -127,7 +127,9 @@ void add_part_views(std::vector<Op>& table) {
   table.push_back(view("narrow", 1, slice_bounds, [](const Tensor& t, const Sizes& i) {
     return at::narrow(t, i[0], i[1], i[2] - i[1]);
   }));
-  table.push_back(view("as_strided", 0, strided_geometry, as_strided));
+  // Memory beside a view that it is taken of has a gradient or has none, depending on who asks.
+  auto no_view_with_grad = [](const Tensor& t) { return !t.is_view() || !t.requires_grad(); };
+  table.push_back(view("as_strided", 0, strided_geometry, as_strided, no_view_with_grad));
   table.push_back(view(
       "unfold", 1,
       [](Rng& rng, const Tensor& t) {

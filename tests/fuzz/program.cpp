@@ -1,5 +1,6 @@
 #include "fuzz/program.h"
 
+#include <ATen/core/grad_mode.h>
 #include <c10/util/StringUtil.h>
 
 #include <algorithm>
@@ -93,7 +94,22 @@ std::string describe(const TensorSpec& spec) {
                    to_string(spec.strides), " offset ", spec.offset);
   if (spec.link == Link::Fresh) text += c10::str(" of ", spec.storage_numel, " elements");
   if (spec.requires_grad) text += " requires_grad";
+  if (spec.non_leaf) text += " computed from a leaf";
   return text + (spec.whole_numbers ? ";\n" : " fractions;\n");
+}
+
+const char* mode_comment(GradMode mode) {
+  switch (mode) {
+    case GradMode::Outer:
+      return "";
+    case GradMode::Off:
+      return "  // no_grad";
+    case GradMode::OnWithinOff:
+      return "  // enable_grad within no_grad";
+    case GradMode::On:
+      return "  // enable_grad";
+  }
+  return "?";
 }
 
 std::string describe(const Statement& s) {
@@ -108,7 +124,23 @@ std::string describe(const Statement& s) {
   std::string left;
   if (!results.empty()) left = c10::str("auto [", joined(results), "] = ");
   if (results.size() == 1) left = c10::str("auto ", results[0], " = ");
-  return c10::str("  ", left, s.op->name, "(", joined(parts), ");\n");
+  return c10::str("  ", left, s.op->name, "(", joined(parts), ");", mode_comment(s.grad_mode), "\n");
+}
+
+const char* kind_name(Derivative::Kind kind) {
+  switch (kind) {
+    case Derivative::Kind::Backward:
+      return "backward";
+    case Derivative::Kind::Retain:
+      return "backward, retain_graph";
+    case Derivative::Kind::Subset:
+      return "grad of a subset";
+    case Derivative::Kind::Second:
+      return "second order";
+    case Derivative::Kind::Disturb:
+      return "in-place changes";
+  }
+  return "?";
 }
 
 }  // namespace
@@ -121,6 +153,11 @@ bool overlaps_itself(const at::Tensor& tensor) {
 
 Tensors apply(const Statement& statement, const Tensors& args, RunMode mode) {
   if (mode == RunMode::Checked) require_order_independent(*statement.op, args);
+  const GradMode grad = statement.grad_mode;
+  const bool in_off = grad == GradMode::Off || grad == GradMode::OnWithinOff;
+  const bool on = grad == GradMode::On || grad == GradMode::OnWithinOff;
+  const at::AutoGradMode outer(!in_off && at::GradMode::is_enabled());
+  const at::AutoGradMode inner(on || at::GradMode::is_enabled());
   return statement.op->apply(args, statement);
 }
 
@@ -152,7 +189,11 @@ std::string to_string(const Program& program) {
   for (const Statement& s : program.statements) text += describe(s);
   std::vector<std::string> outputs;
   for (const int var : program.outputs) outputs.push_back(name_of(var));
-  return text + c10::str("  return {", joined(outputs), "};\n}\n");
+  text += c10::str("  return {", joined(outputs), "};\n}\n");
+  if (program.called_without_grad) text += "// called in no_grad\n";
+  for (const Derivative& d : program.derivatives)
+    text += c10::str("// then ", kind_name(d.kind), " (", d.seed, ")\n");
+  return text;
 }
 
 }  // namespace antegrad::fuzz

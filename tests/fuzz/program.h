@@ -37,10 +37,19 @@ struct TensorSpec {
   Sizes strides;
   int64_t offset = 0;
   int64_t storage_numel =
-      0;  ///< Fresh only; a tensor that does not cover its storage is made as a view of it
+      0;  ///< Fresh only; a tensor that does not cover its storage is a view of it unless it requires grad
   bool requires_grad = false;
+  bool non_leaf = false;  ///< Fresh only: computed from a leaf that requires grad
   bool whole_numbers = true;
   uint64_t value_seed = 0;
+};
+
+/// The grad mode in which a statement runs.
+enum class GradMode {
+  Outer,        ///< that of the caller
+  Off,          ///< in a NoGradGuard
+  OnWithinOff,  ///< switched on again in a NoGradGuard
+  On,
 };
 
 /// results = op(args, ints, numbers). What ints and numbers mean is the op's business. In-place ops have no
@@ -51,6 +60,21 @@ struct Statement {
   Sizes ints;
   std::vector<double> numbers;
   std::vector<int> results;
+  GradMode grad_mode = GradMode::Outer;
+};
+
+/// One use of the gradients after a call. Which roots, tangents and leaves take part follows from the seed,
+/// for each of them alone, so that a smaller program keeps the choices of the larger one.
+struct Derivative {
+  enum class Kind {
+    Backward,  ///< into .grad
+    Retain,    ///< the same with retain_graph
+    Subset,    ///< torch::autograd::grad of some leaves and inputs
+    Second,    ///< create_graph, and the gradients of the weighted sum of the gradients
+    Disturb,   ///< no derivative: some of the tensors that it might need are changed in place
+  };
+  Kind kind = Kind::Backward;
+  uint64_t seed = 0;
 };
 
 /// Variables are numbered once; a removed statement leaves a gap.
@@ -59,6 +83,8 @@ struct Program {
   std::vector<TensorSpec> tensors;
   std::vector<Statement> statements;
   std::vector<int> outputs;
+  bool called_without_grad = false;
+  std::vector<Derivative> derivatives;  ///< what is asked for after each call
 };
 
 /// Switches for statements that a compiler learns one by one. All others are always generated.
@@ -71,6 +97,7 @@ struct GeneratorConfig {
   bool view_dtype = true;          ///< view(dtype), view_as_real
   bool separate_versions = true;   ///< Link::Data
   bool requires_grad = true;  ///< inputs and captured tensors that require grad (calls run without grad mode)
+  bool gradients = false;     ///< programs for check_gradients(): calls run in grad mode, on doubles mostly
   int min_statements = 3;
   int max_statements = 25;
 };
@@ -83,10 +110,13 @@ Program generate(uint64_t seed, const GeneratorConfig& config = {});
 struct World {
   Tensors inputs;
   Tensors captured;
+  Tensors leaves;  ///< that inputs and captured tensors were computed from
 };
 World make_world(const Program& program);
-/// Inputs as in make_world, with other values, beside the captured tensors as they are now.
-Tensors make_inputs(const Program& program, const Tensors& captured, uint64_t salt);
+/// Inputs as in make_world, with other values, beside the captured tensors as they are now. Leaves that they
+/// are computed from are appended to `leaves`.
+Tensors make_inputs(const Program& program, const Tensors& captured, uint64_t salt,
+                    Tensors* leaves = nullptr);
 
 /// The same program with inputs that share no storage, neither with each other nor with captured tensors.
 Program with_separate_inputs(const Program& program);

@@ -53,6 +53,24 @@ void make_contiguous(TensorSpec& spec) {
     spec.strides[d - 1] = spec.strides[d] * std::max<int64_t>(1, spec.sizes[d]);
 }
 
+bool is_valid(const Program& program) {
+  World world;
+  try {
+    world = make_world(program);
+  } catch (const std::exception&) {
+    return false;
+  }
+  try {
+    const at::AutoGradMode mode(at::GradMode::is_enabled() && !program.called_without_grad);
+    run(program, world.inputs, world.captured, RunMode::Checked);
+    return true;
+  } catch (const c10::Error&) {
+    return !program.derivatives.empty();  // such programs may throw in eager
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
 class Shrinker {
  public:
   Shrinker(const Program& program, const std::function<bool(const Program&)>& fails, int max_checks)
@@ -66,6 +84,8 @@ class Shrinker {
       smaller |= drop_tensors();
       smaller |= bypass_statements();
       smaller |= simplify_tensors();
+      smaller |= drop_derivatives();
+      smaller |= simplify_grad_modes();
     }
     return best_;
   }
@@ -73,12 +93,7 @@ class Shrinker {
  private:
   bool accept(const Program& candidate) {
     if (checks_left_ <= 0) return false;
-    try {
-      const World world = make_world(candidate);
-      run(candidate, world.inputs, world.captured, RunMode::Checked);
-    } catch (const std::exception&) {
-      return false;
-    }
+    if (!is_valid(candidate)) return false;
     --checks_left_;
     if (!fails_(candidate)) return false;
     best_ = candidate;
@@ -126,13 +141,42 @@ class Shrinker {
     return any;
   }
 
+  bool drop_derivatives() {
+    bool any = false;
+    for (size_t i = best_.derivatives.size(); i-- > 0;) {
+      if (best_.derivatives.size() == 1) break;
+      Program candidate = best_;
+      candidate.derivatives.erase(candidate.derivatives.begin() + static_cast<int64_t>(i));
+      any |= accept(candidate);
+    }
+    return any;
+  }
+
+  bool simplify_grad_modes() {
+    bool any = false;
+    for (size_t i = 0; i < best_.statements.size(); ++i) {
+      if (best_.statements[i].grad_mode == GradMode::Outer) continue;
+      Program candidate = best_;
+      candidate.statements[i].grad_mode = GradMode::Outer;
+      any |= accept(candidate);
+    }
+    if (!best_.called_without_grad) return any;
+    Program candidate = best_;
+    candidate.called_without_grad = false;
+    return accept(candidate) || any;
+  }
+
   /// Each step changes a specification for a simpler one, so this ends.
   bool simplify_tensors() {
     using Step = void (*)(TensorSpec&);
     const std::vector<Step> steps = {
         make_contiguous,
         [](TensorSpec& spec) { spec.captured = false; },
-        [](TensorSpec& spec) { spec.requires_grad = false; },
+        [](TensorSpec& spec) { spec.requires_grad = spec.non_leaf = false; },
+        [](TensorSpec& spec) {
+          spec.requires_grad |= spec.non_leaf;
+          spec.non_leaf = false;
+        },
         [](TensorSpec& spec) { spec.whole_numbers = true; },
         [](TensorSpec& spec) {
           if (spec.link == Link::Detach || spec.link == Link::Data) spec.link = Link::View;
@@ -155,8 +199,8 @@ class Shrinker {
 
   static bool differ(const TensorSpec& a, const TensorSpec& b) {
     return a.link != b.link || a.captured != b.captured || a.requires_grad != b.requires_grad ||
-           a.whole_numbers != b.whole_numbers || a.sizes != b.sizes || a.strides != b.strides ||
-           a.offset != b.offset || a.storage_numel != b.storage_numel;
+           a.non_leaf != b.non_leaf || a.whole_numbers != b.whole_numbers || a.sizes != b.sizes ||
+           a.strides != b.strides || a.offset != b.offset || a.storage_numel != b.storage_numel;
   }
 
   Program best_;
@@ -167,7 +211,7 @@ class Shrinker {
 }  // namespace
 
 Program shrink(const Program& program, const std::function<bool(const Program&)>& fails, int max_checks) {
-  const at::NoGradGuard no_grad;
+  const at::AutoGradMode mode(!program.derivatives.empty());
   return Shrinker(program, fails, max_checks).shrink();
 }
 

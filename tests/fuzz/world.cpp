@@ -21,22 +21,44 @@ at::Tensor make_values(const TensorSpec& spec, uint64_t salt) {
   return (spec.dtype == at::kByte ? values.abs() : values).to(spec.dtype);
 }
 
-at::Tensor make_fresh(const TensorSpec& spec, uint64_t salt) {
-  at::Tensor buffer = make_values(spec, salt);
-  at::Tensor tensor;
-  if (spec.offset == 0 && c10::multiply_integers(spec.sizes) == spec.storage_numel) {
-    tensor = at::empty_strided(spec.sizes, spec.strides, buffer.options());
-    tensor.copy_(buffer.view(spec.sizes));
-    tensor.unsafeGetTensorImpl()->set_version_counter(c10::VariableVersion(0));
-  } else {
-    tensor = buffer.as_strided(spec.sizes, spec.strides, spec.offset);
-  }
-  if (spec.requires_grad) tensor.requires_grad_(true);
+bool is_dense(const TensorSpec& spec) {
+  return spec.offset == 0 && c10::multiply_integers(spec.sizes) == spec.storage_numel;
+}
+
+at::Tensor dense(const TensorSpec& spec, const at::Tensor& values) {
+  at::Tensor tensor = at::empty_strided(spec.sizes, spec.strides, values.options());
+  tensor.copy_(values.view(spec.sizes));
+  tensor.unsafeGetTensorImpl()->set_version_counter(c10::VariableVersion(0));
   return tensor;
 }
 
-at::Tensor make_tensor(const TensorSpec& spec, const at::Tensor& base, uint64_t salt) {
-  if (spec.link == Link::Fresh) return make_fresh(spec, salt);
+/// A leaf with a geometry of its own that is no view.
+at::Tensor leaf_over(const TensorSpec& spec, const at::Tensor& buffer) {
+  at::Tensor leaf = at::empty({0}, buffer.options());
+  leaf.set_(buffer.storage(), spec.offset, spec.sizes, spec.strides);
+  leaf.unsafeGetTensorImpl()->set_version_counter(c10::VariableVersion(0));
+  return leaf.requires_grad_(true);
+}
+
+at::Tensor make_fresh(const TensorSpec& spec, uint64_t salt) {
+  const at::Tensor buffer = make_values(spec, salt);
+  if (is_dense(spec)) return dense(spec, buffer).requires_grad_(spec.requires_grad);
+  return spec.requires_grad ? leaf_over(spec, buffer)
+                            : buffer.as_strided(spec.sizes, spec.strides, spec.offset);
+}
+
+/// A product keeps the strides of a dense tensor; any other geometry is a view of one.
+at::Tensor make_non_leaf(const TensorSpec& spec, uint64_t salt, Tensors& leaves) {
+  at::Tensor leaf = make_values(spec, salt);
+  if (is_dense(spec)) leaf = dense(spec, leaf);
+  leaves.push_back(leaf.requires_grad_(true));
+  const at::Tensor product = leaf.mul(1);
+  return is_dense(spec) ? product : product.as_strided(spec.sizes, spec.strides, spec.offset);
+}
+
+at::Tensor make_tensor(const TensorSpec& spec, const at::Tensor& base, uint64_t salt, Tensors& leaves) {
+  if (spec.link == Link::Fresh)
+    return spec.non_leaf ? make_non_leaf(spec, salt, leaves) : make_fresh(spec, salt);
   if (!base.defined()) throw std::out_of_range("the base of a tensor is missing");
   if (spec.link == Link::Same) return base;
   const at::Tensor view = base.as_strided(spec.sizes, spec.strides, spec.offset);
@@ -71,21 +93,22 @@ World make_world(const Program& program) {
   World world;
   for (const TensorSpec& spec : program.tensors) {
     if (!spec.captured) continue;
-    world.captured.push_back(made[spec.var] = make_tensor(spec, made[spec.base], 0));
+    world.captured.push_back(made[spec.var] = make_tensor(spec, made[spec.base], 0, world.leaves));
   }
-  world.inputs = make_inputs(program, world.captured, 0);
+  world.inputs = make_inputs(program, world.captured, 0, &world.leaves);
   return world;
 }
 
-Tensors make_inputs(const Program& program, const Tensors& captured, uint64_t salt) {
+Tensors make_inputs(const Program& program, const Tensors& captured, uint64_t salt, Tensors* leaves) {
   std::map<int, at::Tensor> made;
-  Tensors inputs;
+  Tensors inputs, unwanted;
   size_t next_captured = 0;
   for (const TensorSpec& spec : program.tensors) {
     if (spec.captured)
       made[spec.var] = captured.at(next_captured++);
     else
-      inputs.push_back(made[spec.var] = make_tensor(spec, made[spec.base], salt));
+      inputs.push_back(made[spec.var] =
+                           make_tensor(spec, made[spec.base], salt, leaves ? *leaves : unwanted));
   }
   return inputs;
 }

@@ -18,6 +18,9 @@ struct Sample {
 /// Every call allocates anew: in-place samples write into their arguments.
 std::vector<Sample> make(uint64_t seed);
 
+/// Calls of overloads that decompose above autograd: what is captured is what they are made of.
+std::vector<Sample> make_composites(uint64_t seed);
+
 /// A deep copy of the arguments: same strides, offsets and sharing of storage and of tensors within the
 /// sample.
 c10::Stack clone_args(const Sample& sample);

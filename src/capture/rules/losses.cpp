@@ -21,7 +21,10 @@ void add_pointwise_losses(RuleTable& table) {
     return reduced_loss(pointwise({x, target}, x.scalar_type()), reduction);
   });
   table.add({"huber_loss_backward", "smooth_l1_loss_backward", "mse_loss_backward"},
-            [](Skip, const Tensor& x) { return contiguous_like(x); });
+            [](const Tensor& grad, const Tensor& x, const Tensor& target) {
+              const auto whole = pointwise({x, target, grad}, x.scalar_type());
+              return whole.sizes() == x.sizes() ? contiguous_like(x) : contiguous_like(whole);
+            });
   // Without a result of the right size to write to, the kernel's own loop makes one.
   auto out = [](const Tensor& grad, const Tensor& x, const Tensor& target) {
     return pointwise({x, target, grad}, x.scalar_type());

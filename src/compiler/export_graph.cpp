@@ -1,0 +1,192 @@
+#include "compiler/export_graph.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_set>
+
+#include "antegrad/error.h"
+#include "aot/aliasing.h"
+#include "aot/functionalize.h"
+#include "compiler/graph_signature.h"
+#include "compiler/version.h"
+
+namespace antegrad::compiler {
+namespace {
+
+[[noreturn]] void refuse(const std::string& fact, const char* way_out) {
+  throw Error(ErrorCode::UnsupportedTensor, "export", fact, way_out);
+}
+
+void check_metadata(const capture::Trace& trace) {
+  for (size_t i = 0; i < trace.input_ends.size(); ++i) {
+    const auto& end = trace.input_ends[i];
+    const auto& input = trace.graph.inputs[i];
+    if (end.value != input.value)
+      refuse(fmt::format("the function changes the shape or the storage of input '{}' in place", input.name),
+             "Use the op that returns a new tensor, such as t() for t_()");
+    if (end.requires_grad != end.required_grad && !end.history_changed)
+      refuse(fmt::format("the function changes requires_grad of input '{}'", input.name),
+             "Set it before the export");
+  }
+}
+
+std::vector<bool> written_inputs(const capture::Trace& trace) {
+  std::unordered_set<int32_t> storages;
+  for (const auto& node : trace.graph.nodes)
+    for (auto value : node.effects.writes) storages.insert(trace.graph.storage_of(value).index);
+  std::vector<bool> written;
+  for (const auto& input : trace.graph.inputs)
+    written.push_back(input.role != ir::InputRole::Tangent && storages.count(input.value.index) > 0);
+  return written;
+}
+
+void check_aliasing(const capture::Trace& trace, const std::vector<int32_t>& same_as) {
+  auto name = [&](int32_t i) { return trace.graph.inputs[static_cast<size_t>(i)].name; };
+  for (const auto& group : aot::find_alias_groups(trace, written_inputs(trace))) {
+    const auto& members = group.members;
+    for (auto i : members)
+      if (static_cast<size_t>(i) < same_as.size() && same_as[static_cast<size_t>(i)] >= 0)
+        refuse(fmt::format("inputs '{}' and '{}' are the same tensor, and the function writes to it",
+                           name(same_as[static_cast<size_t>(i)]), name(i)),
+               "Pass a clone() for one of them, or take it as one argument");
+    if (members.size() == 1)
+      refuse(fmt::format("the function writes to input '{}' and reaches memory outside it",
+                         name(members.front())),
+             "Pass the whole tensor, or a clone() of the part");
+    refuse(fmt::format("inputs '{}' and '{}' share memory, and the function writes to it", name(members[0]),
+                       name(members[1])),
+           "Pass a clone() for one of them, or make the view inside the function");
+  }
+}
+
+/// as_strided with an offset counts from the start of the storage: whoever runs the graph has another one.
+void check_offsets(const capture::Trace& trace, const aot::Signature& signature) {
+  for (auto i : signature.fixed_offsets) {
+    const auto& input = trace.graph.inputs[static_cast<size_t>(i)];
+    const auto& type = trace.graph.tensor_type(input.value);
+    const auto extent = aot::extent_of(type);
+    const auto bytes = (extent.last - extent.first) * ir::size_in_bytes(type.dtype);
+    if (extent.first != 0 || bytes != trace.input_bytes[static_cast<size_t>(i)])
+      refuse(fmt::format("as_strided() counts from the start of the storage that input '{}' is a part of",
+                         input.name),
+             "Pass the whole tensor, or a clone() of the part");
+  }
+}
+
+/// Puts an exported graph together from a functional one and the steps around it.
+class Assembly {
+ public:
+  Assembly(const capture::Trace& trace, aot::FunctionalGraph functional)
+      : trace_(trace), graph_(std::move(functional.graph)), signature_(std::move(functional.signature)) {}
+
+  ir::Graph run() {
+    if (signature_.slots != signature_.inputs) fail("an input was replaced");
+    make_names_unique();
+    add_results();
+    add_new_values();
+    name_tangents();
+    if (trace_.differentiable) add_gradients();
+    if (!has_lazy_bits(trace_)) drop_copies();
+    graph_.outputs = std::move(outputs_);
+    return std::move(graph_);
+  }
+
+ private:
+  [[noreturn]] static void fail(const char* fact) { throw Error(ErrorCode::Internal, "export", fact); }
+
+  ir::Input& input(int32_t i) { return graph_.inputs[static_cast<size_t>(i)]; }
+
+  /// Several watched modules may have a "weight" each.
+  void make_names_unique() {
+    std::set<std::string> taken;
+    for (int32_t i = 0; i < signature_.inputs; ++i) {
+      const auto name = input(i).name;
+      for (int number = 1; !taken.insert(input(i).name).second; ++number)
+        input(i).name = fmt::format("{}_{}", name, number);
+    }
+  }
+
+  void add(const std::string& name, ir::OutputRole role, int32_t result, int32_t target = -1) {
+    const auto value = result < 0 ? ir::ValueId{} : graph_.outputs[static_cast<size_t>(result)].value;
+    outputs_.push_back({value, role, name, target});
+    if (result >= 0) name_of_result_[result] = name;
+  }
+
+  void add_results() {
+    for (const auto& step : signature_.steps) {
+      const auto* made = std::get_if<aot::MakeOutput>(&step);
+      if (made == nullptr) continue;
+      const bool undefined = made->source.kind == aot::Source::Kind::Undefined;
+      if (!undefined && made->source.kind != aot::Source::Kind::Result) fail("a result is a view");
+      add(fmt::format("output{}", outputs_.size()), ir::OutputRole::UserOutput,
+          undefined ? -1 : made->source.index);
+    }
+  }
+
+  void add_new_values() {
+    for (const auto& step : signature_.steps)
+      if (const auto* write = std::get_if<aot::WriteBack>(&step))
+        add(fmt::format("{}{}", kMutationPrefix, input(write->slot).name), ir::OutputRole::MutatedInput,
+            write->result, write->slot);
+  }
+
+  void name_tangents() {
+    for (const auto& step : signature_.steps) {
+      const auto* attach = std::get_if<aot::Attach>(&step);
+      if (attach == nullptr) continue;
+      const auto found = name_of_result_.find(attach->source.index);
+      if (attach->source.kind != aot::Source::Kind::Result || found == name_of_result_.end())
+        fail("a tangent belongs to no output");
+      input(signature_.inputs + attach->tangent).name = fmt::format("{}{}", kTangentPrefix, found->second);
+    }
+  }
+
+  /// Whatever requires a gradient has one; it is undefined where no result depends on the input.
+  void add_gradients() {
+    std::map<int32_t, int32_t> result_of_input;
+    for (size_t r = 0; r < graph_.outputs.size(); ++r)
+      if (graph_.outputs[r].role == ir::OutputRole::Grad)
+        result_of_input[graph_.outputs[r].target] = static_cast<int32_t>(r);
+    for (int32_t i = 0; i < signature_.inputs; ++i) {
+      if (!trace_.input_ends[static_cast<size_t>(i)].required_grad) continue;
+      const auto found = result_of_input.find(i);
+      add(fmt::format("{}{}", kGradientPrefix, input(i).name), ir::OutputRole::Grad,
+          found == result_of_input.end() ? -1 : found->second, i);
+    }
+  }
+
+  /// The copies that gave each result a tensor of its own: between values they mean nothing.
+  void drop_copies() {
+    std::map<ir::ValueId, ir::ValueId> copied;
+    for (const auto& node : graph_.nodes)
+      if (node.op == "aten.clone" &&
+          graph_.type_of(node.outputs[0]) == graph_.type_of(*node.args[0].as<ir::ValueId>()))
+        copied[node.outputs[0]] = *node.args[0].as<ir::ValueId>();
+    for (auto& output : outputs_)
+      if (const auto found = copied.find(output.value); found != copied.end()) output.value = found->second;
+  }
+
+  const capture::Trace& trace_;
+  ir::Graph graph_;
+  aot::Signature signature_;
+  std::vector<ir::Output> outputs_;
+  std::map<int32_t, std::string> name_of_result_;  ///< by output of the functional graph
+};
+
+}  // namespace
+
+void check_exportable(const capture::Trace& trace, const std::vector<int32_t>& same_as) {
+  check_metadata(trace);
+  check_aliasing(trace, same_as);
+}
+
+ir::Graph make_export_graph(const capture::Trace& trace) {
+  auto functional = aot::functionalize(trace);
+  check_offsets(trace, functional.signature);
+  return Assembly(trace, std::move(functional)).run();
+}
+
+}  // namespace antegrad::compiler

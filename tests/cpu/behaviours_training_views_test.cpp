@@ -1,0 +1,230 @@
+// Results that are views, detached, integers or leaves, and what may be done with them afterwards.
+#include "cpu/training_like_eager.h"
+
+namespace antegrad::testing {
+namespace {
+
+using at::Tensor;
+
+/// Writes to every result that requires gradients, where autograd sees it, then backward().
+void mutate_and_backward(const Scene& s) {
+  for (size_t i = 0; i < s.outputs.size(); ++i)
+    if (s.outputs[i].requires_grad() && !s.outputs[i].is_leaf())
+      s.outputs[i].mul_(static_cast<double>(i) + 2);
+  backward_of_outputs(s);
+}
+
+template <class F, class Make>
+void trained_and_mutated(const F& function, const Make& make) {
+  trained_like_eager(function, make);
+  trained_like_eager(function, make, mutate_and_backward);
+}
+
+TEST(ViewsInTraining, OfAnInput) {  // ALI-21, ALI-27
+  trained_and_mutated([](const Tensor& a) { return a.view({-1}); }, one_activation);
+  trained_and_mutated([](const Tensor& a) { return a.t().select(0, 1); }, one_activation);
+  trained_like_eager([](const Tensor& a) { return a.t(); }, one_leaf);
+  trained_like_eager([](const Tensor& a) { return a.t(); }, one_leaf, mutate_and_backward);  // eager refuses
+}
+
+TEST(ViewsInTraining, OfAnInputBesideAComputedValue) {  // ALI-21, SUB-15
+  trained_and_mutated([](const Tensor& a) { return std::tuple(a.view({-1}), a * 2); }, one_activation);
+}
+
+TEST(ViewsInTraining, TheInputItself) {
+  trained_like_eager([](const Tensor& a) { return a; }, one_leaf);
+  trained_and_mutated([](const Tensor& a, const Tensor& b) { return std::tuple(b, a * b, a); },
+                      two_activations);
+}
+
+TEST(ViewsInTraining, OfMutatedInputs) {  // ALI-22, ALI-23
+  trained_and_mutated(
+      [](const Tensor& a, const Tensor& b) {
+        a.mul_(2);
+        return std::tuple(a.view({-1}), b.t());
+      },
+      two_activations);
+}
+
+TEST(ViewsInTraining, OfACapturedParameter) {
+  auto net = [] {
+    auto w = leaf({3, 4});
+    return std::pair([w](const Tensor& x) { return std::tuple(w.t(), x * w); }, Tensors{w});
+  };
+  trained_with_state_like_eager(net, one_leaf);
+}
+
+TEST(ViewsInTraining, SomeDetached) {  // ALI-25
+  trained_like_eager([](const Tensor& a) { return std::tuple(a.detach().view({-1}), a.view({-1})); },
+                     one_activation);
+  trained_like_eager([](const Tensor& a) { return std::tuple((a * 2).detach(), a * 2); }, one_leaf);
+  trained_like_eager(
+      [](const Tensor& a) {
+        auto b = a.sin();
+        return std::tuple(b.detach(), b);
+      },
+      one_leaf);
+}
+
+TEST(ViewsInTraining, RequiresGradSetOnAViewOfData) {  // ALI-26
+  trained_like_eager(
+      [](const Tensor& a, const Tensor& b) { return std::tuple(a.detach().requires_grad_(), a * b); },
+      [] { return std::tuple(torch::randn({3}), leaf({3})); });
+}
+
+TEST(ViewsInTraining, OneOfAnIntermediate) {  // ALI-29, ALI-27
+  trained_and_mutated([](const Tensor& a) { return a.sin().view({-1}); }, one_leaf);
+  trained_and_mutated([](const Tensor& a) { return (a * 2).t().select(0, 0).unsqueeze(0); }, one_leaf);
+}
+
+TEST(ViewsInTraining, SeveralOfAnIntermediate) {  // ALI-30, ALI-27
+  trained_and_mutated(
+      [](const Tensor& a) {
+        auto b = a * 2;
+        return std::tuple(b.view({-1}), b.t());
+      },
+      one_leaf);
+}
+
+TEST(ViewsInTraining, AndTheIntermediateItself) {  // ALI-31, ALI-27
+  trained_and_mutated(
+      [](const Tensor& a) {
+        auto b = a * 2;
+        return std::tuple(b, b.view({-1}));
+      },
+      one_leaf);
+  trained_and_mutated(
+      [](const Tensor& a) {
+        auto b = a * 2;
+        return std::tuple(b.view({-1}), b);
+      },
+      one_leaf);
+}
+
+TEST(ViewsInTraining, AndADetachedAlias) {  // ALI-32
+  trained_and_mutated(
+      [](const Tensor& a) {
+        auto b = a * 2;
+        return std::tuple(b, b.view({-1}), b.detach(), b.detach().t());
+      },
+      one_leaf);
+}
+
+TEST(ViewsInTraining, OfManyAtOnce) {
+  auto function = [](const Tensor& a) { return (a * 2).unbind(); };
+  trained_like_eager(function, one_leaf);
+  trained_like_eager(function, one_leaf, mutate_and_backward);  // eager refuses
+  trained_like_eager([](const Tensor& a) { return a.split(1); }, one_activation);
+}
+
+TEST(ViewsInTraining, OfEveryKind) {  // ALI-33
+  trained_and_mutated(
+      [](const Tensor& a, const Tensor& b) {
+        auto c = a * b;
+        b.add_(1);
+        return std::tuple(a.t(), c.view({-1}), c.select(0, 0), b.t(), c.sum());
+      },
+      two_activations);
+}
+
+TEST(ViewsInTraining, OfAnotherOutput) {  // ALI-34
+  trained_like_eager(
+      [](const Tensor& a) {
+        auto b = a.sin() * 2;
+        return std::tuple(b, b.t());
+      },
+      one_leaf,
+      [](const Scene& s) {
+        s.outputs[0].mul_(3);
+        s.outputs[1].exp().sum().backward();
+      });
+}
+
+TEST(ViewsInTraining, MadeUnderNoGrad) {
+  auto function = [](const Tensor& a) {
+    auto b = a * 2;
+    at::NoGradGuard no_grad;
+    return std::tuple(b, b.t(), a.view({-1}));
+  };
+  trained_like_eager(function, one_activation);
+  trained_like_eager(function, one_activation, [](const Scene& s) { s.outputs[1].mul_(2); });
+}
+
+TEST(ViewsInTraining, RealAndImaginaryParts) {
+  trained_and_mutated([](const Tensor& a) { return at::view_as_real(at::complex(a, a * 2)); }, one_leaf);
+}
+
+TEST(ViewsInTraining, OneTensorTwice) {
+  trained_like_eager(
+      [](const Tensor& a) {
+        auto b = a.exp();
+        return std::tuple(b, b, b * 2);
+      },
+      one_leaf);
+}
+
+// --- results without gradients
+
+TEST(Outputs, IntegersAndBools) {
+  trained_like_eager([](const Tensor& a) { return std::tuple(a.argmax(1), a > 0, a.max(), a.to(at::kLong)); },
+                     one_leaf);
+}
+
+TEST(Outputs, Undefined) {
+  trained_like_eager([](const Tensor& a) { return std::tuple(Tensor(), a * 2); }, one_leaf);
+}
+
+TEST(Outputs, ThatDoNotDependOnTheInput) {
+  trained_like_eager([](const Tensor& a) { return std::tuple(torch::ones({2}), a.sin()); }, one_leaf);
+}
+
+TEST(Outputs, MadeUnderNoGradAndEnableGrad) {  // CAP-27
+  auto function = [](const Tensor& a) {
+    at::NoGradGuard no_grad;
+    auto without = a.sin();
+    at::AutoGradMode enable(true);
+    return std::tuple(without, a.cos());
+  };
+  trained_like_eager(function, one_leaf);
+  at::NoGradGuard no_grad;
+  TrainingOptions options;
+  options.finish = [](const Scene& s) {
+    at::AutoGradMode enable(true);
+    s.outputs[1].sum().backward();
+  };
+  trained_like_eager(function, one_leaf, options);
+}
+
+TEST(Outputs, NoGradRegionsCutTheGraph) {
+  trained_like_eager(
+      [](const Tensor& a, const Tensor& b) {
+        Tensor scale;
+        {
+          at::NoGradGuard no_grad;
+          scale = (a * a).sum().rsqrt();
+        }
+        return a * scale + b.detach();
+      },
+      two_leaves);
+}
+
+TEST(Outputs, UnderInferenceMode) {
+  auto compiled = compile([](const Tensor& a) { return a.sin(); });
+  auto a = leaf({3});
+  {
+    c10::InferenceMode inference;
+    EXPECT_TRUE(compiled(a).is_inference());
+  }
+  EXPECT_TRUE(compiled(a).requires_grad());
+}
+
+TEST(Outputs, CustomStridesOfGradients) {
+  trained_like_eager([](const Tensor& a) { return a.t().contiguous().exp(); }, one_leaf);
+  trained_like_eager([](const Tensor& a) { return a.t().contiguous() * 2; },
+                     [] {
+                       return std::tuple(torch::randn({4, 3}).t().requires_grad_());
+                     });
+}
+
+}  // namespace
+}  // namespace antegrad::testing

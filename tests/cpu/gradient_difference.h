@@ -1,0 +1,95 @@
+#pragma once
+// What tells two derivatives apart.
+#include <cstring>
+
+#include "cpu/gradient_exceptions.h"
+#include "cpu/gradient_stages.h"
+
+namespace antegrad::test {
+
+struct Difference {
+  Differs how = Differs::Wrong;
+  std::string text;
+};
+using Differences = std::vector<Difference>;
+
+/// With memory of its own, which lazily conjugated, negated and zero tensors lack.
+inline at::Tensor materialized(const at::Tensor& tensor) {
+  if (tensor._is_zerotensor()) return at::zeros(tensor.sizes(), tensor.options());
+  return tensor.detach().resolve_conj().resolve_neg().contiguous();
+}
+
+inline at::Tensor start_of(const at::Tensor& tensor) { return tensor.flatten().slice(0, 0, 8); }
+
+/// Generously: doubles may have been computed from floats, and inverses of matrices amplify.
+inline bool differ_by_rounding(const at::Tensor& a, const at::Tensor& b) {
+  const auto type = c10::toRealValueType(a.scalar_type());
+  const double epsilon = type == at::kDouble ? 1e-7 : type == at::kFloat ? 1e-4 : 5e-2;
+  if (a.numel() == 0) return true;
+  const auto wide = at::isComplexType(a.scalar_type()) ? at::kComplexDouble : at::kDouble;
+  const auto scale = a.to(wide).abs().nan_to_num(0, 0, 0).max().item<double>() + 1e-30;
+  return at::allclose(a.to(wide), b.to(wide), epsilon, epsilon * scale, /*equal_nan=*/true);
+}
+
+inline void compare(const std::string& what, const at::Tensor& eager, const at::Tensor& compiled,
+                    Differences& found) {
+  const auto add = [&](Differs how, const auto&... text) {
+    found.push_back({how, c10::str(what, ": ", text...)});
+  };
+  if (eager.defined() != compiled.defined())
+    return add(Differs::Wrong, "defined ", eager.defined(), " / ", compiled.defined());
+  if (!eager.defined()) return;
+  if (eager.scalar_type() != compiled.scalar_type())
+    return add(Differs::Wrong, "dtype ", eager.scalar_type(), " / ", compiled.scalar_type());
+  if (eager.sizes() != compiled.sizes())
+    return add(Differs::Wrong, "sizes ", eager.sizes(), " / ", compiled.sizes());
+  if (eager.requires_grad() != compiled.requires_grad())
+    add(Differs::Wrong, "requires_grad ", eager.requires_grad(), " / ", compiled.requires_grad());
+  if (eager.numel() > 0 && eager.strides() != compiled.strides())
+    add(Differs::Layout, "strides ", eager.strides(), " / ", compiled.strides());
+  const auto a = materialized(eager);
+  const auto b = materialized(compiled);
+  if (a.nbytes() == 0 || std::memcmp(a.const_data_ptr(), b.const_data_ptr(), a.nbytes()) == 0) return;
+  add(differ_by_rounding(a, b) ? Differs::Rounding : Differs::Wrong, "values\n", start_of(a), "\n/\n",
+      start_of(b));
+}
+
+inline void compare(const std::string& what, const Tensors& eager, const Tensors& compiled,
+                    Differences& found) {
+  if (eager.size() != compiled.size())
+    return found.push_back({Differs::Wrong, c10::str(what, "s: ", eager.size(), " / ", compiled.size())});
+  for (size_t i = 0; i < eager.size(); ++i) compare(c10::str(what, " ", i), eager[i], compiled[i], found);
+}
+
+/// How two sides differ that did not come equally far.
+inline Differs end_difference(const Stages& eager, const Stages& compiled) {
+  const bool refused = compiled.error.starts_with("[capture");
+  if (eager.error.empty() && refused)
+    return compiled.stage <= Stage::Backward ? Differs::RefusedFirst : Differs::RefusedSecond;
+  if (eager.stage == Stage::Backward && refused && compiled.stage < eager.stage) return Differs::RefusedFirst;
+  if (!eager.error.empty() && compiled.reached(eager.stage)) return Differs::NotRefused;
+  return Differs::Wrong;
+}
+
+inline Differences differences(const Stages& eager, const Stages& compiled) {
+  Differences found;
+  for (auto [what, stage, member] : {std::tuple{"output", Stage::Forward, &Stages::outputs},
+                                     {"gradient", Stage::Backward, &Stages::first},
+                                     {"gradient with create_graph", Stage::CreateGraph, &Stages::first_kept},
+                                     {"second gradient", Stage::SecondBackward, &Stages::second}}) {
+    if (eager.reached(stage) && compiled.reached(stage))
+      compare(what, eager.*member, compiled.*member, found);
+  }
+  const bool ended_equally = eager.stage == compiled.stage && eager.error.empty() == compiled.error.empty();
+  if (!ended_equally)
+    found.push_back(
+        {end_difference(eager, compiled),
+         c10::str("eager ended in stage ", static_cast<int>(eager.stage), ": ", eager.error,
+                  "\n  compiled in stage ", static_cast<int>(compiled.stage), ": ", compiled.error)});
+  else if (compiled.error.find(eager.error) == std::string::npos)
+    found.push_back(
+        {Differs::OtherWords, c10::str("eager threw\n  ", eager.error, "\n  compiled\n  ", compiled.error)});
+  return found;
+}
+
+}  // namespace antegrad::test

@@ -1,0 +1,207 @@
+// What is refused where gradients flow, and errors that belong to the backward pass.
+#include "error/expect_error.h"
+
+namespace antegrad::testing {
+namespace {
+
+using at::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+Tensor leaf(at::IntArrayRef sizes) { return torch::randn(sizes).requires_grad_(); }
+Tensor activation(at::IntArrayRef sizes) { return leaf(sizes) * 2; }
+
+// --- inputs that share memory
+
+TEST(GradientErrors, WrittenPartOfAnInputThatNeedsAGradient) {
+  auto whole = activation({4});
+  auto part = whole.slice(0, 0, 2);
+  auto compiled = compile([](const Tensor& a, const Tensor& b) {
+    b.mul_(2);
+    return a.sin();
+  });
+  expect_error(ErrorCode::NeedsGrad, "functionalize",
+               "input 'arg0' needs a gradient and shares memory with another input that is written",
+               {whole, part}, [&] { compiled(whole, part); });
+}
+
+TEST(GradientErrors, WrittenDetachedAliasOfALeaf) {
+  auto a = leaf({4});
+  auto alias = a.detach();
+  auto compiled = compile([](const Tensor& x, const Tensor& y) {
+    y.mul_(2);
+    return x * 3;
+  });
+  expect_error(ErrorCode::NeedsGrad, "functionalize", "shares memory with another input that is written",
+               {a, alias}, [&] { compiled(a, alias); });
+  auto apart = torch::ones({4});
+  EXPECT_TRUE(compiled(a, apart).equal(a * 3));
+}
+
+// --- metadata
+
+TEST(GradientErrors, ShapeChangeThatAutogradSees) {
+  auto compiled = compile([](const Tensor& a) {
+    a.t_();
+    return a * 2;
+  });
+  auto a = activation({2, 3});
+  expect_error(ErrorCode::NeedsGrad, "functionalize",
+               "input 'arg0' is changed in shape or storage where autograd sees it", {a},
+               [&] { compiled(a); });
+}
+
+TEST(GradientErrors, SetAndWrite) {  // ERR-01
+  auto compiled = compile([](const Tensor& a, const Tensor& b) {
+    a.set_(torch::ones({3}));
+    a.mul_(b);
+    return a.detach() + 1;
+  });
+  auto a = torch::randn({3});
+  auto b = leaf({3});
+  expect_error(ErrorCode::NeedsGrad, "functionalize", "is changed in shape or storage where autograd sees it",
+               {a, b}, [&] { compiled(a, b); });
+}
+
+TEST(GradientErrors, RunEagerlyIfAsked) {
+  Options options;
+  options.unsupported = Unsupported::Eager;
+  auto compiled = compile(
+      [](const Tensor& a) {
+        a.t_();
+        return a * 2;
+      },
+      options);
+  auto a = activation({2, 3});
+  auto out = compiled(a);
+  EXPECT_EQ(out.sizes(), at::IntArrayRef({3, 2}));
+  EXPECT_NE(out.grad_fn()->name(), "AntegradBackward");
+  EXPECT_EQ(compiled.report().eager_calls, 1U);
+}
+
+// --- leaves made inside
+
+TEST(GradientErrors, AReturnedLeafThatGradientsReach) {
+  auto compiled = compile([](const Tensor& a) {
+    auto b = a.detach().clone().requires_grad_();
+    return std::pair(b, b * a);
+  });
+  auto a = leaf({3});
+  expect_error(ErrorCode::NeedsGrad, "capture", "leaf", {a}, [&] { compiled(a); });
+}
+
+// --- engines inside
+
+TEST(GradientErrors, BackwardBeyondAnArgument) {
+  auto compiled = compile([](const Tensor& a) {
+    (a * a).sum().backward();
+    return a * 2;
+  });
+  auto a = activation({3});
+  expect_error(ErrorCode::UnsupportedOp, "capture:backward",
+               "backward() inside the function goes on beyond an argument that is not a leaf", {a},
+               [&] { compiled(a); });
+}
+
+TEST(GradientErrors, BackwardIntoALeaf) {
+  auto compiled = compile([](const Tensor& a) {
+    (a * a).sum().backward();
+    return a * 2;
+  });
+  auto a = leaf({3});
+  expect_error(ErrorCode::UnsupportedOp, "capture", "the function sets the .grad of argument 0", {a},
+               [&] { compiled(a); });
+}
+
+TEST(GradientErrors, SparseGradients) {
+  auto compiled = compile([](const Tensor& table, const Tensor& rows) {
+    return at::embedding(table, rows, -1, false, /*sparse=*/true);
+  });
+  auto table = leaf({5, 3});
+  auto rows = torch::tensor({1, 4, 1});
+  expect_error(ErrorCode::UnsupportedArgument, "capture:aten._sparse_coo_tensor_with_dims_and_tensors",
+               "argument 'layout' is a layout other than strided", {table, rows},
+               [&] { compiled(table, rows).sum().backward(); });
+}
+
+// --- reads of data in a backward
+
+struct ReadsItsGradient : torch::autograd::Function<ReadsItsGradient> {
+  static Tensor forward(AutogradContext*, const Tensor& x) { return x * 2; }
+  static variable_list backward(AutogradContext*, const variable_list& grads) {
+    return {grads[0].sum().item<float>() > 0 ? grads[0] : -grads[0]};
+  }
+};
+
+struct TakesAPointer : torch::autograd::Function<TakesAPointer> {
+  static Tensor forward(AutogradContext*, const Tensor& x) { return x * 2; }
+  static variable_list backward(AutogradContext*, const variable_list& grads) {
+    return {grads[0] * grads[0].const_data_ptr<float>()[0]};
+  }
+};
+
+/// Data of gradients does not exist when the backward pass is captured, which is at the first call.
+template <class Function>
+void expect_data_read() {
+  auto compiled = compile([](const Tensor& a) { return Function::apply(a); });
+  auto a = leaf({3});
+  bool thrown = false;
+  try {
+    compiled(a).sum().backward();
+  } catch (const Error& error) {
+    thrown = true;
+    EXPECT_EQ(error_code_name(error.code()), error_code_name(ErrorCode::DataRead)) << error.what();
+  }
+  EXPECT_TRUE(thrown);
+  EXPECT_FALSE(a.grad().defined());
+}
+
+TEST(GradientErrors, ItemInABackward) { expect_data_read<ReadsItsGradient>(); }  // ERR-16
+TEST(GradientErrors, PointerInABackward) { expect_data_read<TakesAPointer>(); }  // ERR-16
+
+// --- derivatives that do not exist
+
+TEST(GradientErrors, OfAnOpWithoutADerivative) {  // ERR-25
+  auto compiled = compile([](const Tensor& a, const Tensor& b) { return at::nextafter(a, b); });
+  auto a = leaf({3});
+  auto b = torch::randn({3});
+  auto out = compiled(a, b);
+  EXPECT_TRUE(out.equal(at::nextafter(a, b)));
+  EXPECT_TRUE(out.requires_grad());
+  try {
+    out.sum().backward();
+    ADD_FAILURE() << "no error";
+  } catch (const c10::Error& error) {
+    EXPECT_NE(std::string(error.what()).find("not implemented"), std::string::npos) << error.what();
+  }
+}
+
+// --- second derivatives
+
+TEST(GradientErrors, SecondDerivativesOfAWrittenLeaf) {
+  auto compiled = compile([](const Tensor& a) {
+    {
+      at::NoGradGuard no_grad;
+      a.mul_(2);
+    }
+    return a * a * a;
+  });
+  auto a = leaf({3});
+  auto out = compiled(a);
+  expect_error(ErrorCode::NeedsGrad, "backward",
+               "second derivatives need input 0 as it was before the call wrote to it", {a},
+               [&] { torch::autograd::grad({out.sum()}, {a}, {}, true, /*create_graph=*/true); });
+}
+
+TEST(GradientErrors, SecondDerivativesOfAFunctionThatChanged) {
+  bool changed = false;
+  auto compiled = compile([&](const Tensor& a) { return changed ? a.cos() : a.sin(); });
+  auto a = leaf({3});
+  auto out = compiled(a).sum();
+  changed = true;
+  expect_error(ErrorCode::GraphChanged, "backward", "does something else than when its result was computed",
+               {a}, [&] { torch::autograd::grad({out}, {a}, {}, true, /*create_graph=*/true); });
+}
+
+}  // namespace
+}  // namespace antegrad::testing

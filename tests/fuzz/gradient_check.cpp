@@ -1,0 +1,326 @@
+#include "fuzz/gradient_check.h"
+
+#include <torch/torch.h>
+
+#include "fuzz/compare.h"
+#include "fuzz/ending.h"
+#include "fuzz/op.h"
+#include "fuzz/tangent.h"
+
+namespace antegrad::fuzz {
+namespace {
+
+using at::Tensor;
+using Kind = Derivative::Kind;
+
+/// What one world has for one derivative.
+struct Side {
+  Tensors roots, tangents, targets;
+  Tensors first, second;
+};
+
+class GradientDuel {
+ public:
+  GradientDuel(const Program& program, const Compile& compile) : program_(program) {
+    options_.autograd = true;
+    options_.unit_strides = false;
+    eager_ = make_world(program);
+    compiled_ = make_world(program);
+    function_ = compile(
+        [program, captured = compiled_.captured](Tensors inputs) { return run(program, inputs, captured); });
+  }
+
+  GradientResult check() {
+    if (round() && renew_inputs()) round();
+    return result_;
+  }
+
+ private:
+  /// False when there is nothing more to do.
+  bool round() {
+    ++calls_;
+    disturbed_ = false;
+    if (!call() || !compare("after the call")) return false;
+    for (const Derivative& derivative : program_.derivatives)
+      if (!differentiate(derivative)) return false;
+    return compare("after the derivatives");
+  }
+
+  bool renew_inputs() {
+    const auto of_captured =
+        std::count_if(program_.tensors.begin(), program_.tensors.end(),
+                      [](const TensorSpec& spec) { return spec.captured && spec.non_leaf; });
+    for (World* world : {&eager_, &compiled_}) world->leaves.resize(static_cast<size_t>(of_captured));
+    const Ending ending = attempt([&] {
+      eager_.inputs = make_inputs(program_, eager_.captured, 1, &eager_.leaves);
+      compiled_.inputs = make_inputs(program_, compiled_.captured, 1, &compiled_.leaves);
+    });
+    return !ending.threw;
+  }
+
+  bool call() {
+    const at::AutoGradMode mode(!program_.called_without_grad);
+    before_ = versions();
+    const bool done = in_both(
+        "the call", [&] { eager_outputs_ = run(program_, eager_.inputs, eager_.captured, RunMode::Checked); },
+        [&] { compiled_outputs_ = function_(compiled_.inputs); });
+    if (!done) return false;
+    if (eager_outputs_.size() != compiled_outputs_.size())
+      return differs("the call", "another number of outputs");
+    tensors_.clear();
+    track("captured", eager_.captured, compiled_.captured, false);
+    track("input", eager_.inputs, compiled_.inputs, false);
+    track("leaf", eager_.leaves, compiled_.leaves, false);
+    track("output", eager_outputs_, compiled_outputs_, true);
+    return true;
+  }
+
+  /// False when the check ends here, with or without a difference.
+  bool in_both(const char* stage, const std::function<void()>& eager, const std::function<void()>& compiled) {
+    const Ending expected = attempt(eager);
+    if (expected.invalid) return false;
+    const Ending actual = attempt(compiled);
+    if (!expected.threw && !actual.threw) return true;
+    if (!expected.threw && actual.refused) result_.refusal = actual.message;
+    if (actual.refused || is_about_views(expected)) return false;
+    // A tensor written by the first call has the history of that, and the two worlds free other things there.
+    if (calls_ > 1 && (is_freed_graph(expected) || is_freed_graph(actual))) return false;
+    // What a backward pass keeps is its own business, and so is which changes it minds.
+    if (disturbed_ && (is_changed(expected) || is_changed(actual))) return end_of_disturbed(expected, actual);
+    if (!expected.threw) return differs(stage, "only compiled threw: " + actual.message);
+    if (!actual.threw) return differs(stage, "only eager threw: " + expected.message);
+    if (!same_message(expected, actual))
+      return differs(stage, "eager threw: " + expected.message + "\nbut compiled threw: " + actual.message);
+    result_.eager_threw = true;
+    return false;
+  }
+
+  bool end_of_disturbed(const Ending& eager, const Ending& compiled) {
+    if (!eager.threw) result_.refusal = "only compiled minded that a tensor was changed before backward";
+    result_.eager_threw = eager.threw && compiled.threw;
+    return false;
+  }
+
+  bool differs(const char* stage, const std::string& how) {
+    result_.difference = c10::str("call ", calls_, ", ", stage, ": ", how);
+    return false;
+  }
+
+  // --- the state after a call
+
+  void track(const char* what, const Tensors& eager, const Tensors& compiled, bool output) {
+    for (size_t i = 0; i < eager.size(); ++i)
+      tensors_.push_back({c10::str(what, " ", i), output, eager[i], compiled[i]});
+  }
+
+  std::vector<std::pair<int64_t, int64_t>> versions() const {
+    std::vector<std::pair<int64_t, int64_t>> all;
+    auto add = [&](const Tensors& eager, const Tensors& compiled) {
+      for (size_t i = 0; i < eager.size(); ++i) all.emplace_back(eager[i]._version(), compiled[i]._version());
+    };
+    add(eager_.captured, compiled_.captured);
+    add(eager_.inputs, compiled_.inputs);
+    add(eager_.leaves, compiled_.leaves);
+    return all;
+  }
+
+  bool compare(const char* stage) {
+    const at::NoGradGuard no_grad;
+    if (auto difference = first_difference(tensors_, options_)) return differs(stage, *difference);
+    const auto now = versions();
+    for (size_t i = 0; i < now.size(); ++i) {
+      const int64_t eager = now[i].first - before_[i].first, compiled = now[i].second - before_[i].second;
+      if (eager != compiled)
+        return differs(stage, c10::str(tensors_[i].name, ": _version() grew by ", eager, " in eager and ",
+                                       compiled, " compiled"));
+    }
+    return true;
+  }
+
+  // --- derivatives
+
+  bool differentiate(const Derivative& derivative) {
+    if (derivative.kind == Kind::Disturb) return disturb(derivative);
+    Side eager, compiled;
+    choose_roots(derivative, eager, compiled);
+    if (eager.roots.empty()) return true;
+    choose_targets(derivative, eager, compiled);
+    if (eager.targets.empty()) return true;
+    switch (derivative.kind) {
+      case Kind::Backward:
+      case Kind::Retain:
+        return accumulate(derivative, eager, compiled);
+      case Kind::Subset:
+        return first_order("grad of a subset", eager, compiled, false);
+      case Kind::Second:
+        return first_order("grad with create_graph", eager, compiled, true) &&
+               second_order(derivative, eager, compiled);
+      case Kind::Disturb:
+        break;
+    }
+    return true;
+  }
+
+  /// Derivatives see either the old values, or an error.
+  bool disturb(const Derivative& derivative) {
+    const at::NoGradGuard no_grad;
+    disturbed_ = true;
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      const Tracked& t = tensors_[i];
+      if (!t.eager.defined() || !is_float(t.eager) || overlaps_itself(t.eager)) continue;
+      if (!rng_for(derivative, 5, static_cast<int>(i)).percent(30)) continue;
+      if (!in_both(
+              "a change in place", [&] { t.eager.add_(1); }, [&] { t.compiled.add_(1); }))
+        return false;
+    }
+    return true;
+  }
+
+  static Rng rng_for(const Derivative& derivative, int purpose, int var) {
+    return Rng(derivative.seed * 1000 + static_cast<uint64_t>(purpose * 100 + var + 1));
+  }
+
+  /// Outputs, and what became of inputs that have a history.
+  void choose_roots(const Derivative& derivative, Side& eager, Side& compiled) {
+    auto consider = [&](const Tensor& e, const Tensor& c, int var, int64_t chance) {
+      if (!e.defined() || !e.requires_grad() || !rng_for(derivative, 0, var).percent(chance)) return;
+      for (const Tensor& root : eager.roots)
+        if (root.is_same(e)) return;
+      eager.roots.push_back(e);
+      compiled.roots.push_back(c);
+      const bool second = derivative.kind == Kind::Second && rng_for(derivative, 1, var).percent(60);
+      for (auto* side : {&eager, &compiled})
+        side->tangents.push_back(make_tangent(e, rng_for(derivative, 2, var)).requires_grad_(second));
+    };
+    for (size_t i = 0; i < eager_outputs_.size(); ++i)
+      consider(eager_outputs_[i], compiled_outputs_[i], program_.outputs[i], 75);
+    for_each_given([&](const Tensor& e, const Tensor& c, int var) {
+      if (!e.is_leaf()) consider(e, c, var, 25);
+    });
+  }
+
+  /// Inputs and captured tensors.
+  void for_each_given(const std::function<void(const Tensor&, const Tensor&, int)>& visit) {
+    size_t next_input = 0, next_captured = 0;
+    for (const TensorSpec& spec : program_.tensors) {
+      const size_t i = spec.captured ? next_captured++ : next_input++;
+      if (spec.captured)
+        visit(eager_.captured[i], compiled_.captured[i], spec.var);
+      else
+        visit(eager_.inputs[i], compiled_.inputs[i], spec.var);
+    }
+  }
+
+  void choose_targets(const Derivative& derivative, Side& eager, Side& compiled) {
+    const bool subset = derivative.kind == Kind::Subset;
+    auto consider = [&](const Tensor& e, const Tensor& c, int var) {
+      if (!e.defined() || !e.requires_grad() || (!e.is_leaf() && (!subset || was_written(e)))) return;
+      if (subset && !rng_for(derivative, 3, var).percent(50)) return;
+      eager.targets.push_back(e);
+      compiled.targets.push_back(c);
+    };
+    for_each_given(consider);
+    for (size_t i = 0; i < eager_.leaves.size(); ++i)
+      consider(eager_.leaves[i], compiled_.leaves[i], 60 + static_cast<int>(i));
+    for (size_t i = 0; i < eager_outputs_.size(); ++i)
+      if (eager_outputs_[i].defined() && eager_outputs_[i].is_leaf())
+        consider(eager_outputs_[i], compiled_outputs_[i], program_.outputs[i]);
+  }
+
+  /// What a call made of an input is a result of it, of which other results are no functions any more.
+  bool was_written(const Tensor& given) const {
+    for (size_t i = 0; i < before_.size(); ++i)
+      if (tensors_[i].eager.is_same(given)) return given._version() != before_[i].first;
+    return false;
+  }
+
+  bool accumulate(const Derivative& derivative, Side& eager, Side& compiled) {
+    const bool retain = derivative.kind == Kind::Retain;
+    auto backward = [&](const Side& side) {
+      return [&side, retain] { torch::autograd::backward(side.roots, side.tangents, retain); };
+    };
+    if (!in_both("backward", backward(eager), backward(compiled))) return false;
+    Tensors expected, actual;
+    for (const Tensor& leaf : eager.targets) expected.push_back(leaf.grad());
+    for (const Tensor& leaf : compiled.targets) actual.push_back(leaf.grad());
+    return same_gradients("backward", expected, actual, result_.first_order);
+  }
+
+  bool first_order(const char* stage, Side& eager, Side& compiled, bool create_graph) {
+    auto grad = [&](Side& side) {
+      return [&side, create_graph] {
+        side.first = torch::autograd::grad(side.roots, side.targets, side.tangents, true, create_graph, true);
+      };
+    };
+    return in_both(stage, grad(eager), grad(compiled)) &&
+           same_gradients(stage, eager.first, compiled.first, result_.first_order);
+  }
+
+  bool second_order(const Derivative& derivative, Side& eager, Side& compiled) {
+    Tensors roots[2], weights[2];
+    for (size_t i = 0; i < eager.first.size(); ++i) {
+      if (!eager.first[i].defined() || !eager.first[i].requires_grad()) continue;
+      roots[0].push_back(eager.first[i]);
+      roots[1].push_back(compiled.first[i]);
+      for (auto& list : weights)
+        list.push_back(make_tangent(eager.first[i], rng_for(derivative, 4, static_cast<int>(i))));
+    }
+    if (roots[0].empty()) return true;
+    auto grad = [&](Side& side, size_t world) {
+      return [&roots, &weights, &side, world] {
+        Tensors targets = side.targets;
+        for (const Tensor& tangent : side.tangents)
+          if (tangent.requires_grad()) targets.push_back(tangent);
+        side.second = torch::autograd::grad(roots[world], targets, weights[world], true, false, true);
+      };
+    };
+    return in_both("the second order", grad(eager, 0), grad(compiled, 1)) &&
+           same_gradients("the second order", eager.second, compiled.second, result_.second_order);
+  }
+
+  bool same_gradients(const char* stage, const Tensors& eager, const Tensors& compiled, int& count) {
+    for (size_t i = 0; i < eager.size(); ++i) {
+      const Tensor &a = eager[i], &b = compiled[i];
+      const std::string name = c10::str("gradient ", i, " ");
+      if (a.defined() != b.defined())
+        return differs(stage,
+                       name + (a.defined() ? "is undefined only compiled" : "is defined only compiled"));
+      if (!a.defined()) continue;
+      if (a.sizes() != b.sizes() || a.scalar_type() != b.scalar_type())
+        return differs(stage, name + "has another shape or dtype");
+      if (a.requires_grad() != b.requires_grad())
+        return differs(stage, name + (a.requires_grad() ? "requires grad only in eager"
+                                                        : "requires grad only compiled"));
+      if (auto difference = close_difference(a, b)) return differs(stage, name + *difference);
+      ++count;
+    }
+    return true;
+  }
+
+  const Program& program_;
+  CheckOptions options_;
+  World eager_, compiled_;
+  Fn function_;
+  Tensors eager_outputs_, compiled_outputs_;
+  std::vector<Tracked> tensors_;
+  std::vector<std::pair<int64_t, int64_t>> before_;
+  GradientResult result_;
+  int calls_ = 0;
+  bool disturbed_ = false;
+};
+
+/// Autograd warns of layouts that cost time.
+struct Silence final : c10::WarningHandler {
+  void process(const c10::Warning&) override {}
+};
+
+}  // namespace
+
+GradientResult check_gradients(const Program& program, const Compile& compile) {
+  Silence silence;
+  const c10::WarningUtils::WarningHandlerGuard silent(&silence);
+  const at::AutoGradMode mode(true);
+  return GradientDuel(program, compile).check();
+}
+
+}  // namespace antegrad::fuzz
