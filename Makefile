@@ -6,7 +6,7 @@ JOBS ?= $(shell nproc)
 .PHONY: demo test build setup bench coverage-of-behaviours format clean
 
 demo: build
-	@$(BUILD)/examples/demo
+	@$(BUILD)/examples/train_gpt
 
 test: build
 	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)

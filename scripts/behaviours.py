@@ -37,7 +37,7 @@ def test_files(root):
         folders[:] = [f for f in folders if f not in ("project", "__pycache__")]  # project: its scripts hold sample ids
         yield from (os.path.join(folder, name) for name in names)
     for folder, _, names in os.walk(os.path.join(root, "src")):
-        yield from (os.path.join(folder, name) for name in names if name.endswith("_test.cpp"))
+        yield from (os.path.join(folder, name) for name in names if name.endswith(("_test.cpp", ".graph")))
     cli_test = os.path.join(root, "tests/project/cli_test.sh")
     if os.path.exists(cli_test):
         yield cli_test

@@ -65,6 +65,7 @@ class Outputs {
       : trace_(trace), memory_(memory), result_(result) {
     for (size_t i = 0; i < trace.graph.inputs.size(); ++i)
       made_[trace.graph.inputs[i].value] = {Source::Kind::Input, static_cast<int32_t>(i)};
+    for (const auto& view : trace.views) made_[view.value] = {Source::Kind::Input, view.input};
   }
 
   int32_t add(ir::ValueId value, ir::OutputRole role, int32_t target = -1) {
@@ -263,6 +264,20 @@ void check_gradients(const capture::Trace& trace, const std::vector<int32_t>& ro
 
 }  // namespace
 
+std::vector<std::vector<int32_t>> find_shared_gradients(const capture::Trace& trace) {
+  std::vector<std::vector<int32_t>> shared;
+  auto matters = [&](int32_t input) {
+    auto is = [&](const auto& end) { return end.input == input; };
+    return std::any_of(trace.gradients.begin(), trace.gradients.end(), is) ||
+           std::any_of(trace.tangents.begin(), trace.tangents.end(), is);
+  };
+  if (trace.differentiable)
+    for (auto& group : find_alias_groups(trace, find_written(trace)))
+      if (std::any_of(group.members.begin(), group.members.end(), matters))
+        shared.push_back(std::move(group.members));
+  return shared;
+}
+
 std::vector<int32_t> add_inputs(const capture::Trace& trace, Emitter& emit, Memory& memory,
                                 Signature& signature) {
   const std::vector<ir::Input> inputs(trace.graph.inputs.begin(),
@@ -278,6 +293,7 @@ std::vector<int32_t> add_inputs(const capture::Trace& trace, Emitter& emit, Memo
   signature.inputs = static_cast<int32_t>(inputs.size());
   signature.slots = static_cast<int32_t>(inputs.size() + groups.size());
   signature.fixed_offsets = find_fixed_offsets(trace);
+  for (const auto& view : trace.views) signature.views.push_back(view.input);
   for (size_t i = 0; i < trace.duplicate_of.size(); ++i)
     if (trace.duplicate_of[i] >= 0)
       signature.same.emplace_back(trace.duplicate_of[i], static_cast<int32_t>(i));

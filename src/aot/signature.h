@@ -141,6 +141,7 @@ struct Signature {
   std::vector<std::pair<int32_t, int32_t>> same;  ///< inputs that are one tensor object
   std::vector<int32_t>
       changed;  ///< inputs whose metadata change: no other input may be the same object, bar `same`
+  std::vector<int32_t> views;      ///< inputs that are views of others: not read themselves
   std::vector<int32_t> gradients;  ///< per output of role Grad: the input that it is the gradient of
   /// Inputs that the backward pass writes, and how many times. What they become follows the gradients.
   std::vector<std::pair<int32_t, int32_t>> backward_writes;

@@ -39,6 +39,9 @@ InputEnd end_of_input(const at::Tensor& real, const at::Tensor& fake, const torc
   end.required_grad = real.requires_grad();
   end.requires_grad = fake.requires_grad();
   end.history_changed = history_changed(fake, edge);
+  if (edge.is_valid() && !real.is_leaf() && !end.requires_grad)
+    throw Error(ErrorCode::NeedsGrad, "capture:detach_", "the function detaches an argument in place",
+                "Use detach(), which returns a tensor of its own");
   return end;
 }
 
@@ -189,7 +192,10 @@ Arguments make_arguments(const std::vector<at::Tensor>& inputs, const CaptureOpt
     auto name = i < options.input_names.size() ? options.input_names[i] : fmt::format("arg{}", i);
     const auto same = earlier_same(inputs, i);
     trace.duplicate_of.push_back(same);
-    if (!inputs[i].defined() || same >= 0) {
+    const bool is_view = std::any_of(options.views.begin(), options.views.end(), [&](const ViewInput& view) {
+      return view.input == static_cast<int32_t>(i);
+    });
+    if (!inputs[i].defined() || same >= 0 || is_view) {
       recorder.graph().add_input(ir::ScalarKind::None, ir::InputRole::UserInput, name);
       trace.input_storage.push_back(-1);
       trace.input_bytes.push_back(0);
@@ -208,6 +214,31 @@ Arguments make_arguments(const std::vector<at::Tensor>& inputs, const CaptureOpt
   return arguments;
 }
 
+/// Inside the recording: inputs that are views for autograd.
+void make_views(const std::vector<at::Tensor>& inputs, Arguments& arguments, Trace& trace) {
+  const c10::AutoGradMode grad_mode(true);
+  for (auto& view : trace.views) {
+    const auto& real = inputs[static_cast<size_t>(view.input)];
+    auto& fake = arguments.fakes[static_cast<size_t>(view.input)];
+    fake = arguments.fakes[static_cast<size_t>(view.base)].as_strided(real.sizes(), real.strides(),
+                                                                      real.storage_offset());
+    view.value = as_fake(fake)->value();
+  }
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (const auto same = trace.duplicate_of[i]; same >= 0)
+      arguments.fakes[i] = arguments.fakes[static_cast<size_t>(same)];
+}
+
+void check_views(const Arguments& arguments, const Trace& trace) {
+  for (const auto& view : trace.views)
+    if (as_fake(arguments.fakes[static_cast<size_t>(view.input)])->value() != view.value)
+      throw Error(ErrorCode::NeedsGrad, "capture",
+                  fmt::format("argument {} is changed in shape, and shares memory with another one that is "
+                              "written, where autograd sees it",
+                              view.input),
+                  "Pass a clone() of one of them");
+}
+
 /// The backward pass, as far as autograd's graph tells it. Lifted tensors are named by their number until
 /// they have become graph inputs.
 struct Backward {
@@ -216,21 +247,25 @@ struct Backward {
   std::vector<GradTarget> targets;
   std::vector<ir::ValueId> gradients;         ///< per target; not valid: none
   std::vector<std::vector<bool>> reached_by;  ///< per target, per root
+  std::vector<std::vector<bool>> fails_for;   ///< likewise
   std::vector<std::exception_ptr> errors;     ///< per root
 };
 
-/// Runs the engine from the roots with these numbers. Null, or what LibTorch threw; then nothing is recorded.
-std::exception_ptr try_backward(Recorder& recorder, const Backward& backward,
-                                const std::vector<size_t>& which, std::vector<at::Tensor>& gradients) {
+/// Runs the engine between the roots and the targets with these numbers. Null, or what LibTorch threw; then
+/// nothing is recorded.
+std::exception_ptr try_backward(Recorder& recorder, const Backward& backward, const std::vector<size_t>& from,
+                                const std::vector<size_t>& to, std::vector<at::Tensor>& gradients) {
   const auto nodes = recorder.graph().nodes.size();
   std::vector<GradRoot> roots;
   std::vector<at::Tensor> tangents;
-  for (auto k : which) {
+  std::vector<GradTarget> targets;
+  for (auto k : from) {
     roots.push_back(backward.roots[k]);
     tangents.push_back(backward.tangents[k]);
   }
+  for (auto t : to) targets.push_back(backward.targets[t]);
   try {
-    gradients = run_backward(recorder, roots, tangents, backward.targets, false);
+    gradients = run_backward(recorder, roots, tangents, targets, false);
     return nullptr;
   } catch (const Error&) {
     throw;
@@ -242,23 +277,67 @@ std::exception_ptr try_backward(Recorder& recorder, const Backward& backward,
   }
 }
 
-/// The gradient of each target. Where autograd throws, of those roots only that it does not throw for.
-std::vector<at::Tensor> record_gradients(Recorder& recorder, Backward& backward) {
-  std::vector<size_t> all(backward.roots.size());
-  std::iota(all.begin(), all.end(), size_t{0});
-  std::vector<at::Tensor> gradients(backward.targets.size());
-  if (!try_backward(recorder, backward, all, gradients)) return gradients;
+/// The targets that autograd can be led to from a root; notes what it throws on the way to the others.
+std::vector<size_t> find_fine_targets(Recorder& recorder, Backward& backward, size_t root) {
   std::vector<size_t> fine;
-  for (auto k : all) {
+  for (size_t t = 0; t < backward.targets.size(); ++t) {
+    if (!backward.reached_by[t][root]) continue;
     std::vector<at::Tensor> ignored;
     const auto nodes = recorder.graph().nodes.size();
-    backward.errors[k] = try_backward(recorder, backward, {k}, ignored);
+    const auto error = try_backward(recorder, backward, {root}, {t}, ignored);
     recorder.graph().nodes.resize(nodes);
-    if (!backward.errors[k]) fine.push_back(k);
+    backward.fails_for[t][root] = error != nullptr;
+    if (error)
+      backward.errors[root] = error;
+    else
+      fine.push_back(t);
   }
+  return fine;
+}
+
+std::vector<size_t> numbers_to(size_t count) {
+  std::vector<size_t> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), size_t{0});
+  return numbers;
+}
+
+/// The gradient of each target, as far as autograd can compute it.
+std::vector<at::Tensor> record_gradients(Recorder& recorder, Backward& backward) {
+  const auto roots = numbers_to(backward.roots.size());
+  std::vector<at::Tensor> gradients(backward.targets.size());
+  if (!try_backward(recorder, backward, roots, numbers_to(backward.targets.size()), gradients))
+    return gradients;
   gradients.assign(backward.targets.size(), {});
-  if (!fine.empty()) try_backward(recorder, backward, fine, gradients);
+  for (auto k : roots) {
+    const auto targets = find_fine_targets(recorder, backward, k);
+    std::vector<at::Tensor> own;
+    if (targets.empty() || try_backward(recorder, backward, {k}, targets, own)) continue;
+    for (size_t i = 0; i < targets.size(); ++i) {
+      auto& sum = gradients[targets[i]];
+      if (own[i].defined()) sum = sum.defined() ? sum + own[i] : own[i];
+    }
+  }
   return gradients;
+}
+
+bool is_argument(const at::Tensor& tensor, const Arguments& arguments) {
+  return std::any_of(arguments.own.begin(), arguments.own.end(),
+                     [&](const at::Tensor& own) { return own.is_same(tensor); });
+}
+
+/// A view requires a gradient because its base does: a leaf that the caller would not get.
+void check_views_of_leaves(const std::vector<at::Tensor>& outputs, const Arguments& arguments) {
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    if (!outputs[k].defined()) continue;
+    const auto* view = torch::autograd::impl::get_view_autograd_meta(outputs[k]);
+    if (view == nullptr || !view->has_bw_view()) continue;
+    const auto& base = view->get_backward_view().base_;
+    const auto* meta = torch::autograd::impl::get_autograd_meta(base);
+    if (meta != nullptr && meta->requires_grad_ && as_fake(base) != nullptr && !is_argument(base, arguments))
+      throw Error(ErrorCode::NeedsGrad, "capture",
+                  fmt::format("output {} is a view of a leaf made inside the function", k),
+                  "Make the leaf outside and pass it");
+  }
 }
 
 /// Gradients of a leaf that the function makes and returns would have to go out through an output.
@@ -267,10 +346,8 @@ void check_returned_leaves(const std::vector<at::Tensor>& outputs, const Argumen
   for (size_t k = 0; k < outputs.size(); ++k) {
     const auto* meta = outputs[k].defined() ? torch::autograd::impl::get_autograd_meta(outputs[k]) : nullptr;
     if (meta == nullptr || !meta->requires_grad_ || as_fake(outputs[k]) == nullptr) continue;
-    const bool is_argument = std::any_of(arguments.own.begin(), arguments.own.end(),
-                                         [&](const at::Tensor& own) { return own.is_same(outputs[k]); });
     const auto accumulator = torch::autograd::impl::try_get_grad_accumulator(outputs[k]);
-    if (is_argument || !accumulator) continue;
+    if (is_argument(outputs[k], arguments) || !accumulator) continue;
     for (size_t r = 0; r < roots.size(); ++r)
       if (reached.from(r, accumulator.get()))
         throw Error(
@@ -283,6 +360,7 @@ void check_returned_leaves(const std::vector<at::Tensor>& outputs, const Argumen
 Backward record_backward(const Arguments& arguments, const std::vector<at::Tensor>& outputs, bool effects,
                          Recorder& recorder) {
   Backward backward;
+  check_views_of_leaves(outputs, arguments);
   backward.roots = find_roots(recorder, arguments.own, arguments.edges, outputs);
   if (!effects) std::erase_if(backward.roots, [](const auto& r) { return r.input >= 0 || r.outsider >= 0; });
   if (backward.roots.empty()) return backward;
@@ -295,6 +373,7 @@ Backward record_backward(const Arguments& arguments, const std::vector<at::Tenso
     for (size_t k = 0; k < backward.roots.size(); ++k)
       by.push_back(reached.from(k, target.edge.function.get()));
   }
+  backward.fails_for.assign(backward.targets.size(), std::vector<bool>(backward.roots.size()));
   recorder.backward = &reached;
   backward.errors.resize(backward.roots.size());
   const auto gradients = record_gradients(recorder, backward);
@@ -315,12 +394,11 @@ void add_backward(const Backward& backward, const std::vector<int32_t>& input_of
   for (size_t t = 0; t < backward.gradients.size(); ++t) {
     const auto& target = backward.targets[t];
     const auto input = input_index(target.input, target.outsider, input_of_outsider);
-    bool throws = false;
-    for (size_t k = 0; k < backward.errors.size(); ++k)
-      throws = throws || (backward.errors[k] && backward.reached_by[t][k]);
+    const auto& fails = backward.fails_for[t];
+    const bool throws = std::find(fails.begin(), fails.end(), true) != fails.end();
     const bool wanted = backward.gradients[t].valid() || throws;
     if (wanted && input >= 0)
-      trace.gradients.push_back({input, backward.gradients[t], backward.reached_by[t]});
+      trace.gradients.push_back({input, backward.gradients[t], backward.reached_by[t], fails});
   }
   for (size_t k = 0; k < backward.roots.size(); ++k) {
     const auto& root = backward.roots[k];
@@ -349,6 +427,7 @@ Trace capture(const TensorFunction& function, const std::vector<at::Tensor>& inp
   Trace trace;
   trace.user_inputs = inputs.size();
   trace.effects = options.effects;
+  trace.views = options.views;
   recorder.graph().name = options.name;
   StorageNumbers storages;
   auto arguments = make_arguments(inputs, options, recorder, storages, trace);
@@ -356,7 +435,9 @@ Trace capture(const TensorFunction& function, const std::vector<at::Tensor>& inp
   Backward backward;
   {
     Recording recording(recorder);
+    make_views(inputs, arguments, trace);
     recording.run([&] { outputs = function(arguments.fakes); });
+    check_views(arguments, trace);
     for (const auto& output : outputs)
       trace.output_ends.push_back(end_of_output(output, arguments.fakes, recorder));
     for (size_t i = 0; i < inputs.size(); ++i)

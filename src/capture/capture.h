@@ -43,12 +43,20 @@ struct GradientEnd {
   int32_t input = 0;  ///< of this graph input
   ir::ValueId value;
   std::vector<bool> reached_by;  ///< per tangent: autograd's graph leads from there to the input
+  std::vector<bool> fails_for;   ///< per tangent: autograd throws on the way
 };
 
 /// A real tensor that became a graph input. Alive as long as the trace; what outlives the trace holds it
 /// weakly.
 struct LiftedTensor {
   at::Tensor tensor;
+};
+
+/// An input that is captured as a view of another one, which it is to autograd.
+struct ViewInput {
+  int32_t input = 0;
+  int32_t base = 0;   ///< another input
+  ir::ValueId value;  ///< set by capture(): the view in the trace
 };
 
 /// What a function did, op by op, and then its backward pass. Graph inputs: the user's (undefined tensors
@@ -70,6 +78,7 @@ struct Trace {
   std::vector<int64_t> input_bytes;  ///< per graph input: the size of its storage; 0: undefined or duplicate
   std::vector<int32_t> input_bits;   ///< per graph input: 1 conjugated, 2 negated when read, 3 both
   bool effects = true;               ///< as in CaptureOptions
+  std::vector<ViewInput> views;      ///< likewise
   InferenceCounts counts;
 };
 
@@ -81,6 +90,7 @@ struct CaptureOptions {
   std::function<std::string(const at::Tensor&)> name_of_lifted;  ///< "" or unset: numbered
   bool gradients = false;  ///< record the backward pass too, where a result has a history
   bool effects = true;     ///< false: what the function does to its inputs is to be left out
+  std::vector<ViewInput> views;
 };
 
 /// Runs the function once over fakes of the inputs and writes down what it does. Nothing outside changes,

@@ -128,7 +128,11 @@ detail::Outcome GradientFunction::Recipe::run_gradients(const std::vector<at::Te
     own.push_back(arguments[i].same_as < 0 ? primals[i] : at::Tensor());
     edges.push_back(capture::edge_of_input(own.back()));
   }
-  const auto outputs = run(primals).tensors;
+  std::vector<at::Tensor> outputs;
+  {
+    const c10::AutoGradMode as_in_the_call(ambient.grad_mode);
+    outputs = run(primals).tensors;
+  }
   if (fingerprint_of_capture() != fingerprint)
     throw Error(ErrorCode::GraphChanged, "backward",
                 fmt::format("'{}' does something else than when its result was computed", name),

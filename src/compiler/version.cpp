@@ -14,12 +14,14 @@
 namespace antegrad::compiler {
 namespace {
 
-capture::Trace trace(const CaptureSettings& settings, const Leaves& leaves, const ModuleState* modules,
+capture::Trace trace(const CaptureSettings& settings, const std::vector<at::Tensor>& inputs,
+                     std::vector<capture::ViewInput> views, const ModuleState* modules,
                      const detail::RunOnTensors& run, std::shared_ptr<const void>& pattern) {
   capture::CaptureOptions capture_options;
   capture_options.name = settings.options.name;
   capture_options.gradients = true;
   capture_options.effects = settings.effects;
+  capture_options.views = std::move(views);
   if (modules != nullptr)
     capture_options.name_of_lifted = [modules](const at::Tensor& tensor) { return modules->name_of(tensor); };
   return capture::capture(
@@ -28,7 +30,7 @@ capture::Trace trace(const CaptureSettings& settings, const Leaves& leaves, cons
         pattern = std::move(outcome.pattern);
         return std::move(outcome.tensors);
       },
-      {leaves.tensors.begin(), leaves.tensors.end()}, capture_options);
+      inputs, capture_options);
 }
 
 /// The state of fused random ops is an input that each call fills by itself.
@@ -112,9 +114,16 @@ std::shared_ptr<const Version> Version::capture(const CaptureSettings& settings,
     fingerprint = fingerprint_of_capture();
     return outcome;
   };
-  auto traced = trace(settings, leaves, version->modules_.get(), run_and_note, version->pattern_);
-  if (options.verify) ir::verify(traced.graph);
+  std::vector<at::Tensor> inputs(leaves.tensors.begin(), leaves.tensors.end());
+  auto traced = trace(settings, inputs, {}, version->modules_.get(), run_and_note, version->pattern_);
   if (options.check_recapture) version->traced_text_ = ir::print(traced.graph);
+  if (const auto shared = aot::find_shared_gradients(traced); !shared.empty()) {
+    std::vector<capture::ViewInput> views;
+    inputs = version->share_bases(shared, inputs, views);
+    traced =
+        trace(settings, inputs, std::move(views), version->modules_.get(), run_and_note, version->pattern_);
+  }
+  if (options.verify) ir::verify(traced.graph);
   auto functional = aot::functionalize(traced);
   passes::PipelineOptions pipeline;
   pipeline.disabled = options.disabled_passes;
@@ -127,7 +136,7 @@ std::shared_ptr<const Version> Version::capture(const CaptureSettings& settings,
   passes::run_pipeline(functional.graph, passes, pipeline);
   take_rng_input(functional);
   check_changed_inputs(functional.signature, leaves, traced);
-  for (const auto& tensor : leaves.tensors)
+  for (const auto& tensor : inputs)
     version->offsets_.push_back(tensor.defined() ? tensor.storage_offset() : 0);
   for (auto& lifted : traced.lifted) {
     version->offsets_.push_back(lifted.tensor.storage_offset());
@@ -143,12 +152,60 @@ std::shared_ptr<const Version> Version::capture(const CaptureSettings& settings,
                              !signature.changed.empty();
   std::shared_ptr<runtime::HigherOrder> higher_order;
   if (traced.differentiable) {
-    higher_order =
-        std::make_shared<GradientFunction>(options, keep(), leaves, traced, std::move(fingerprint));
+    if (traced.views.empty())
+      higher_order =
+          std::make_shared<GradientFunction>(options, keep(), leaves, traced, std::move(fingerprint));
     version->ignore_unread_grads(leaves, traced);
   }
   version->make_caller(options, std::move(functional.signature), traced, std::move(higher_order));
   return version;
+}
+
+/// The views and their bases; bases that the user does not pass are appended to the inputs. Groups that are
+/// no views of one tensor are left as they are, and refused.
+std::vector<at::Tensor> Version::share_bases(const std::vector<std::vector<int32_t>>& groups,
+                                             const std::vector<at::Tensor>& inputs,
+                                             std::vector<capture::ViewInput>& views) {
+  auto all = inputs;
+  for (const auto& group : groups) {
+    at::Tensor base;
+    bool one_base = true;
+    for (auto i : group) {
+      if (i >= static_cast<int32_t>(inputs.size())) return inputs;  // a captured tensor
+      const auto& tensor = inputs[static_cast<size_t>(i)];
+      const auto own = tensor.is_view() ? tensor._base() : tensor;
+      one_base = one_base && (!base.defined() || own.is_same(base));
+      base = own;
+    }
+    if (!one_base) continue;
+    SharedBase shared{{}, -1, runtime::TensorGuard(base)};
+    shared.guard.ignore_grad();
+    for (size_t i = 0; i < all.size() && shared.base < 0; ++i)
+      if (all[i].is_same(base)) shared.base = static_cast<int32_t>(i);
+    if (shared.base < 0) {
+      shared.base = static_cast<int32_t>(all.size());
+      all.push_back(base);
+    }
+    for (auto i : group) {
+      if (i == shared.base) continue;
+      shared.views.push_back(i);
+      views.push_back({i, shared.base, {}});
+    }
+    bases_.push_back(std::move(shared));
+  }
+  return all;
+}
+
+bool Version::add_bases(Inputs& inputs) const {
+  for (const auto& shared : bases_)
+    for (auto i : shared.views) {
+      const auto& view = inputs[static_cast<size_t>(i)];
+      if (!view.is_view() || view.storage_offset() != offsets_[static_cast<size_t>(i)]) return false;
+      const auto base = static_cast<size_t>(shared.base);
+      if (base == inputs.size()) inputs.emplace_back(view._base());
+      if (!inputs[base].is_same(view._base()) || !shared.guard.holds(inputs[base])) return false;
+    }
+  return true;
 }
 
 /// Training changes the .grad of leaves all the time. A function with a backward pass that reads one has
@@ -176,7 +233,10 @@ void Version::make_caller(const Options& options, aot::Signature signature, cons
       partition::partition(graph_, options.policy, options.scope_rules));
   runtime::BackwardFacts facts;
   facts.primals = primals_of(graph_, signature);
-  for (const auto& gradient : traced.gradients) facts.reached_by.push_back(gradient.reached_by);
+  for (const auto& gradient : traced.gradients) {
+    facts.reached_by.push_back(gradient.reached_by);
+    facts.fails_for.push_back(gradient.fails_for);
+  }
   for (const auto& tangent : traced.tangents) facts.errors.push_back(tangent.error);
   facts.higher_order = std::move(higher_order);
   const auto& forward = partition_->forward;
@@ -204,6 +264,7 @@ bool Version::matches(const Leaves& leaves, const runtime::Ambient& ambient, Inp
     if (!guards_[i].holds(leaves.tensors[i])) return false;
   if (modules_ != nullptr && !modules_->difference().empty()) return false;
   inputs.assign(leaves.tensors.begin(), leaves.tensors.end());
+  if (!add_bases(inputs)) return false;
   for (const auto& lifted : lifted_) {
     inputs.emplace_back(lifted.tensor.lock());
     if (!inputs.back().defined() || !lifted.guard.holds(inputs.back())) return false;
@@ -222,6 +283,7 @@ std::string Version::mismatch(const Leaves& leaves, const runtime::Ambient& ambi
   if (modules_ != nullptr)
     if (auto what = modules_->difference(); !what.empty()) return what;
   Inputs inputs(leaves.tensors.begin(), leaves.tensors.end());
+  if (!add_bases(inputs)) return "inputs are no longer the same views of one tensor";
   for (size_t k = 0; k < lifted_.size(); ++k) {
     inputs.emplace_back(lifted_[k].tensor.lock());
     if (!inputs.back().defined()) return fmt::format("captured tensor {} no longer exists", k);
@@ -235,7 +297,8 @@ std::string Version::mismatch(const Leaves& leaves, const runtime::Ambient& ambi
 std::string traced_text_now(const Options& options, const Leaves& leaves, const detail::RunOnTensors& run) {
   std::shared_ptr<const void> pattern;
   ModuleState modules(options.watch);
-  return ir::print(trace({options}, leaves, &modules, run, pattern).graph);
+  const std::vector<at::Tensor> inputs(leaves.tensors.begin(), leaves.tensors.end());
+  return ir::print(trace({options}, inputs, {}, &modules, run, pattern).graph);
 }
 
 }  // namespace antegrad::compiler

@@ -51,6 +51,18 @@ class Version {
   void make_caller(const Options& options, aot::Signature signature, const capture::Trace& traced,
                    std::shared_ptr<runtime::HigherOrder> higher_order);
   void ignore_unread_grads(const Leaves& leaves, const capture::Trace& traced);
+  /// Inputs that are views of one tensor for autograd, one of them written. The tensor is an input of its
+  /// own, after the user's, unless the user passes it too.
+  struct SharedBase {
+    std::vector<int32_t> views;
+    int32_t base = 0;
+    runtime::TensorGuard guard;
+  };
+  std::vector<at::Tensor> share_bases(const std::vector<std::vector<int32_t>>& groups,
+                                      const std::vector<at::Tensor>& inputs,
+                                      std::vector<capture::ViewInput>& views);
+  bool add_bases(Inputs& inputs) const;  ///< false: they are not what was captured
+
   struct Lifted {
     c10::weak_intrusive_ptr<c10::TensorImpl> tensor;
     runtime::TensorGuard guard;
@@ -60,6 +72,7 @@ class Version {
   runtime::Ambient ambient_;
   std::vector<runtime::TensorGuard> guards_;
   std::vector<Lifted> lifted_;
+  std::vector<SharedBase> bases_;
   std::vector<int64_t> offsets_;  ///< storage offsets of all inputs when captured
   std::unique_ptr<ModuleState> modules_;
   bool check_aliasing_ = false;

@@ -47,13 +47,13 @@ TEST(Pipeline, RunsInOrderAndRecords) {
   const auto records =
       run_pipeline(graph, default_pipeline(), {.disabled = {}, .verify = true, .keep_texts = true});
   EXPECT_EQ(ir::print(graph), kOptimised);
-  ASSERT_EQ(records.size(), 4U);
-  const std::vector<std::string_view> names = {"remove_noop", "constant_folding", "common_subexpressions",
-                                               "dead_code"};
+  ASSERT_EQ(records.size(), 5U);
+  const std::vector<std::string_view> names = {"unread_statistics", "remove_noop", "constant_folding",
+                                               "common_subexpressions", "dead_code"};
   for (size_t i = 0; i < records.size(); ++i) {
     EXPECT_EQ(records[i].pass, names[i]);
     EXPECT_GE(records[i].seconds, 0);
-    EXPECT_EQ(records[i].changed, names[i] != "constant_folding");
+    EXPECT_EQ(records[i].changed, names[i] != "constant_folding" && names[i] != "unread_statistics");
     EXPECT_EQ(records[i].text_after.empty(), !records[i].changed);
   }
   EXPECT_EQ(records.back().text_after, kOptimised);
@@ -69,9 +69,9 @@ TEST(Pipeline, LeavesOutDisabledPasses) {
   auto graph = ir::parse(kText);
   const auto records =
       run_pipeline(graph, default_pipeline(), {.disabled = {"dead_code", "remove_noop"}, .verify = true});
-  ASSERT_EQ(records.size(), 2U);
-  EXPECT_EQ(records[0].pass, "constant_folding");
-  EXPECT_EQ(records[1].pass, "common_subexpressions");
+  ASSERT_EQ(records.size(), 3U);
+  EXPECT_EQ(records[1].pass, "constant_folding");
+  EXPECT_EQ(records[2].pass, "common_subexpressions");
   EXPECT_EQ(graph.nodes.size(), 5U);
 }
 
@@ -85,7 +85,8 @@ TEST(Pipeline, FindsPassesByName) {
 TEST(Pipeline, UnknownNamesAreErrors) {
   const std::string expected =
       "[passes] there is no pass named \"dead\". "
-      "The passes are remove_noop, constant_folding, common_subexpressions, dead_code, functional_rng.";
+      "The passes are unread_statistics, remove_noop, constant_folding, common_subexpressions, dead_code, "
+      "functional_rng.";
   EXPECT_EQ(error_of(ErrorCode::UnknownPass, [] { find_pass("dead"); }), expected);
   auto graph = ir::parse(kText);
   EXPECT_EQ(error_of(ErrorCode::UnknownPass,

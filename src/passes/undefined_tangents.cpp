@@ -8,6 +8,7 @@ namespace {
 enum class Status : uint8_t {
   Plain,      ///< no gradient: a saved value, or computed from such
   Undefined,  ///< a gradient that autograd would not have
+  Given,      ///< made for a defined gradient, but from no tangent: zeros, for one
   Defined,
 };
 
@@ -31,7 +32,8 @@ class Specialiser {
     for (size_t i = 0; i < graph_.outputs.size(); ++i) {
       auto& value = graph_.outputs[i].value;
       if (!value.valid()) continue;
-      const bool given = status(value) == Status::Defined || (status(value) == Status::Plain && reached[i]);
+      const bool given =
+          status(value) == Status::Defined || (status(value) != Status::Undefined && reached[i]);
       value = given ? current(value) : ir::ValueId{};
     }
   }
@@ -46,19 +48,18 @@ class Specialiser {
 
   void visit(ir::Node node) {
     bool undefined = false;
-    bool defined = false;
+    auto most = Status::Plain;
     ir::for_each_input(node, [&](ir::ValueId v) {
       undefined |= status(v) == Status::Undefined;
-      defined |= status(v) == Status::Defined;
+      if (status(v) != Status::Undefined) most = std::max(most, status(v));
     });
-    // Made for a gradient, but from no tangent: zeros, for one.
-    const bool given = !undefined && (node.provenance.roots & defined_bits_) != 0;
-    if (undefined && !defined) return set(node, Status::Undefined);
     if (undefined && is_sum(node)) return take_defined_summand(node);
+    if (undefined && most != Status::Defined) return set(node, Status::Undefined);
     ir::for_each_input(node, [&](ir::ValueId& v) {
       v = status(v) == Status::Undefined ? zeros_like(v, node.provenance) : current(v);
     });
-    set(node, defined || given ? Status::Defined : Status::Plain);
+    if (most == Status::Plain && (node.provenance.roots & defined_bits_) != 0) most = Status::Given;
+    set(node, most);
     graph_.nodes.push_back(std::move(node));
   }
 
@@ -71,15 +72,18 @@ class Specialiser {
     if (node.op != "aten.add.Tensor" || node.args.size() != 2 || !node.attrs.empty()) return false;
     const auto* a = node.args[0].as<ir::ValueId>();
     const auto* b = node.args[1].as<ir::ValueId>();
-    return a != nullptr && b != nullptr && status(*a) != Status::Plain && status(*b) != Status::Plain &&
+    if (a == nullptr || b == nullptr) return false;
+    const auto other = std::max(status(*a), status(*b));
+    return std::min(status(*a), status(*b)) == Status::Undefined && other > Status::Undefined &&
            graph_.tensor_type(*a).sizes == graph_.tensor_type(*b).sizes;
   }
 
   void take_defined_summand(const ir::Node& node) {
     const auto a = *node.args[0].as<ir::ValueId>();
-    const auto kept = current(status(a) == Status::Defined ? a : *node.args[1].as<ir::ValueId>());
+    const auto b = *node.args[1].as<ir::ValueId>();
+    const auto kept = current(status(a) == Status::Undefined ? b : a);
     const auto sum = node.outputs[0];
-    status(sum) = Status::Defined;
+    status(sum) = std::max(status(a), status(b));
     const auto& wanted = graph_.tensor_type(sum);
     if (graph_.tensor_type(kept).strides == wanted.strides) {
       replacement_[static_cast<size_t>(sum.index)] = kept;

@@ -74,7 +74,7 @@ void Backward::check(const std::vector<at::Tensor>& tangents, const std::vector<
   for (size_t k = 0; k < tangents.size(); ++k) {
     if (!tangents[k].defined() || !facts_.errors[k]) continue;
     for (size_t i = 0; i < wanted.size(); ++i)
-      if (wanted[i] && facts_.reached_by[i][k]) std::rethrow_exception(facts_.errors[k]);
+      if (wanted[i] && facts_.fails_for[i][k]) std::rethrow_exception(facts_.errors[k]);
   }
 }
 

@@ -28,6 +28,7 @@ struct BackwardFacts {
   std::vector<int32_t> primals;               ///< the caller's inputs that gradients depend on
   std::vector<std::vector<bool>> reached_by;  ///< per gradient, per tangent: autograd's graph leads there
   std::vector<std::exception_ptr> errors;     ///< per tangent: what eager's backward() throws; null: nothing
+  std::vector<std::vector<bool>> fails_for;   ///< per gradient, per tangent: on the way between them
   std::shared_ptr<HigherOrder> higher_order;  ///< null: there is none
   int32_t rng_slot = -1;                      ///< the state of fused random ops; -1: none
   bool draws_eagerly = false;  ///< some random op of the forward graph draws from LibTorch's generator

@@ -104,17 +104,29 @@ std::unique_ptr<Instruction> make_boxed_call(const ir::Node& node, const capture
   return std::make_unique<BoxedCall>(node, schema, register_of);
 }
 
+const capture::OpSchema* in_place_of(const ir::Node& node) {
+  const auto name_end = node.op.find('.', node.op.find('.') + 1);
+  auto name = node.op;
+  name.insert(name_end == std::string::npos ? name.size() : name_end, "_");
+  return capture::find_schema(name);
+}
+
+bool is_owned(const at::Tensor& tensor) {
+  return tensor.use_count() == 1 && tensor.storage().use_count() == 1 && !tensor.is_neg() &&
+         !tensor._is_zerotensor();
+}
+
 std::unique_ptr<Instruction> make_instruction(const ir::Node& node, const ir::Graph& graph,
-                                              const RegisterMap& register_of) {
+                                              const RegisterMap& register_of, bool reuse) {
   if (auto random = make_random_call(node, graph, register_of)) return random;
   if (auto own = make_own_call(node, graph, register_of)) return own;
   const auto* schema = capture::find_schema(node.op);
   if (schema == nullptr)
     throw Error(ErrorCode::UnsupportedOp, "run:" + node.op, "LibTorch has no such op",
                 "Load the library that registers it before the graph is used");
-  if (auto number = make_number_call(node, *schema, register_of)) return number;
+  if (auto number = make_number_call(node, *schema, register_of, reuse)) return number;
   if (!node.functional)
-    if (auto typed = make_typed_call(node, *schema, register_of)) return typed;
+    if (auto typed = make_typed_call(node, *schema, register_of, reuse)) return typed;
   return make_boxed_call(node, *schema, register_of);
 }
 

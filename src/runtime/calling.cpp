@@ -99,6 +99,9 @@ Caller::Caller(aot::Signature signature, std::shared_ptr<const Executable> execu
       plain_ &= std::holds_alternative<aot::RunGraph>(step);
     }
     if (const auto* view = std::get_if<aot::MakeView>(&step)) prepared.view = prepare(*view);
+    if (const auto* attach = std::get_if<aot::Attach>(&step);
+        attach != nullptr && attach->source.kind == aot::Source::Kind::Input)
+      reshaped_.push_back(attach->source.index);
     prepared_.push_back(std::move(prepared));
   }
 }
@@ -202,6 +205,11 @@ std::vector<at::Tensor> Caller::call(c10::ArrayRef<at::Tensor> inputs) const {
     executable_->run(inputs, outputs);
     return outputs;
   }
+  for (auto i : reshaped_)
+    if (inputs[static_cast<size_t>(i)].is_view())
+      throw Error(ErrorCode::NeedsGrad, "run",
+                  fmt::format("input {} is a view, and is changed in shape where autograd sees it", i),
+                  "Pass a clone() of it");
   State state;
   state.slots.append(inputs.begin(), inputs.end());
   state.slots.resize(static_cast<size_t>(signature_.slots));

@@ -37,6 +37,7 @@ class Caller {
   std::shared_ptr<const Executable> executable_;
   std::shared_ptr<const Backward> backward_;
   std::vector<Fate> fates_;         ///< per input
+  std::vector<int32_t> reshaped_;   ///< inputs that change their shape and get a history
   std::vector<Prepared> prepared_;  ///< per step
   bool plain_ = false;              ///< nothing but a run with fresh outputs
 };

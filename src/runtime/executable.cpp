@@ -4,9 +4,31 @@
 
 #include "antegrad/error.h"
 #include "capture/guards.h"
+#include "ir/ops.h"
 #include "runtime/instructions.h"
 
 namespace antegrad::runtime {
+
+namespace {
+
+/// Whether a pointwise node reads its first argument for the last time, and gives a result of the same type.
+bool may_reuse(const ir::Graph& graph, size_t index, const std::vector<int32_t>& last_use) {
+  const auto& node = graph.nodes[index];
+  const auto* first = node.args.empty() ? nullptr : node.args[0].as<ir::ValueId>();
+  const auto* info = ir::find_op(node.op);
+  if (first == nullptr || info == nullptr || info->kind != ir::OpKind::Pointwise || node.outputs.size() != 1)
+    return false;
+  int reads = 0;
+  ir::for_each_input(node, [&](ir::ValueId v) { reads += v == *first ? 1 : 0; });
+  auto type = graph.type_of(*first);
+  // In-place ops of complex tensors take other ways around conjugation, with other rounding.
+  if (const auto* tensor = type.tensor(); tensor == nullptr || ir::is_complex(tensor->dtype)) return false;
+  if (auto* tensor = std::get_if<ir::TensorType>(&type.v)) tensor->offset = 0;
+  return reads == 1 && last_use[static_cast<size_t>(first->index)] == static_cast<int32_t>(index) &&
+         type == graph.type_of(node.outputs[0]);
+}
+
+}  // namespace
 
 Executable::Executable(const ir::Graph& graph) {
   // Registers are values numbered anew: a graph may have holes after its passes.
@@ -36,7 +58,8 @@ Executable::Executable(const ir::Graph& graph) {
     if (last_use[v] >= 0 && register_of[v] >= 0)
       dying[static_cast<size_t>(last_use[v])].push_back(register_of[v]);
   for (size_t i = 0; i < graph.nodes.size(); ++i)
-    entries_.push_back({make_instruction(graph.nodes[i], graph, register_of), std::move(dying[i])});
+    entries_.push_back({make_instruction(graph.nodes[i], graph, register_of, may_reuse(graph, i, last_use)),
+                        std::move(dying[i])});
   for (const auto& output : graph.outputs)
     outputs_.push_back(output.value.valid() ? register_of[static_cast<size_t>(output.value.index)] : -1);
 }

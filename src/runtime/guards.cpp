@@ -184,11 +184,15 @@ class AliasCheck {
     return {};
   }
 
+  bool is_view(int32_t j) const {
+    return std::find(signature_.views.begin(), signature_.views.end(), j) != signature_.views.end();
+  }
+
   std::string writes() const {
     for (auto w : signature_.written) {
       for (int32_t j = 0; j < count_; ++j) {
         if (j == w || storage(j) == nullptr || storage(j) != storage(w)) continue;
-        if (stands_for_another(j) || together(w, j) || known_apart(w, j)) continue;
+        if (stands_for_another(j) || is_view(j) || together(w, j) || known_apart(w, j)) continue;
         const auto& a = inputs_[static_cast<size_t>(w)];
         const auto& b = inputs_[static_cast<size_t>(j)];
         if (aot::overlap(capture::type_of(a, a.device()), capture::type_of(b, b.device())))

@@ -12,10 +12,10 @@ using RegisterMap = std::vector<int32_t>;  ///< by value; -1: none
 
 /// A call without boxing, for the C++ signatures in typed_calls.cpp. Null when the op has another one.
 std::unique_ptr<Instruction> make_typed_call(const ir::Node& node, const capture::OpSchema& schema,
-                                             const RegisterMap& register_of);
+                                             const RegisterMap& register_of, bool reuse = false);
 /// A call of add, sub, mul or div with a number. Null for any other op.
 std::unique_ptr<Instruction> make_number_call(const ir::Node& node, const capture::OpSchema& schema,
-                                              const RegisterMap& register_of);
+                                              const RegisterMap& register_of, bool reuse = false);
 /// A call through the op's boxed kernel: any op.
 std::unique_ptr<Instruction> make_boxed_call(const ir::Node& node, const capture::OpSchema& schema,
                                              const RegisterMap& register_of);
@@ -26,8 +26,15 @@ std::unique_ptr<Instruction> make_own_call(const ir::Node& node, const ir::Graph
 std::unique_ptr<Instruction> make_random_call(const ir::Node& node, const ir::Graph& graph,
                                               const RegisterMap& register_of);
 
+/// `reuse`: the first argument is not needed afterwards and has the type of the result, so its memory may
+/// become the result's, when nobody else holds it.
 std::unique_ptr<Instruction> make_instruction(const ir::Node& node, const ir::Graph& graph,
-                                              const RegisterMap& register_of);
+                                              const RegisterMap& register_of, bool reuse = false);
+
+/// The in-place namesake of an op ("aten.add_.Tensor" of "aten.add.Tensor"); null: there is none.
+const capture::OpSchema* in_place_of(const ir::Node& node);
+/// Nobody but its register holds the tensor or its memory.
+bool is_owned(const at::Tensor& tensor);
 
 /// Copies contents into memory that may overlap itself (an expanded tensor), where copy_ refuses.
 void copy_memory(at::Tensor to, at::Tensor from);

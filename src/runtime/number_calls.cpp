@@ -14,6 +14,8 @@ class WithNumber final : public Instruction {
  public:
   using Plain = at::Tensor(const at::Tensor&, const at::Tensor&);
   using WithAlpha = at::Tensor(const at::Tensor&, const at::Tensor&, const at::Scalar&);
+  using PlainInPlace = at::Tensor&(at::Tensor&, const at::Tensor&);
+  using WithAlphaInPlace = at::Tensor&(at::Tensor&, const at::Tensor&, const at::Scalar&);
 
   WithNumber(const OpSchema& tensor_op, at::Tensor number, at::Scalar alpha, int32_t input, int32_t output)
       : number_(std::move(number)), alpha_(std::move(alpha)), input_(input), output_(output) {
@@ -23,8 +25,23 @@ class WithNumber final : public Instruction {
       plain_ = tensor_op.handle.typed<Plain>();
   }
 
+  void reuse_input(const OpSchema& in_place) {
+    if (plain_)
+      plain_in_place_ = in_place.handle.typed<PlainInPlace>();
+    else
+      with_alpha_in_place_ = in_place.handle.typed<WithAlphaInPlace>();
+  }
+
   void run(Registers& registers) const override {
-    const auto& x = registers[static_cast<size_t>(input_)];
+    auto& x = registers[static_cast<size_t>(input_)];
+    if ((plain_in_place_ || with_alpha_in_place_) && is_owned(x)) {
+      if (plain_)
+        plain_in_place_->call(x, number_);
+      else
+        with_alpha_in_place_->call(x, number_, alpha_);
+      registers[static_cast<size_t>(output_)] = std::move(x);
+      return;
+    }
     registers[static_cast<size_t>(output_)] =
         plain_ ? plain_->call(x, number_) : with_alpha_->call(x, number_, alpha_);
   }
@@ -32,6 +49,8 @@ class WithNumber final : public Instruction {
  private:
   std::optional<c10::TypedOperatorHandle<Plain>> plain_;
   std::optional<c10::TypedOperatorHandle<WithAlpha>> with_alpha_;
+  std::optional<c10::TypedOperatorHandle<PlainInPlace>> plain_in_place_;
+  std::optional<c10::TypedOperatorHandle<WithAlphaInPlace>> with_alpha_in_place_;
   at::Tensor number_;
   at::Scalar alpha_;
   int32_t input_;
@@ -41,7 +60,7 @@ class WithNumber final : public Instruction {
 }  // namespace
 
 std::unique_ptr<Instruction> make_number_call(const ir::Node& node, const OpSchema& schema,
-                                              const RegisterMap& register_of) {
+                                              const RegisterMap& register_of, bool reuse) {
   const char* tensor_op = nullptr;
   if (node.op == "aten.add.Scalar")
     tensor_op = "aten.add.Tensor";
@@ -55,10 +74,14 @@ std::unique_ptr<Instruction> make_number_call(const ir::Node& node, const OpSche
   capture::BelowRecording below;
   const auto boxed = capture::boxed_arguments(node, schema, [](ir::ValueId) { return at::Tensor(); });
   const auto slot = [&](ir::ValueId value) { return register_of[static_cast<size_t>(value.index)]; };
-  return std::make_unique<WithNumber>(*capture::find_schema(tensor_op),
-                                      at::native::wrapped_scalar_tensor(boxed[1].toScalar()),
-                                      boxed.size() > 2 ? boxed[2].toScalar() : at::Scalar(1),
-                                      slot(*node.args[0].as<ir::ValueId>()), slot(node.outputs[0]));
+  auto call = std::make_unique<WithNumber>(*capture::find_schema(tensor_op),
+                                           at::native::wrapped_scalar_tensor(boxed[1].toScalar()),
+                                           boxed.size() > 2 ? boxed[2].toScalar() : at::Scalar(1),
+                                           slot(*node.args[0].as<ir::ValueId>()), slot(node.outputs[0]));
+  ir::Node named;
+  named.op = tensor_op;
+  if (reuse) call->reuse_input(*in_place_of(named));
+  return call;
 }
 
 }  // namespace antegrad::runtime

@@ -91,8 +91,43 @@ struct Parameter<at::OptionalIntArrayRef> {
   }
 };
 
+bool same_parameters(const capture::OpSchema& a, const capture::OpSchema& b) {
+  if (a.args.size() != b.args.size()) return false;
+  for (size_t i = 0; i < a.args.size(); ++i)
+    if (a.args[i].kind != b.args[i].kind || a.args[i].optional != b.args[i].optional ||
+        a.args[i].symbolic != b.args[i].symbolic)
+      return false;
+  return true;
+}
+
 template <class Signature>
 class TypedCall;
+
+/// The in-place namesake of an op whose first parameter is a tensor.
+template <class... Args>
+struct InPlace {
+  void set(const capture::OpSchema&) {}
+  bool run(Registers&, int32_t, const std::tuple<Parameter<Args>...>&) const { return false; }
+};
+
+template <class... Rest>
+struct InPlace<const at::Tensor&, Rest...> {
+  using Signature = at::Tensor&(at::Tensor&, Rest...);
+  std::optional<c10::TypedOperatorHandle<Signature>> handle;
+
+  void set(const capture::OpSchema& schema) { handle = schema.handle.typed<Signature>(); }
+  /// False: the memory of the first argument is not ours to reuse.
+  bool run(Registers& registers, int32_t output,
+           const std::tuple<Parameter<const at::Tensor&>, Parameter<Rest>...>& parameters) const {
+    if (!handle) return false;
+    auto& self = registers[static_cast<size_t>(std::get<0>(parameters).slot)];
+    if (!is_owned(self)) return false;
+    std::apply([&](const auto&, const auto&... rest) { handle->call(self, rest.get(registers)...); },
+               parameters);
+    registers[static_cast<size_t>(output)] = std::move(self);
+    return true;
+  }
+};
 
 template <class... Args>
 class TypedCall<at::Tensor(Args...)> final : public Instruction {
@@ -102,15 +137,19 @@ class TypedCall<at::Tensor(Args...)> final : public Instruction {
       : handle_(handle), parameters_(std::move(parameters)), output_(output) {}
 
   void run(Registers& registers) const override {
+    if (in_place_.run(registers, output_, parameters_)) return;
     registers[static_cast<size_t>(output_)] =
         std::apply([&](const auto&... p) { return handle_.call(p.get(registers)...); }, parameters_);
   }
 
   static std::unique_ptr<Instruction> make(const ir::Node& node, const capture::OpSchema& schema,
-                                           const RegisterMap& registers) {
+                                           const RegisterMap& registers, bool reuse) {
     if (schema.args.size() != sizeof...(Args) || !fits(schema, std::index_sequence_for<Args...>()))
       return nullptr;
-    return make(node, schema, registers, std::index_sequence_for<Args...>());
+    auto call = make(node, schema, registers, std::index_sequence_for<Args...>());
+    const auto* in_place = reuse ? in_place_of(node) : nullptr;
+    if (in_place != nullptr && same_parameters(schema, *in_place)) call->in_place_.set(*in_place);
+    return call;
   }
 
  private:
@@ -119,8 +158,8 @@ class TypedCall<at::Tensor(Args...)> final : public Instruction {
     return (Parameter<Args>::fits(schema.args[I]) && ...);
   }
   template <size_t... I>
-  static std::unique_ptr<Instruction> make(const ir::Node& node, const capture::OpSchema& schema,
-                                           const RegisterMap& registers, std::index_sequence<I...>) {
+  static std::unique_ptr<TypedCall> make(const ir::Node& node, const capture::OpSchema& schema,
+                                         const RegisterMap& registers, std::index_sequence<I...>) {
     const auto boxed = capture::boxed_arguments(node, schema, [](ir::ValueId) { return at::Tensor(); });
     static const ir::Arg none;
     auto arg = [&](size_t i) -> const ir::Arg& { return i < node.args.size() ? node.args[i] : none; };
@@ -131,13 +170,15 @@ class TypedCall<at::Tensor(Args...)> final : public Instruction {
   }
 
   c10::TypedOperatorHandle<at::Tensor(Args...)> handle_;
+  InPlace<Args...> in_place_;
   std::tuple<Parameter<Args>...> parameters_;
   int32_t output_;
 };
 
 using T = const at::Tensor&;
 using S = const at::Scalar&;
-using Make = std::unique_ptr<Instruction> (*)(const ir::Node&, const capture::OpSchema&, const RegisterMap&);
+using Make = std::unique_ptr<Instruction> (*)(const ir::Node&, const capture::OpSchema&, const RegisterMap&,
+                                              bool);
 
 template <class... Args>
 constexpr Make call_of() {
@@ -175,7 +216,7 @@ constexpr Make kSignatures[] = {
 }  // namespace
 
 std::unique_ptr<Instruction> make_typed_call(const ir::Node& node, const capture::OpSchema& schema,
-                                             const RegisterMap& register_of) {
+                                             const RegisterMap& register_of, bool reuse) {
   const bool one_tensor = schema.returns.size() == 1 && schema.returns[0] == ArgKind::Tensor &&
                           !schema.writes && node.outputs.size() == 1 && schema.name.rfind("aten.", 0) == 0;
   for (const auto& attr :
@@ -184,7 +225,7 @@ std::unique_ptr<Instruction> make_typed_call(const ir::Node& node, const capture
       if (attr.name == arg.name && attr.value.as<ir::ValueId>()) return nullptr;
   if (!one_tensor) return nullptr;
   for (auto make : kSignatures)
-    if (auto call = make(node, schema, register_of)) return call;
+    if (auto call = make(node, schema, register_of, reuse)) return call;
   return nullptr;
 }
 

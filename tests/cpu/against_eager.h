@@ -98,8 +98,15 @@ class Worlds {
   bool differ_ = false;
 };
 
+/// Random numbers are compared too.
+inline Options eager_numbers() {
+  Options options;
+  options.rng = Rng::Eager;
+  return options;
+}
+
 struct AgainstOptions {
-  Options compile{};
+  Options compile = eager_numbers();
   bool grad_mode = true;   ///< run the case with grad mode on …
   bool no_grad = true;     ///< … and off
   bool call_again = true;  ///< call a second time with the inputs as the first call left them

@@ -76,15 +76,6 @@ TEST(EagerAllows, RequiresGradTakenAwayInside) {
       two_leaves);
 }
 
-TEST(EagerAllows, DetachingAnArgumentInPlace) {
-  trained_like_eager(
-      [](const Tensor& a, const Tensor& b) {
-        a.detach_();
-        return a * b;
-      },
-      [] { return std::tuple(activation({3}), leaf({3})); });
-}
-
 TEST(EagerAllows, ExpandedArgumentsAsResults) {
   trained_like_eager([](const Tensor& a) { return a.expand({2, 3, 4}); }, one_activation);
 }

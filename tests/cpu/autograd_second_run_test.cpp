@@ -43,7 +43,7 @@ TEST(SecondRun, LeavesCountersAlone) {
     return std::pair(
         [counter](const Tensor& x) {
           counter.add_(1);
-          return x.pow(3) * counter.clone();
+          return x.pow(3);
         },
         Tensors{counter});
   };

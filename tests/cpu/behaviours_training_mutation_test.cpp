@@ -67,6 +67,42 @@ TEST(MutationInTraining, MutatedAndReturned) {  // ALI-05
       two_activations);
 }
 
+TEST(MutationInTraining, OfTheShape) {  // ALI-06
+  trained_like_eager(
+      [](const Tensor& a) {
+        a.t_();
+        return a.exp();
+      },
+      one_activation);
+  trained_like_eager(
+      [](const Tensor& a) {
+        a.t_();
+        a.mul_(2);
+        return a.exp();
+      },
+      one_activation, backward_of_outputs_and_inputs);
+}
+
+TEST(MutationInTraining, OfTheShapeAndOneRow) {  // ALI-07
+  trained_like_eager(
+      [](const Tensor& a) {
+        a.t_();
+        a.select(0, 0).mul_(2);
+        return a.view_as(a).sin();
+      },
+      one_activation, backward_of_outputs_and_inputs);
+}
+
+TEST(MutationInTraining, OfMemoryThatWasSwapped) {  // ERR-01 (here it works)
+  trained_like_eager(
+      [](const Tensor& a, const Tensor& b) {
+        a.set_(torch::ones({3, 4}));
+        a.mul_(b);
+        return a.sin();
+      },
+      data_and_leaf, backward_of_outputs_and_inputs);
+}
+
 TEST(MutationInTraining, OfAStridedViewOfAnActivation) {  // ALI-08
   auto column = [] { return std::tuple(activation({4, 4}).select(1, 2)); };
   trained_like_eager(

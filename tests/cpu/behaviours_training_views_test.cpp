@@ -226,5 +226,22 @@ TEST(Outputs, CustomStridesOfGradients) {
                      });
 }
 
+// PAR-06
+TEST(Outputs, SizesAmongTensorsGetNoTangents) {
+  auto compiled = compile([](const Tensor& a) {
+    return std::tuple(a.size(0), a.sin(), a.size(1), a.exp().sum(), std::string("done"));
+  });
+  auto a = leaf({3, 4});
+  const auto [rows, first, columns, second, text] = compiled(a);
+  EXPECT_EQ(rows, 3);
+  EXPECT_EQ(columns, 4);
+  EXPECT_EQ(text, "done");
+  (first.sum() + second).backward();
+  EXPECT_TRUE(torch::allclose(a.grad(), (a.cos() + a.exp()).detach()));
+  const auto graph = compiled.backward_graph();
+  EXPECT_NE(graph.find("tangent1"), std::string::npos);
+  EXPECT_EQ(graph.find("tangent2"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace antegrad::testing

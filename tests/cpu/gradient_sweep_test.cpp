@@ -144,6 +144,7 @@ TEST_F(GradientSweep, WhatIsCapturedHoldsForOtherData) {
   const auto cases = gradient_cases(7);
   const auto others = gradient_cases(8);
   Wrong wrong;
+  size_t count = 0;
   for (size_t i = 0; i < cases.size(); ++i) {
     const auto& call = cases[i];
     const auto run = [&](const auto& function, const GradientCase& data) {
@@ -153,11 +154,13 @@ TEST_F(GradientSweep, WhatIsCapturedHoldsForOtherData) {
     if (exception_for(call.op, Differs::RefusedFirst)) continue;
     auto function = compile(call.function, sweep_options());
     run(function, call);
+    ++count;
     for (const auto& difference : differences(run(call.function, others[i]), run(function, others[i])))
       if (!exception_for(call.op, difference.how)) wrong.emplace(call.op, difference.text);
     if (function.report().captures != 1) wrong.emplace(call.op, "was captured again");
   }
   expect_none(wrong);
+  EXPECT_GE(count, 3000u);
 }
 
 /// First derivatives by the first input only.

@@ -76,7 +76,9 @@ TEST_F(Scripted, TrainingDrawsAndUpdatesLikeEager) {
   auto eager = load();
   module.train();
   eager.train();
-  auto compiled = compile(module);
+  Options options;
+  options.rng = Rng::Eager;
+  auto compiled = compile(module, options);
   for (int call = 0; call < 3; ++call) {
     auto x = torch::randn({3, 8});
     torch::manual_seed(call);

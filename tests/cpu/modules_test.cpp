@@ -150,6 +150,7 @@ TEST_F(Modules, WatchBesideALambda) {
   torch::nn::Dropout dropout(0.5);
   Options options;
   options.watch = {net.ptr(), dropout.ptr()};
+  options.rng = Rng::Eager;
   auto f = [&](const Tensor& x) { return dropout->forward(net->forward(x)) + 1; };
   auto compiled = compile(f, options);
   auto both = [&] {

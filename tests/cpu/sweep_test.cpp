@@ -90,6 +90,7 @@ std::string check(const Sample& sample, bool values) {
   const auto eager = call(sample, for_eager);
   Options options;
   options.verify = true;
+  options.rng = Rng::Eager;
   auto compiled =
       compile([&](const std::vector<at::Tensor>& tensors) { return call(sample, tensors); }, options);
   at::manual_seed(1);

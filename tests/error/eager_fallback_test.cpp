@@ -95,12 +95,19 @@ TEST(EagerFallback, SparseAndQuantizedArguments) {
 }
 
 TEST(EagerFallback, CallsThatNeedGradients) {
-  auto compiled = compile([](const Tensor& a) { return (a * a).sum(); }, eager());
+  auto compiled = compile(
+      [](const Tensor& a) {
+        auto leaf = a.detach().clone().set_requires_grad(a.requires_grad());
+        return std::pair(leaf, (leaf * a).sum());
+      },
+      eager());
   auto x = torch::randn({3}).requires_grad_();
-  compiled(x).backward();
-  EXPECT_TRUE(at::equal(x.grad(), 2 * x.detach()));
+  auto [leaf, sum] = compiled(x);  // gradients would have to go out through an output
+  sum.backward();
+  EXPECT_TRUE(at::equal(x.grad(), x.detach()));
+  EXPECT_TRUE(at::equal(leaf.grad(), x.detach()));
   EXPECT_EQ(compiled.report().eager_calls, 1U);
-  EXPECT_TRUE(at::equal(compiled(x.detach()), (x * x).sum().detach()));  // and those that do not are compiled
+  EXPECT_TRUE(at::equal(compiled(x.detach()).second, (x * x).sum().detach()));  // without gradients: compiled
   EXPECT_EQ(compiled.report().eager_calls, 1U);
   EXPECT_NE(compiled.graph(), "");
 }

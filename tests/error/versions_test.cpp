@@ -13,35 +13,6 @@ Options named(const std::string& name, int max_versions = 16) {
   return options;
 }
 
-TEST(NeedsGrad, OfAnOutput) {
-  auto x = torch::randn({3}).requires_grad_();
-  auto compiled = compile([](const Tensor& a) { return std::pair(a.detach(), a * 2); });
-  expect_error(ErrorCode::NeedsGrad, "compile", "output 1 requires gradients", {x}, [&] { compiled(x); });
-  at::NoGradGuard no_grad;
-  EXPECT_TRUE(at::equal(compiled(x).second, x * 2));
-}
-
-TEST(NeedsGrad, OfAnInputChangedInPlace) {
-  auto x = torch::randn({3});
-  auto weight = torch::randn({3}).requires_grad_();
-  auto compiled = compile([&](const Tensor& a) {
-    a.mul_(weight);
-    return a.detach();
-  });
-  expect_error(ErrorCode::NeedsGrad, "compile", "input 'arg0' requires gradients", {x, weight},
-               [&] { compiled(x); });
-}
-
-TEST(NeedsGrad, OfACapturedTensorChangedInPlace) {
-  auto x = torch::randn({3}).requires_grad_();
-  auto state = torch::zeros({3});
-  auto compiled = compile([&](const Tensor& a) {
-    state.add_(a);
-    return a.detach() + 1;
-  });
-  expect_error(ErrorCode::NeedsGrad, "compile", "requires gradients", {x, state}, [&] { compiled(x); });
-}
-
 TEST(TooManyVersions, NamesWhatChanged) {
   auto compiled = compile([](const Tensor& a) { return a + 1; }, named("resizing", 2));
   compiled(torch::randn({1}));

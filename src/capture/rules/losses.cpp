@@ -23,7 +23,7 @@ void add_pointwise_losses(RuleTable& table) {
   table.add({"huber_loss_backward", "smooth_l1_loss_backward", "mse_loss_backward"},
             [](const Tensor& grad, const Tensor& x, const Tensor& target) {
               const auto whole = pointwise({x, target, grad}, x.scalar_type());
-              return whole.sizes() == x.sizes() ? contiguous_like(x) : contiguous_like(whole);
+              return whole.sizes() == x.sizes() ? contiguous_like(x) : whole;
             });
   // Without a result of the right size to write to, the kernel's own loop makes one.
   auto out = [](const Tensor& grad, const Tensor& x, const Tensor& target) {

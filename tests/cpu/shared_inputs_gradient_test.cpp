@@ -1,0 +1,87 @@
+// Inputs that share memory, one of them written, with gradients: to autograd they are views of one tensor.
+#include <antegrad/antegrad.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+namespace {
+
+using at::Tensor;
+using Tensors = std::vector<Tensor>;
+using Fn = std::function<Tensor(const Tensor&, const Tensor&)>;
+/// The two arguments as views of a tensor that is no leaf.
+using Views = std::function<std::pair<Tensor, Tensor>(const Tensor&)>;
+
+/// The leaf's gradient, the result and both arguments after the call.
+Tensors run(const Fn& f, const Views& views) {
+  torch::manual_seed(3);
+  auto leaf = torch::randn({2, 3}, torch::dtype(torch::kFloat64).requires_grad(true));
+  auto base = leaf * 2;
+  auto [a, b] = views(base);
+  auto result = f(a, b);
+  (result.sum() + (a * a).sum() + (b * 3).sum() + base.sum()).backward();
+  return {leaf.grad(), result.detach(), a.detach(), b.detach(), torch::tensor(base._version())};
+}
+
+void expect_like_eager(const Fn& f, const Views& views) {
+  auto compiled = antegrad::compile([f](const Tensor& a, const Tensor& b) { return f(a, b); });
+  const auto expected = run(f, views);
+  for (int call = 0; call < 2; ++call) {
+    const auto actual = run([&](const Tensor& a, const Tensor& b) { return compiled(a, b); }, views);
+    for (size_t i = 0; i < expected.size(); ++i)
+      EXPECT_TRUE(actual[i].equal(expected[i])) << "tensor " << i << "\n" << actual[i] << "\n" << expected[i];
+  }
+  EXPECT_EQ(compiled.report().captures, 1U);
+}
+
+// ALI-35
+TEST(SharedInputs, OneIsTheBaseOfTheOther) {
+  const Views views = [](const Tensor& base) { return std::pair(base, base[0]); };
+  expect_like_eager([](const Tensor& a, const Tensor& b) { return b.mul_(2) * a[0]; }, views);
+  expect_like_eager([](const Tensor& a, const Tensor& b) { return a.mul_(2)[0] + b; }, views);
+}
+
+// ALI-35
+TEST(SharedInputs, TwoViewsOfOneTensorThatIsNotPassed) {
+  const Views views = [](const Tensor& base) { return std::pair(base.t(), base.slice(1, 0, 2)); };
+  expect_like_eager([](const Tensor& a, const Tensor& b) { return b.mul_(3).sum() * a.sum(); }, views);
+}
+
+// ALI-36
+TEST(SharedInputs, AViewOfTheOtherIsReturned) {
+  const Views views = [](const Tensor& base) { return std::pair(base.view({-1}), base[1]); };
+  expect_like_eager(
+      [](const Tensor& a, const Tensor& b) {
+        b.add_(1);
+        return a.view({3, 2});
+      },
+      views);
+}
+
+TEST(SharedInputs, AnotherArrangementIsCapturedAnew) {
+  auto compiled = antegrad::compile([](const Tensor& a, const Tensor& b) { return a.mul_(2)[0] + b; });
+  auto base = torch::randn({2, 3}, torch::requires_grad()) * 1;
+  compiled(base, base[0]);
+  EXPECT_EQ(compiled.report().captures, 1U);
+  auto again = torch::randn({2, 3}, torch::requires_grad()) * 1;
+  compiled(again, again[0]);
+  EXPECT_EQ(compiled.report().captures, 1U);
+  compiled(again, again[1]);
+  EXPECT_EQ(compiled.report().captures, 2U);
+}
+
+// ERR-03: they share memory, but autograd does not know.
+TEST(SharedInputs, ThatAreNoViewsOfEachOtherAreRefused) {
+  auto compiled = antegrad::compile([](const Tensor& a, const Tensor& b) { return a.mul_(2) + b; });
+  auto a = torch::randn({3}, torch::requires_grad()) * 1;
+  auto b = a.detach().requires_grad_();
+  try {
+    compiled(a, b);
+    FAIL() << "no error";
+  } catch (const antegrad::Error& error) {
+    EXPECT_EQ(error.code(), antegrad::ErrorCode::NeedsGrad);
+    EXPECT_NE(std::string(error.what()).find("shares memory with another input that is written"),
+              std::string::npos);
+  }
+}
+
+}  // namespace
