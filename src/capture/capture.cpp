@@ -277,8 +277,19 @@ std::exception_ptr try_backward(Recorder& recorder, const Backward& backward, co
   }
 }
 
+std::vector<size_t> numbers_to(size_t count) {
+  std::vector<size_t> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), size_t{0});
+  return numbers;
+}
+
 /// The targets that autograd can be led to from a root; notes what it throws on the way to the others.
 std::vector<size_t> find_fine_targets(Recorder& recorder, Backward& backward, size_t root) {
+  std::vector<at::Tensor> whole;
+  const auto before = recorder.graph().nodes.size();
+  backward.errors[root] =
+      try_backward(recorder, backward, {root}, numbers_to(backward.targets.size()), whole);
+  recorder.graph().nodes.resize(before);
   std::vector<size_t> fine;
   for (size_t t = 0; t < backward.targets.size(); ++t) {
     if (!backward.reached_by[t][root]) continue;
@@ -287,18 +298,9 @@ std::vector<size_t> find_fine_targets(Recorder& recorder, Backward& backward, si
     const auto error = try_backward(recorder, backward, {root}, {t}, ignored);
     recorder.graph().nodes.resize(nodes);
     backward.fails_for[t][root] = error != nullptr;
-    if (error)
-      backward.errors[root] = error;
-    else
-      fine.push_back(t);
+    if (!error) fine.push_back(t);
   }
   return fine;
-}
-
-std::vector<size_t> numbers_to(size_t count) {
-  std::vector<size_t> numbers(count);
-  std::iota(numbers.begin(), numbers.end(), size_t{0});
-  return numbers;
 }
 
 /// The gradient of each target, as far as autograd can compute it.

@@ -94,7 +94,7 @@ class AnomalyOff {
 Edge edge_of(const Outsider& outsider) {
   if (outsider.grad_fn) return {outsider.grad_fn, outsider.output_nr};
   const auto* meta = impl::get_autograd_meta(outsider.tensor);
-  const bool became = meta != nullptr && meta->requires_grad_;
+  const bool became = meta != nullptr && meta->requires_grad_ && !meta->grad_fn_;
   if (!outsider.requires_grad && !became) return {};
   return {impl::grad_accumulator(outsider.tensor), 0};
 }
@@ -135,7 +135,7 @@ class Roots {
 
  private:
   void add(const at::Tensor& tensor, bool has_own_history = false) {
-    if (!raw_grad_fn(tensor)) return;  // a leaf made inside
+    if (as_fake(tensor) == nullptr || !raw_grad_fn(tensor)) return;  // made outside, or a leaf
     if (!seen_.insert(tensor.unsafeGetTensorImpl()).second) return;
     roots_.push_back({tensor, value_of(tensor), -1, -1, has_own_history});
   }
@@ -185,6 +185,9 @@ std::vector<GradRoot> find_roots(Recorder& recorder, const std::vector<at::Tenso
   const auto& outsiders = recorder.outside().all();
   for (size_t k = 0; k < outsiders.size(); ++k) {
     const auto& outsider = *outsiders[k];
+    // A write through another view of its base: its own history is brought up to date when asked for.
+    if (outsider.base.defined() && raw_grad_fn(outsider.base) != outsider.base_grad_fn)
+      outsider.tensor.grad_fn();
     if (!history_changed(outsider.tensor, {outsider.grad_fn, outsider.output_nr})) continue;
     // Its gradient would be part of its base's.
     if (outsider.base.defined() && outsider.requires_grad)
@@ -202,7 +205,7 @@ std::vector<GradTarget> find_targets(Recorder& recorder, const std::vector<at::T
   for (size_t i = 0; i < inputs.size(); ++i) {
     auto edge = input_edges[i];
     const auto* meta = inputs[i].defined() ? impl::get_autograd_meta(inputs[i]) : nullptr;
-    if (!edge.is_valid() && meta != nullptr && meta->requires_grad_)
+    if (!edge.is_valid() && meta != nullptr && meta->requires_grad_ && !meta->grad_fn_)
       edge = {impl::grad_accumulator(inputs[i]), 0};
     if (edge.is_valid()) targets.push_back({static_cast<int32_t>(i), -1, std::move(edge)});
   }

@@ -113,7 +113,8 @@ const capture::OpSchema* in_place_of(const ir::Node& node) {
 
 bool is_owned(const at::Tensor& tensor) {
   return tensor.use_count() == 1 && tensor.storage().use_count() == 1 && !tensor.is_neg() &&
-         !tensor._is_zerotensor();
+         !tensor._is_zerotensor() && tensor.storage_offset() == 0 &&
+         tensor.nbytes() == tensor.storage().nbytes();
 }
 
 std::unique_ptr<Instruction> make_instruction(const ir::Node& node, const ir::Graph& graph,

@@ -165,7 +165,7 @@ void Caller::run(const aot::Step& step, const Prepared& prepared, State& state) 
     auto counter = state.results[static_cast<size_t>(s->result)].unsafeGetTensorImpl()->version_counter();
     if (counter.enabled() && counter.current_version() < s->version) counter.set_version(s->version);
   } else if (std::holds_alternative<aot::SaveForBackward>(step)) {
-    state.node->save(state.slots, state.results, fates_);
+    state.node->save(state.slots, state.results, fates_, signature_.written);
   } else if (const auto* s = std::get_if<aot::ResizeInput>(&step)) {
     capture::BelowRecording below;
     slot(s->input).resize_(s->sizes);

@@ -33,7 +33,7 @@ std::unique_ptr<Instruction> make_instruction(const ir::Node& node, const ir::Gr
 
 /// The in-place namesake of an op ("aten.add_.Tensor" of "aten.add.Tensor"); null: there is none.
 const capture::OpSchema* in_place_of(const ir::Node& node);
-/// Nobody but its register holds the tensor or its memory.
+/// Nobody but its register holds the tensor or its memory, all of which it covers.
 bool is_owned(const at::Tensor& tensor);
 
 /// Copies contents into memory that may overlap itself (an expanded tensor), where copy_ refuses.

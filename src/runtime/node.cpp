@@ -29,6 +29,14 @@ at::Tensor stand_in_for(const at::Tensor& input) {
   return before;
 }
 
+/// The same memory, with a version that counts other writes than those to its siblings.
+at::Tensor with_own_version(const at::Tensor& tensor) {
+  if (tensor.requires_grad() && tensor.is_leaf()) return tensor;
+  at::Tensor alias(tensor.unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0), true));
+  if (tensor.requires_grad()) impl::set_gradient_edge(alias, impl::gradient_edge(tensor));
+  return alias;
+}
+
 }  // namespace
 
 CompiledBackward::CompiledBackward(std::shared_ptr<const Backward> backward, c10::ArrayRef<at::Tensor> inputs)
@@ -55,7 +63,14 @@ void CompiledBackward::attach(const at::Tensor& tensor, int32_t tangent) {
 }
 
 void CompiledBackward::save(c10::ArrayRef<at::Tensor> slots, const std::vector<at::Tensor>& results,
-                            const std::vector<Fate>& fates) {
+                            const std::vector<Fate>& fates, const std::vector<int32_t>& written) {
+  // Views of one tensor have one version, so a write to another of them would count as one to this.
+  auto shares_version = [&](const at::Tensor& tensor) {
+    return std::any_of(written.begin(), written.end(), [&](int32_t w) {
+      const auto& other = slots[static_cast<size_t>(w)];
+      return other.has_storage() && other.storage().is_alias_of(tensor.storage());
+    });
+  };
   const auto& kept = backward_->kept_slots();
   for (size_t k = 0; k < kept.size(); ++k) {
     const auto slot = static_cast<size_t>(kept[k]);
@@ -63,9 +78,10 @@ void CompiledBackward::save(c10::ArrayRef<at::Tensor> slots, const std::vector<a
     auto fate = k >= backward_->saved_slots() ? fates[slot] : Fate::Kept;
     if (fate == Fate::Written && tensor.requires_grad() && tensor.is_leaf()) fate = Fate::Lost;
     if (fate == Fate::Lost) lost_.push_back(kept[k]);
-    kept_.push_back(fate == Fate::Lost      ? SavedVariable()
-                    : fate == Fate::Written ? SavedVariable(stand_in_for(tensor), false)
-                                            : SavedVariable(tensor, false));
+    kept_.push_back(fate == Fate::Lost       ? SavedVariable()
+                    : fate == Fate::Written  ? SavedVariable(stand_in_for(tensor), false)
+                    : shares_version(tensor) ? SavedVariable(with_own_version(tensor), false)
+                                             : SavedVariable(tensor, false));
   }
   for (auto index : backward_->saved_results()) {
     const auto& result = results[static_cast<size_t>(index)];

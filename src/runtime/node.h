@@ -25,9 +25,10 @@ class CompiledBackward final : public torch::autograd::Node {
   /// Makes it the history of a tensor whose gradient is that tangent.
   void attach(const at::Tensor& tensor, int32_t tangent);
   /// Keeps what the backward pass reads. Afterwards results and inputs belong to the user: writing to one of
-  /// them is noticed where eager would notice. `fates`: per input.
+  /// them is noticed where eager would notice. `fates`: per input; `written`: the inputs that the call
+  /// writes.
   void save(c10::ArrayRef<at::Tensor> slots, const std::vector<at::Tensor>& results,
-            const std::vector<Fate>& fates);
+            const std::vector<Fate>& fates, const std::vector<int32_t>& written);
 
   at::Tensor generator;  ///< the state of LibTorch's generator before the run, where the run draws from it
 

@@ -163,7 +163,7 @@ TEST_F(Scripted, GradModeLeavesParametersAlone) {
   for (auto p : module.parameters()) p.set_requires_grad(true);
   torch::AutoGradMode grad(true);
   auto compiled = compile(module);
-  EXPECT_EQ(code_thrown_by([&] { compiled(torch::randn({2, 4})); }), ErrorCode::NeedsGrad);
+  compiled(torch::randn({2, 4}));
   for (const auto& p : module.parameters()) {
     EXPECT_TRUE(p.is_leaf());
     EXPECT_FALSE(p.grad().defined());

@@ -183,6 +183,9 @@ class Generator {
     if (!s.op || !s.op->propose(rng_, scope_, s)) return;
     Tensors args, results;
     for (const int var : s.args) args.push_back(value_of(var));
+    // Known gap: what autograd makes of writes to no elements.
+    for (int i = 0; config_.gradients && i < s.op->writes; ++i)
+      if (args[static_cast<size_t>(i)].numel() == 0) return;
     try {
       results = apply(s, args, RunMode::Checked);
     } catch (const std::exception& error) {

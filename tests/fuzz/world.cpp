@@ -61,7 +61,9 @@ at::Tensor make_tensor(const TensorSpec& spec, const at::Tensor& base, uint64_t 
     return spec.non_leaf ? make_non_leaf(spec, salt, leaves) : make_fresh(spec, salt);
   if (!base.defined()) throw std::out_of_range("the base of a tensor is missing");
   if (spec.link == Link::Same) return base;
-  const at::Tensor view = base.as_strided(spec.sizes, spec.strides, spec.offset);
+  // Of what all of them are views: the gradient of a view that leaves its parent's elements is lost in eager.
+  const at::Tensor whole = base.requires_grad() && base.is_view() ? at::Tensor(base._base()) : base;
+  const at::Tensor view = whole.as_strided(spec.sizes, spec.strides, spec.offset);
   if (spec.link == Link::View) return view;
   return spec.link == Link::Detach ? view.detach() : view.variable_data();
 }

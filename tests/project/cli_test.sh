@@ -102,7 +102,7 @@ run 0 opt --help; for option in --pass --pipeline --disable --verify --timing; d
 # --- errors of the graph or the file: their text on standard error, exit code 1
 run 1 print "$work/absent.graph"; quiet out; err_has "[cli] cannot open \"$work/absent.graph\": No such file or directory."
 run 1 print "$work/undefined.graph"; quiet out; err_has "line 2, column 7"
-run 1 print "$work/invalid.graph"; quiet out; err_has "a tangent is an input of joint and backward graphs only"
+run 1 print "$work/invalid.graph"; quiet out; err_has "a functional graph has no tangents"
 run 1 verify "$work/invalid.graph"; quiet out; err_has "[verify:functional] "
 run 1 verify - </dev/null; quiet out; err_has "line 1"
 run 1 opt --pass=dead "$work/in.graph"; quiet out; err_has '[passes] there is no pass named "dead". The passes are unread_statistics, remove_noop,'
