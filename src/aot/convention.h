@@ -7,6 +7,10 @@
 
 namespace antegrad::aot {
 
+/// Per graph input: whether the function writes to its memory. What a backward pass does to an incoming gradient is
+/// not counted.
+std::vector<bool> find_written(const capture::Trace& trace);
+
 /// The inputs of the functional graph: one per traced input, but for those that share memory and are written,
 /// which become regions of a flat base. Fills the part of the signature that comes before the run; returns,
 /// per slot, the root that its contents are on (-1: not a tensor, or replaced by a base).

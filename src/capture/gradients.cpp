@@ -241,7 +241,8 @@ uint64_t Reached::bits(const Node* node) const {
 
 void release_histories(const Recorder& recorder) {
   std::unordered_set<const Node*> outside;
-  for (const auto& outsider : recorder.outside().all()) outside.insert(outsider->grad_fn.get());
+  for (const auto& outsider : recorder.outside().all())
+    outside.insert({outsider->grad_fn.get(), outsider->base_grad_fn.get()});
   std::unordered_set<const Node*> seen;
   std::vector<std::shared_ptr<Node>> todo;
   for (const auto& fake : recorder.fakes().all()) todo.push_back(raw_grad_fn(fake));

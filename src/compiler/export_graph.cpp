@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <unordered_set>
 
 #include "antegrad/error.h"
 #include "aot/aliasing.h"
+#include "aot/convention.h"
 #include "aot/functionalize.h"
 #include "compiler/graph_signature.h"
 #include "compiler/version.h"
@@ -33,19 +33,9 @@ void check_metadata(const capture::Trace& trace) {
   }
 }
 
-std::vector<bool> written_inputs(const capture::Trace& trace) {
-  std::unordered_set<int32_t> storages;
-  for (const auto& node : trace.graph.nodes)
-    for (auto value : node.effects.writes) storages.insert(trace.graph.storage_of(value).index);
-  std::vector<bool> written;
-  for (const auto& input : trace.graph.inputs)
-    written.push_back(input.role != ir::InputRole::Tangent && storages.count(input.value.index) > 0);
-  return written;
-}
-
 void check_aliasing(const capture::Trace& trace, const std::vector<int32_t>& same_as) {
   auto name = [&](int32_t i) { return trace.graph.inputs[static_cast<size_t>(i)].name; };
-  for (const auto& group : aot::find_alias_groups(trace, written_inputs(trace))) {
+  for (const auto& group : aot::find_alias_groups(trace, aot::find_written(trace))) {
     const auto& members = group.members;
     for (auto i : members)
       if (static_cast<size_t>(i) < same_as.size() && same_as[static_cast<size_t>(i)] >= 0)

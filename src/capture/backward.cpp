@@ -1,0 +1,149 @@
+#include "capture/backward.h"
+
+#include <fmt/format.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <numeric>
+
+#include "antegrad/error.h"
+
+namespace antegrad::capture {
+namespace {
+
+/// Runs the engine between the roots and the targets with these numbers. Null, or what LibTorch threw; then
+/// nothing is recorded.
+std::exception_ptr try_backward(Recorder& recorder, const Backward& backward, const std::vector<size_t>& from,
+                                const std::vector<size_t>& to, std::vector<at::Tensor>& gradients) {
+  const auto nodes = recorder.graph().nodes.size();
+  std::vector<GradRoot> roots;
+  std::vector<at::Tensor> tangents;
+  std::vector<GradTarget> targets;
+  for (auto k : from) {
+    roots.push_back(backward.roots[k]);
+    tangents.push_back(backward.tangents[k]);
+  }
+  for (auto t : to) targets.push_back(backward.targets[t]);
+  try {
+    gradients = run_backward(recorder, roots, tangents, targets, false);
+    return nullptr;
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    if (std::string_view(error.what()).find(kDataAccessPrefix) != std::string_view::npos) throw;
+    recorder.graph().nodes.resize(nodes);
+    clear_engine();
+    return std::current_exception();
+  }
+}
+
+std::vector<size_t> numbers_to(size_t count) {
+  std::vector<size_t> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), size_t{0});
+  return numbers;
+}
+
+/// The targets that autograd can be led to from a root; notes what it throws on the way to the others.
+std::vector<size_t> find_fine_targets(Recorder& recorder, Backward& backward, size_t root) {
+  std::vector<at::Tensor> whole;
+  const auto before = recorder.graph().nodes.size();
+  backward.errors[root] =
+      try_backward(recorder, backward, {root}, numbers_to(backward.targets.size()), whole);
+  recorder.graph().nodes.resize(before);
+  std::vector<size_t> fine;
+  for (size_t t = 0; t < backward.targets.size(); ++t) {
+    if (!backward.reached_by[t][root]) continue;
+    std::vector<at::Tensor> ignored;
+    const auto nodes = recorder.graph().nodes.size();
+    const auto error = try_backward(recorder, backward, {root}, {t}, ignored);
+    recorder.graph().nodes.resize(nodes);
+    backward.fails_for[t][root] = error != nullptr;
+    if (!error) fine.push_back(t);
+  }
+  return fine;
+}
+
+/// The gradient of each target, as far as autograd can compute it.
+std::vector<at::Tensor> record_gradients(Recorder& recorder, Backward& backward) {
+  const auto roots = numbers_to(backward.roots.size());
+  std::vector<at::Tensor> gradients(backward.targets.size());
+  if (!try_backward(recorder, backward, roots, numbers_to(backward.targets.size()), gradients))
+    return gradients;
+  gradients.assign(backward.targets.size(), {});
+  for (auto k : roots) {
+    const auto targets = find_fine_targets(recorder, backward, k);
+    std::vector<at::Tensor> own;
+    if (targets.empty() || try_backward(recorder, backward, {k}, targets, own)) continue;
+    for (size_t i = 0; i < targets.size(); ++i) {
+      auto& sum = gradients[targets[i]];
+      if (own[i].defined()) sum = sum.defined() ? sum + own[i] : own[i];
+    }
+  }
+  return gradients;
+}
+
+bool is_argument(const at::Tensor& tensor, const Arguments& arguments) {
+  return std::any_of(arguments.own.begin(), arguments.own.end(),
+                     [&](const at::Tensor& own) { return own.is_same(tensor); });
+}
+
+/// A view requires a gradient because its base does: a leaf that the caller would not get.
+void check_views_of_leaves(const std::vector<at::Tensor>& outputs, const Arguments& arguments) {
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    if (!outputs[k].defined()) continue;
+    const auto* view = torch::autograd::impl::get_view_autograd_meta(outputs[k]);
+    if (view == nullptr || !view->has_bw_view()) continue;
+    const auto& base = view->get_backward_view().base_;
+    const auto* meta = torch::autograd::impl::get_autograd_meta(base);
+    if (meta != nullptr && meta->requires_grad_ && as_fake(base) != nullptr && !is_argument(base, arguments))
+      throw Error(ErrorCode::NeedsGrad, "capture",
+                  fmt::format("output {} is a view of a leaf made inside the function", k),
+                  "Make the leaf outside and pass it");
+  }
+}
+
+/// Gradients of a leaf that the function makes and returns would have to go out through an output.
+void check_returned_leaves(const std::vector<at::Tensor>& outputs, const Arguments& arguments,
+                           const std::vector<GradRoot>& roots, const Reached& reached) {
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    const auto* meta = outputs[k].defined() ? torch::autograd::impl::get_autograd_meta(outputs[k]) : nullptr;
+    if (meta == nullptr || !meta->requires_grad_ || as_fake(outputs[k]) == nullptr) continue;
+    const auto accumulator = torch::autograd::impl::try_get_grad_accumulator(outputs[k]);
+    if (is_argument(outputs[k], arguments) || !accumulator) continue;
+    for (size_t r = 0; r < roots.size(); ++r)
+      if (reached.from(r, accumulator.get()))
+        throw Error(
+            ErrorCode::NeedsGrad, "capture",
+            fmt::format("output {} is a leaf made inside, and gradients of other outputs reach it", k),
+            "Make the leaf outside and pass it");
+  }
+}
+
+}  // namespace
+
+Backward record_backward(const Arguments& arguments, const std::vector<at::Tensor>& outputs, bool effects,
+                         Recorder& recorder) {
+  Backward backward;
+  check_views_of_leaves(outputs, arguments);
+  backward.roots = find_roots(recorder, arguments.own, arguments.edges, outputs);
+  if (!effects) std::erase_if(backward.roots, [](const auto& r) { return r.input >= 0 || r.outsider >= 0; });
+  if (backward.roots.empty()) return backward;
+  backward.targets = find_targets(recorder, arguments.own, arguments.edges);
+  for (const auto& root : backward.roots) backward.tangents.push_back(recorder.add_tangent(root.tensor));
+  const Reached reached(backward.roots);
+  check_returned_leaves(outputs, arguments, backward.roots, reached);
+  for (const auto& target : backward.targets) {
+    auto& by = backward.reached_by.emplace_back();
+    for (size_t k = 0; k < backward.roots.size(); ++k)
+      by.push_back(reached.from(k, target.edge.function.get()));
+  }
+  backward.fails_for.assign(backward.targets.size(), std::vector<bool>(backward.roots.size()));
+  recorder.backward = &reached;
+  backward.errors.resize(backward.roots.size());
+  const auto gradients = record_gradients(recorder, backward);
+  for (const auto& gradient : gradients)
+    backward.gradients.push_back(gradient.defined() ? recorder.value_of(gradient) : ir::ValueId{});
+  recorder.backward = nullptr;
+  return backward;
+}
+
+}  // namespace antegrad::capture
