@@ -7,8 +7,8 @@
 
 namespace antegrad::aot {
 
-/// Per graph input: whether the function writes to its memory. What a backward pass does to an incoming gradient is
-/// not counted.
+/// Per graph input: whether the function writes to its memory. What a backward pass does to an incoming
+/// gradient is not counted.
 std::vector<bool> find_written(const capture::Trace& trace);
 
 /// The inputs of the functional graph: one per traced input, but for those that share memory and are written,

@@ -324,6 +324,7 @@ std::vector<Tensor> run_rewritten(const std::string& text, std::vector<Tensor> i
 }
 
 TEST(FunctionalRng, NativeDropoutIsMaskAndScaledProduct) {
+  torch::manual_seed(5);
   const auto x = torch::randn({300, 400}).t();
   const auto out = run_rewritten(R"(graph @f functional {
     in %0: f32[400,300]{1,400} user
@@ -337,6 +338,7 @@ TEST(FunctionalRng, NativeDropoutIsMaskAndScaledProduct) {
 }
 
 TEST(FunctionalRng, RreluKeepsItsFactors) {
+  torch::manual_seed(5);
   for (const auto dtype : {torch::kFloat, torch::kBFloat16}) {
     auto x = torch::randn({300, 400}).to(dtype);
     x[0][0] = std::nan("");
@@ -355,7 +357,7 @@ TEST(FunctionalRng, RreluKeepsItsFactors) {
     const auto factors = out[1].masked_select(negative);
     EXPECT_GE(factors.min().item<double>(), 0.125);
     EXPECT_LT(factors.max().item<double>(), 0.5);
-    EXPECT_NEAR(mean_of(factors), 0.3125, 2e-3);
+    EXPECT_NEAR(mean_of(factors), 0.3125, 3e-3);  // bfloat16 has few values in the range
     EXPECT_TRUE(out[1].masked_select(negative.logical_not()).eq(1).all().item<bool>());
     EXPECT_TRUE(at::allclose(out[0], x * out[1], 0, 0, true));
   }

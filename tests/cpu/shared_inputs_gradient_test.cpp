@@ -28,7 +28,9 @@ void expect_like_eager(const Fn& f, const Views& views) {
   for (int call = 0; call < 2; ++call) {
     const auto actual = run([&](const Tensor& a, const Tensor& b) { return compiled(a, b); }, views);
     for (size_t i = 0; i < expected.size(); ++i)
-      EXPECT_TRUE(torch::allclose(actual[i], expected[i], 1e-12, 1e-12)) << "tensor " << i << "\n" << actual[i] << "\n" << expected[i];
+      EXPECT_TRUE(torch::allclose(actual[i], expected[i], 1e-12, 1e-12)) << "tensor " << i << "\n"
+                                                                         << actual[i] << "\n"
+                                                                         << expected[i];
   }
   EXPECT_EQ(compiled.report().captures, 1U);
 }
