@@ -131,7 +131,8 @@ bool changes_shape(const capture::Trace& trace, size_t input) {
   return input < trace.input_ends.size() && trace.input_ends[input].value != trace.graph.inputs[input].value;
 }
 
-/// Steps that put results into the memory of inputs. `attach` gets those that give such results a history.
+/// Steps that put results into the memory of inputs. Those that give such results a history are added at
+/// once.
 std::vector<Step> make_write_backs(const capture::Trace& trace, const std::vector<int32_t>& roots,
                                    Memory& memory, Outputs& outputs, Emitter& emit, Signature& signature) {
   std::vector<Step> steps;
