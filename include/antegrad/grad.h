@@ -15,9 +15,6 @@ namespace detail {
 class Variables {
  public:
   explicit Variables(const Leaves& leaves);
-  ~Variables();
-  Variables(const Variables&) = delete;
-  Variables& operator=(const Variables&) = delete;
 
   const std::vector<at::Tensor>& tensors() const { return tensors_; }
   /// The gradients of `value`, which has one element, for the floating tensors in order; zeros where it does
@@ -30,7 +27,7 @@ class Variables {
   std::vector<at::Tensor> tensors_;  ///< all arguments
   std::vector<at::Tensor> wanted_;   ///< the floating ones
   bool inside_another_;
-  bool grad_mode_before_;
+  c10::AutoGradMode grad_mode_;
 };
 
 /// Calls F and differentiates what it returns.

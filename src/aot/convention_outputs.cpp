@@ -5,6 +5,7 @@
 
 #include "antegrad/error.h"
 #include "aot/convention.h"
+#include "capture/convert.h"
 
 namespace antegrad::aot {
 namespace {
@@ -113,11 +114,8 @@ MakeOutput make_output(const capture::OutputEnd& end, Outputs& outputs) {
 
 /// The inputs that stand for the base in a slot; none when the base reaches beyond them.
 std::vector<int32_t> members_of(const Signature& signature, size_t slot) {
-  for (const auto& step : signature.steps)
-    if (const auto* base = std::get_if<MakeBase>(&step);
-        base != nullptr && base->slot == static_cast<int32_t>(slot))
-      return base->escapes ? std::vector<int32_t>() : base->members;
-  return {};
+  const auto* base = find_base(signature, static_cast<int32_t>(slot));
+  return base == nullptr || base->escapes ? std::vector<int32_t>() : base->members;
 }
 
 /// The tangent that is the gradient of an input as the function left it; -1: none.
@@ -141,9 +139,7 @@ std::vector<Step> make_write_backs(const capture::Trace& trace, const std::vecto
     if (root < 0 || !memory.written(root)) continue;
     const auto value = memory.contents(root);
     if (memory.regrown(root)) {
-      ResizeInput resize{static_cast<int32_t>(slot), {}};
-      for (const auto& dim : emit.type(value).sizes) resize.sizes.push_back(dim.constant());
-      steps.emplace_back(std::move(resize));
+      steps.emplace_back(ResizeInput{static_cast<int32_t>(slot), capture::constants(emit.type(value).sizes)});
     }
     const auto place =
         std::find(signature.graph_inputs.begin(), signature.graph_inputs.end(), static_cast<int32_t>(slot));

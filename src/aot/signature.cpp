@@ -69,6 +69,12 @@ struct StepText {
 
 }  // namespace
 
+const MakeBase* find_base(const Signature& signature, int32_t slot) {
+  for (const auto& step : signature.steps)
+    if (const auto* base = std::get_if<MakeBase>(&step); base != nullptr && base->slot == slot) return base;
+  return nullptr;
+}
+
 std::string print(const Signature& signature) {
   std::string text;
   for (const auto& step : signature.steps) text += std::visit(StepText{}, step) + "\n";

@@ -149,6 +149,8 @@ struct Signature {
   bool operator==(const Signature&) const = default;
 };
 
+const MakeBase* find_base(const Signature& signature, int32_t slot);  ///< that fills the slot; null: none
+
 std::string print(const Signature& signature);  ///< one step a line, for people and tests
 
 }  // namespace antegrad::aot

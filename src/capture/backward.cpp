@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "antegrad/error.h"
+#include "ir/text.h"
 
 namespace antegrad::capture {
 namespace {
@@ -29,7 +30,7 @@ std::exception_ptr try_backward(Recorder& recorder, const Backward& backward, co
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
-    if (std::string_view(error.what()).find(kDataAccessPrefix) != std::string_view::npos) throw;
+    if (is_data_access(error)) throw;
     recorder.graph().nodes.resize(nodes);
     clear_engine();
     return std::current_exception();
@@ -120,13 +121,32 @@ void check_returned_leaves(const std::vector<at::Tensor>& outputs, const Argumen
 
 }  // namespace
 
+std::string fingerprint(const ir::Graph& graph, size_t nodes) {
+  std::string text;
+  for (size_t i = 0; i < nodes; ++i) {
+    auto node = graph.nodes[i];
+    ir::for_each_input(node, [](ir::ValueId& v) { v = ir::ValueId{0}; });
+    const auto outputs = std::move(node.outputs);
+    node.outputs.clear();
+    node.returns.clear();
+    node.effects.writes.clear();
+    node.provenance = {};
+    text += ir::print(ir::Graph{}, node);
+    for (auto v : outputs) text += " " + ir::print(graph.type_of(v));
+    text += "\n";
+  }
+  return text;
+}
+
 Backward record_backward(const Arguments& arguments, const std::vector<at::Tensor>& outputs, bool effects,
                          Recorder& recorder) {
   Backward backward;
+  const auto forward_nodes = recorder.graph().nodes.size();
   check_views_of_leaves(outputs, arguments);
   backward.roots = find_roots(recorder, arguments.own, arguments.edges, outputs);
   if (!effects) std::erase_if(backward.roots, [](const auto& r) { return r.input >= 0 || r.outsider >= 0; });
   if (backward.roots.empty()) return backward;
+  backward.fingerprint = fingerprint(recorder.graph(), forward_nodes);
   backward.targets = find_targets(recorder, arguments.own, arguments.edges);
   for (const auto& root : backward.roots) backward.tangents.push_back(recorder.add_tangent(root.tensor));
   const Reached reached(backward.roots);

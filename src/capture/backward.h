@@ -2,6 +2,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <exception>
+#include <string>
 #include <vector>
 
 #include "capture/gradients.h"
@@ -26,7 +27,11 @@ struct Backward {
   std::vector<std::vector<bool>> reached_by;  ///< per target, per root
   std::vector<std::vector<bool>> fails_for;   ///< likewise
   std::vector<std::exception_ptr> errors;     ///< per root
+  std::string fingerprint;                    ///< of the forward pass
 };
+
+/// Tells programs apart that do something else: the first `nodes` nodes, without names of values.
+std::string fingerprint(const ir::Graph& graph, size_t nodes);
 
 /// Lets autograd's engine run over what was recorded. Without `effects` inputs that the function writes get
 /// no gradients from outside.

@@ -239,6 +239,7 @@ int32_t input_index(int32_t input, int32_t outsider, const std::vector<int32_t>&
 void add_backward(const Backward& backward, const std::vector<int32_t>& input_of_outsider,
                   StorageNumbers& storages, Trace& trace) {
   trace.differentiable = !backward.roots.empty();
+  trace.fingerprint = backward.fingerprint;
   for (size_t t = 0; t < backward.gradients.size(); ++t) {
     const auto& target = backward.targets[t];
     const auto input = input_index(target.input, target.outsider, input_of_outsider);

@@ -73,6 +73,7 @@ struct Trace {
   std::vector<OutputEnd> output_ends;
   std::vector<TangentEnd> tangents;
   std::vector<GradientEnd> gradients;
+  std::string fingerprint;           ///< of the forward pass, where there is a backward pass (backward.h)
   bool differentiable = false;       ///< some result has a history; nodes from the first one with
                                      ///< Provenance::backward on compute gradients
   std::vector<int64_t> input_bytes;  ///< per graph input: the size of its storage; 0: undefined or duplicate

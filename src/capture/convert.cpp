@@ -190,6 +190,16 @@ ir::TensorType type_of(const at::Tensor& tensor, c10::Device device) {
   return type;
 }
 
+std::vector<int64_t> constants(const std::vector<ir::Dim>& dims) {
+  std::vector<int64_t> numbers;
+  for (const auto& dim : dims) numbers.push_back(dim.constant());
+  return numbers;
+}
+
+at::TensorOptions options_of(const ir::TensorType& type) {
+  return at::TensorOptions().dtype(to_torch(type.dtype)).device(to_torch(type.device));
+}
+
 at::Tensor make_meta(const ir::TensorType& type) {
   c10::SmallVector<int64_t, 6> sizes;
   c10::SmallVector<int64_t, 6> strides;

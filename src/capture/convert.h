@@ -17,6 +17,9 @@ c10::Device to_torch(const ir::Device& device);
 
 /// The type of a tensor with these metadata; `device` in place of the tensor's own (which is a twin on meta).
 ir::TensorType type_of(const at::Tensor& tensor, c10::Device device);
+/// The numbers that dims are, where all are constants.
+std::vector<int64_t> constants(const std::vector<ir::Dim>& dims);
+at::TensorOptions options_of(const ir::TensorType& type);  ///< dtype and device
 /// A tensor of that type on the meta device, every dim a constant.
 at::Tensor make_meta(const ir::TensorType& type);
 

@@ -23,6 +23,9 @@ struct NoAllocator final : c10::Allocator {
 };
 NoAllocator no_allocator;
 
+/// Starts every text thrown by an access to a fake's data.
+constexpr const char* kDataAccessPrefix = "[capture:data_ptr]";
+
 }  // namespace
 
 void FakeRegistry::add(FakeTensor* fake) {
@@ -103,6 +106,10 @@ c10::Storage make_fake_storage(size_t bytes, c10::Device device) {
                        true);
   forbid_data_access(storage);
   return storage;
+}
+
+bool is_data_access(const std::exception& error) {
+  return std::string_view(error.what()).find(kDataAccessPrefix) != std::string_view::npos;
 }
 
 void forbid_data_access(const c10::Storage& storage) {

@@ -64,8 +64,9 @@ class FakeTensor final : public c10::TensorImpl {
 FakeTensor* as_fake(const at::Tensor& tensor);  ///< null when it is not a fake
 bool is_fake_storage(const c10::Storage& storage);
 
-/// The text that starts every exception thrown by an access to a fake's data.
-inline constexpr const char* kDataAccessPrefix = "[capture:data_ptr]";
+/// Whether an access to a fake's data threw this: it is found out deep inside LibTorch, which can only throw
+/// its own type.
+bool is_data_access(const std::exception& error);
 
 /// Makes every further access to the storage's pointer throw.
 void forbid_data_access(const c10::Storage& storage);

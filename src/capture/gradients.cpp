@@ -127,11 +127,7 @@ class Roots {
     roots_.push_back({tensor, value_of(tensor), input, outsider, false});
   }
 
-  /// Those with a history of their own last: the tensors that carry them are made after all others.
-  std::vector<GradRoot> take() {
-    std::stable_partition(roots_.begin(), roots_.end(), [](const auto& r) { return !r.has_own_history; });
-    return std::move(roots_);
-  }
+  std::vector<GradRoot> take() { return std::move(roots_); }
 
  private:
   void add(const at::Tensor& tensor, bool has_own_history = false) {

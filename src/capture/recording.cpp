@@ -105,9 +105,7 @@ void Recording::run(const std::function<void()>& code) {
   } catch (const Error&) {
     throw;
   } catch (const c10::Error& error) {
-    // Access to a fake's pointer is found out deep inside LibTorch, which can only throw its own type.
-    if (std::string_view(error.what_without_backtrace()).find(kDataAccessPrefix) == std::string_view::npos)
-      throw;
+    if (!is_data_access(error)) throw;
     throw Error(
         ErrorCode::DataRead, "capture:data_ptr", "the function reads the memory of a tensor on the host",
         "Compute with tensor ops, pass the tensor's contents as an argument, or set Options::unsupported to "

@@ -18,7 +18,6 @@
 #include "compiler/watch.h"
 #include "ir/text.h"
 #include "ir/verify.h"
-#include "passes/pipeline.h"
 #include "runtime/executable.h"
 
 namespace antegrad {
@@ -105,14 +104,6 @@ void check_gradients(const capture::Trace& trace) {
                 "Use export_inference(), or arguments or parameters that require gradients");
 }
 
-void run_passes(const Options& options, const capture::Trace& trace, ir::Graph& graph) {
-  passes::PipelineOptions pipeline;
-  pipeline.disabled = options.disabled_passes;
-  pipeline.verify = options.verify;
-  if (compiler::has_lazy_bits(trace)) pipeline.disabled.emplace_back("remove_noop");
-  passes::run_pipeline(graph, passes::default_pipeline(), pipeline);
-}
-
 // --- running
 
 bool same_sizes(const ir::TensorType& a, const ir::TensorType& b) {
@@ -122,13 +113,8 @@ bool same_sizes(const ir::TensorType& a, const ir::TensorType& b) {
 }
 
 at::Tensor empty_of(const ir::TensorType& type) {
-  std::vector<int64_t> sizes;
-  std::vector<int64_t> strides;
-  for (const auto& size : type.sizes) sizes.push_back(size.constant());
-  for (const auto& stride : type.strides) strides.push_back(stride.constant());
-  return at::empty_strided(
-      sizes, strides,
-      at::TensorOptions().dtype(capture::to_torch(type.dtype)).device(capture::to_torch(type.device)));
+  return at::empty_strided(capture::constants(type.sizes), capture::constants(type.strides),
+                           capture::options_of(type));
 }
 
 /// What was given, with the strides that the graph was captured for.
@@ -210,7 +196,7 @@ Exported detail::export_graph(const Options& given, ExportKind kind, const Leave
   compiler::check_exportable(traced, arguments.same_as);
   if (joint) check_gradients(traced);
   auto graph = compiler::make_export_graph(traced);
-  run_passes(options, traced, graph);
+  compiler::run_passes(options, traced, Rng::Eager, graph);
   auto impl = std::make_shared<Exported::Impl>(std::move(graph));
   for (size_t k = 0; k < traced.lifted.size(); ++k)
     impl->lifted.emplace_back(impl->graph.inputs[traced.user_inputs + k].name, traced.lifted[k].tensor);

@@ -1,16 +1,13 @@
 #include "antegrad/grad.h"
 
 #include <ATen/ops/zeros_like.h>
-#include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "antegrad/error.h"
 
 namespace antegrad::detail {
 
-Variables::Variables(const Leaves& leaves)
-    : inside_another_(c10::GradMode::is_enabled()), grad_mode_before_(c10::GradMode::is_enabled()) {
-  c10::GradMode::set_enabled(true);
+Variables::Variables(const Leaves& leaves) : inside_another_(c10::GradMode::is_enabled()), grad_mode_(true) {
   for (const auto& tensor : leaves.tensors) {
     tensors_.push_back(tensor);
     if (!tensor.defined() || !(tensor.is_floating_point() || tensor.is_complex())) continue;
@@ -20,8 +17,6 @@ Variables::Variables(const Leaves& leaves)
     wanted_.push_back(tensors_.back());
   }
 }
-
-Variables::~Variables() { c10::GradMode::set_enabled(grad_mode_before_); }
 
 std::vector<at::Tensor> Variables::gradients_of(const at::Tensor& value) const {
   if (!value.defined() || value.numel() != 1)

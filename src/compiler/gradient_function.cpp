@@ -3,10 +3,9 @@
 #include <fmt/format.h>
 
 #include "antegrad/error.h"
-#include "capture/gradients.h"
+#include "capture/backward.h"
 #include "capture/guards.h"
 #include "capture/mode.h"
-#include "ir/text.h"
 #include "runtime/instructions.h"
 
 namespace antegrad::compiler {
@@ -70,30 +69,13 @@ struct GradientFunction::Recipe {
                          const std::vector<at::Tensor>& gradients) const;
 };
 
-std::string fingerprint_of_capture() {
-  std::string text;
-  const auto& graph = capture::active_recorder()->graph();
-  for (auto node : graph.nodes) {
-    ir::for_each_input(node, [](ir::ValueId& v) { v = ir::ValueId{0}; });
-    const auto outputs = std::move(node.outputs);
-    node.outputs.clear();
-    node.returns.clear();
-    node.effects.writes.clear();
-    node.provenance = {};
-    text += ir::print(ir::Graph{}, node);
-    for (auto v : outputs) text += " " + ir::print(graph.type_of(v));
-    text += "\n";
-  }
-  return text;
-}
-
 GradientFunction::GradientFunction(const Options& options, detail::OwnedRun run, const Leaves& leaves,
-                                   const capture::Trace& trace, std::string fingerprint)
+                                   const capture::Trace& trace)
     : function_(options_for(options), false) {
   auto recipe = std::make_shared<Recipe>();
   recipe->name = options.name;
   recipe->run = std::move(run);
-  recipe->fingerprint = std::move(fingerprint);
+  recipe->fingerprint = trace.fingerprint;
   recipe->ambient = runtime::Ambient::now();
   for (size_t i = 0; i < leaves.tensors.size(); ++i)
     recipe->arguments.push_back(placeholder_of(leaves.tensors[i], trace.duplicate_of[i]));
@@ -133,7 +115,7 @@ detail::Outcome GradientFunction::Recipe::run_gradients(const std::vector<at::Te
     const c10::AutoGradMode as_in_the_call(ambient.grad_mode);
     outputs = run(primals).tensors;
   }
-  if (fingerprint_of_capture() != fingerprint)
+  if (capture::fingerprint(recorder.graph(), recorder.graph().nodes.size()) != fingerprint)
     throw Error(ErrorCode::GraphChanged, "backward",
                 fmt::format("'{}' does something else than when its result was computed", name),
                 "Do not change modules or captured variables between a call and its backward(create_graph)");

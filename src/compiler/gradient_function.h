@@ -10,18 +10,13 @@
 
 namespace antegrad::compiler {
 
-/// Tells programs apart that do something else: the ops recorded so far in the running capture, without names
-/// of values.
-std::string fingerprint_of_capture();
-
 /// The gradients of a captured function as a compiled function of its own, of the inputs and the tangents:
 /// what backward() with create_graph needs. Captured when first needed, by running the function again over
 /// fakes. As it is compiled like any other function, its own derivatives are there too.
 class GradientFunction final : public runtime::HigherOrder {
  public:
-  /// `fingerprint`: of the function when it was captured.
   GradientFunction(const Options& options, detail::OwnedRun run, const Leaves& leaves,
-                   const capture::Trace& trace, std::string fingerprint);
+                   const capture::Trace& trace);
 
   std::vector<at::Tensor> gradients(const std::vector<at::Tensor>& primals,
                                     const std::vector<at::Tensor>& tangents) override;

@@ -61,10 +61,10 @@ std::vector<int32_t> primals_of(const ir::Graph& joint, const aot::Signature& si
   for (size_t i = 0; i < signature.graph_inputs.size(); ++i) {
     if (!needed[static_cast<size_t>(joint.inputs[i].value.index)]) continue;
     const auto slot = signature.graph_inputs[i];
-    if (slot < signature.inputs) primals.push_back(slot);
-    for (const auto& step : signature.steps)
-      if (const auto* base = std::get_if<aot::MakeBase>(&step); base != nullptr && base->slot == slot)
-        primals.insert(primals.end(), base->members.begin(), base->members.end());
+    if (slot < signature.inputs)
+      primals.push_back(slot);
+    else if (const auto* base = aot::find_base(signature, slot))
+      primals.insert(primals.end(), base->members.begin(), base->members.end());
   }
   return primals;
 }
@@ -93,6 +93,16 @@ bool has_lazy_bits(const capture::Trace& trace) {
   });
 }
 
+void run_passes(const Options& options, const capture::Trace& trace, Rng rng, ir::Graph& graph) {
+  passes::PipelineOptions pipeline;
+  pipeline.disabled = options.disabled_passes;
+  pipeline.verify = options.verify;
+  if (has_lazy_bits(trace)) pipeline.disabled.emplace_back("remove_noop");
+  auto passes = passes::default_pipeline();
+  if (rng == Rng::Fused) passes.insert(passes.begin(), passes::find_pass("functional_rng"));
+  passes::run_pipeline(graph, passes, pipeline);
+}
+
 Version::Version(const Options& options, const Leaves& leaves)
     : key_(leaves.key.begin(), leaves.key.end()), ambient_(runtime::Ambient::now()) {
   for (const auto& tensor : leaves.tensors) guards_.emplace_back(tensor);
@@ -108,32 +118,17 @@ std::shared_ptr<const Version> Version::capture(const CaptureSettings& settings,
                                                 std::vector<at::Tensor>& alive) {
   const auto& options = settings.options;
   std::shared_ptr<Version> version(new Version(options, leaves));
-  std::string fingerprint;
-  const auto run_and_note = [&](const std::vector<at::Tensor>& fakes) {
-    auto outcome = run(fakes);
-    fingerprint = fingerprint_of_capture();
-    return outcome;
-  };
   std::vector<at::Tensor> inputs(leaves.tensors.begin(), leaves.tensors.end());
-  auto traced = trace(settings, inputs, {}, version->modules_.get(), run_and_note, version->pattern_);
+  auto traced = trace(settings, inputs, {}, version->modules_.get(), run, version->pattern_);
   if (options.check_recapture) version->traced_text_ = ir::print(traced.graph);
   if (const auto shared = aot::find_shared_gradients(traced); !shared.empty()) {
     std::vector<capture::ViewInput> views;
     inputs = version->share_bases(shared, inputs, views);
-    traced =
-        trace(settings, inputs, std::move(views), version->modules_.get(), run_and_note, version->pattern_);
+    traced = trace(settings, inputs, std::move(views), version->modules_.get(), run, version->pattern_);
   }
   if (options.verify) ir::verify(traced.graph);
   auto functional = aot::functionalize(traced);
-  passes::PipelineOptions pipeline;
-  pipeline.disabled = options.disabled_passes;
-  pipeline.verify = options.verify;
-  // Types do not say which tensors are conjugated or negated when read, so a copy that resolves it looks like
-  // a no-op.
-  if (has_lazy_bits(traced)) pipeline.disabled.emplace_back("remove_noop");
-  auto passes = passes::default_pipeline();
-  if (options.rng == Rng::Fused) passes.insert(passes.begin(), passes::find_pass("functional_rng"));
-  passes::run_pipeline(functional.graph, passes, pipeline);
+  run_passes(options, traced, options.rng, functional.graph);
   take_rng_input(functional);
   check_changed_inputs(functional.signature, leaves, traced);
   for (const auto& tensor : inputs)
@@ -153,8 +148,7 @@ std::shared_ptr<const Version> Version::capture(const CaptureSettings& settings,
   std::shared_ptr<runtime::HigherOrder> higher_order;
   if (traced.differentiable) {
     if (traced.views.empty())
-      higher_order =
-          std::make_shared<GradientFunction>(options, keep(), leaves, traced, std::move(fingerprint));
+      higher_order = std::make_shared<GradientFunction>(options, keep(), leaves, traced);
     version->ignore_unread_grads(leaves, traced);
   }
   version->make_caller(options, std::move(functional.signature), traced, std::move(higher_order));
@@ -239,9 +233,9 @@ void Version::make_caller(const Options& options, aot::Signature signature, cons
   }
   for (const auto& tangent : traced.tangents) facts.errors.push_back(tangent.error);
   facts.higher_order = std::move(higher_order);
+  if (const auto* state = std::get_if<aot::TakeRngState>(&signature.steps.front()))
+    facts.rng_slot = state->slot;
   const auto& forward = partition_->forward;
-  if (!forward.inputs.empty() && forward.inputs.back().role == ir::InputRole::RngState)
-    facts.rng_slot = signature.graph_inputs.back();
   facts.draws_eagerly = std::any_of(forward.nodes.begin(), forward.nodes.end(),
                                     [](const ir::Node& node) { return node.effects.random; });
   auto backward = std::make_shared<runtime::Backward>(*partition_, signature, std::move(facts));

@@ -88,6 +88,9 @@ class Version {
 /// a copy that resolves it looks like a no-op.
 bool has_lazy_bits(const capture::Trace& trace);
 
+/// The passes that a captured graph goes through. `rng`: as in Options, which exports override.
+void run_passes(const Options& options, const capture::Trace& trace, Rng rng, ir::Graph& graph);
+
 /// The text of the graph that capturing the function now gives.
 std::string traced_text_now(const Options& options, const Leaves& leaves, const detail::RunOnTensors& run);
 

@@ -9,7 +9,7 @@
 #include <set>
 #include <sstream>
 
-#include "graph/pass_golden.h"
+#include "graph/golden.h"
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "partition/partition.h"
@@ -73,7 +73,7 @@ class Golden : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Golden, Graphs) {
   const auto path = std::filesystem::path(ANTEGRAD_SOURCE_DIR) / "src/partition/testdata" / GetParam();
-  const auto text = passes::read_text(path);
+  const auto text = read_text(path);
   const auto split = text.find("\n---\n");
   const auto input = text.substr(0, split == std::string::npos ? text.size() : split + 1);
   const auto setup = read_setup(input);
@@ -85,7 +85,7 @@ TEST_P(Golden, Graphs) {
   EXPECT_EQ(ir::parse(ir::print(parts.forward)), parts.forward);
   EXPECT_EQ(ir::parse(ir::print(parts.backward)), parts.backward);
   const auto actual = trimmed(describe(parts));
-  if (const auto* update = std::getenv("ANTEGRAD_UPDATE_GOLDEN"); update && std::string(update) == "1") {
+  if (updating_golden()) {
     std::ofstream(path, std::ios::binary) << input << "---\n" << actual;
     return;
   }

@@ -1,30 +1,21 @@
 #include "runtime/backward.h"
 
+#include <ATen/ops/empty_strided.h>
+
 #include <algorithm>
 
 #include "capture/convert.h"
 #include "capture/guards.h"
 #include "passes/dead_code.h"
 #include "passes/undefined_tangents.h"
-#include "runtime/instructions.h"
 
 namespace antegrad::runtime {
-namespace {
 
-bool has_layout(const at::Tensor& tensor, const ir::TensorType& type) {
-  const auto strides = tensor.strides();
-  for (size_t d = 0; d < strides.size(); ++d)
-    if (strides[d] != type.strides[d].constant()) return false;
-  return true;
-}
-
-std::vector<int64_t> constants(const std::vector<ir::Dim>& dims) {
-  std::vector<int64_t> values;
-  for (const auto& dim : dims) values.push_back(dim.constant());
-  return values;
-}
-
-}  // namespace
+TangentType::TangentType(const ir::TensorType& type)
+    : options(capture::options_of(type)),
+      sizes(capture::constants(type.sizes)),
+      strides(capture::constants(type.strides)),
+      symbolic_sizes(sizes.begin(), sizes.end()) {}
 
 Backward::Backward(const partition::Partition& partition, const aot::Signature& signature,
                    BackwardFacts facts)
@@ -45,7 +36,7 @@ Backward::Backward(const partition::Partition& partition, const aot::Signature& 
       if (std::find(kept_slots_.begin(), kept_slots_.end(), primal) == kept_slots_.end())
         kept_slots_.push_back(primal);
   for (const auto& input : graph_.inputs)
-    if (input.role == ir::InputRole::Tangent) tangent_types_.push_back(graph_.tensor_type(input.value));
+    if (input.role == ir::InputRole::Tangent) tangent_types_.emplace_back(graph_.tensor_type(input.value));
 }
 
 void Backward::compile() const {
@@ -83,9 +74,8 @@ at::Tensor Backward::fit(const at::Tensor& tangent, size_t index) const {
   const auto& type = tangent_types_[index];
   if (!tangent.defined()) return tangent;
   const auto plain = tangent.resolve_conj().resolve_neg();
-  if (has_layout(plain, type)) return plain;
-  auto copy = empty_with_offset(constants(type.sizes), constants(type.strides), 0, plain.options());
-  return copy.copy_(plain);
+  if (plain.strides() == at::IntArrayRef(type.strides)) return plain;
+  return at::empty_strided(type.sizes, type.strides, plain.options()).copy_(plain);
 }
 
 std::vector<at::Tensor> Backward::run(std::vector<at::Tensor> saved, std::vector<at::Tensor> tangents,

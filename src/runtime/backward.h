@@ -23,6 +23,14 @@ class HigherOrder {
                                             const std::vector<at::Tensor>& tangents) = 0;
 };
 
+/// What the graph was captured for, of one tangent.
+struct TangentType {
+  explicit TangentType(const ir::TensorType& type);
+  at::TensorOptions options;
+  std::vector<int64_t> sizes, strides;
+  std::vector<c10::SymInt> symbolic_sizes;  ///< the same, as autograd nodes take them
+};
+
 /// What a backward pass needs to know besides its graph.
 struct BackwardFacts {
   std::vector<int32_t> primals;               ///< the caller's inputs that gradients depend on
@@ -45,7 +53,7 @@ class Backward {
   const std::vector<int32_t>& saved_results() const { return saved_results_; }
   const std::vector<int32_t>& gradients() const { return gradients_; }
   const std::vector<std::pair<int32_t, int32_t>>& writes() const { return writes_; }
-  const std::vector<ir::TensorType>& tangent_types() const { return tangent_types_; }
+  const std::vector<TangentType>& tangent_types() const { return tangent_types_; }
   const BackwardFacts& facts() const { return facts_; }
 
   /// Makes the executable now instead of at the first run.
@@ -73,7 +81,7 @@ class Backward {
   std::vector<size_t> place_of_input_;  ///< per saved input of the graph: its place in `saved`
   std::vector<int32_t> gradients_;
   std::vector<std::pair<int32_t, int32_t>> writes_;  ///< as in Signature::backward_writes
-  std::vector<ir::TensorType> tangent_types_;
+  std::vector<TangentType> tangent_types_;
   BackwardFacts facts_;
   mutable std::mutex mutex_;
   mutable std::map<Case, std::shared_ptr<const Executable>> executables_;

@@ -104,9 +104,9 @@ std::unique_ptr<Instruction> make_boxed_call(const ir::Node& node, const capture
   return std::make_unique<BoxedCall>(node, schema, register_of);
 }
 
-const capture::OpSchema* in_place_of(const ir::Node& node) {
-  const auto name_end = node.op.find('.', node.op.find('.') + 1);
-  auto name = node.op;
+const capture::OpSchema* in_place_of(std::string_view op) {
+  std::string name(op);
+  const auto name_end = name.find('.', name.find('.') + 1);
   name.insert(name_end == std::string::npos ? name.size() : name_end, "_");
   return capture::find_schema(name);
 }

@@ -32,7 +32,7 @@ std::unique_ptr<Instruction> make_instruction(const ir::Node& node, const ir::Gr
                                               const RegisterMap& register_of, bool reuse = false);
 
 /// The in-place namesake of an op ("aten.add_.Tensor" of "aten.add.Tensor"); null: there is none.
-const capture::OpSchema* in_place_of(const ir::Node& node);
+const capture::OpSchema* in_place_of(std::string_view op);
 /// Nobody but its register holds the tensor or its memory, all of which it covers.
 bool is_owned(const at::Tensor& tensor);
 

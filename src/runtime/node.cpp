@@ -4,7 +4,6 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include "antegrad/error.h"
-#include "capture/convert.h"
 #include "capture/guards.h"
 #include "runtime/instructions.h"
 #include "runtime/rng_state.h"
@@ -47,13 +46,8 @@ CompiledBackward::CompiledBackward(std::shared_ptr<const Backward> backward, c10
     edges.push_back(input.requires_grad() ? impl::gradient_edge(input) : torch::autograd::Edge());
   }
   set_next_edges(std::move(edges));
-  for (const auto& type : backward_->tangent_types()) {
-    c10::SmallVector<c10::SymInt, 5> sizes;
-    for (const auto& size : type.sizes) sizes.emplace_back(size.constant());
-    add_input_metadata(
-        at::TensorOptions().dtype(capture::to_torch(type.dtype)).device(capture::to_torch(type.device)),
-        sizes, false, false, capture::to_torch(type.dtype));
-  }
+  for (const auto& type : backward_->tangent_types())
+    add_input_metadata(type.options, type.symbolic_sizes, false, false, type.options.dtype().toScalarType());
 }
 
 void CompiledBackward::attach(const at::Tensor& tensor, int32_t tangent) {

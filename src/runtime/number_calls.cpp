@@ -78,9 +78,7 @@ std::unique_ptr<Instruction> make_number_call(const ir::Node& node, const OpSche
                                            at::native::wrapped_scalar_tensor(boxed[1].toScalar()),
                                            boxed.size() > 2 ? boxed[2].toScalar() : at::Scalar(1),
                                            slot(*node.args[0].as<ir::ValueId>()), slot(node.outputs[0]));
-  ir::Node named;
-  named.op = tensor_op;
-  if (reuse) call->reuse_input(*in_place_of(named));
+  if (reuse) call->reuse_input(*in_place_of(tensor_op));
   return call;
 }
 

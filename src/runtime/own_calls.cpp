@@ -92,9 +92,7 @@ at::Tensor run_resize(const Layout::Call& call, Registers& registers) {
 
 at::Tensor constant_tensor(const ir::Node& node, const ir::TensorType& type) {
   capture::BelowRecording below;
-  std::vector<int64_t> sizes;
-  for (const auto& dim : type.sizes) sizes.push_back(dim.constant());
-  auto tensor = at::empty(sizes, at::TensorOptions(capture::to_torch(type.dtype)));
+  auto tensor = at::empty(capture::constants(type.sizes), at::TensorOptions(capture::to_torch(type.dtype)));
   for (const auto& attr : node.attrs) {
     if (attr.name == "data") {
       const auto& bytes = **attr.value.as<ir::Bytes>();

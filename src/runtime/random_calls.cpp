@@ -160,12 +160,6 @@ class RandomCall final : public Instruction {
   Draw draw_;
 };
 
-std::vector<int64_t> constants(const std::vector<ir::Dim>& dims) {
-  std::vector<int64_t> out;
-  for (const auto& dim : dims) out.push_back(dim.constant());
-  return out;
-}
-
 Operand operand(const ir::Node& node, const ir::Arg& arg, bool may_be_tensor,
                 const RegisterMap& register_of) {
   if (const auto* number = arg.as<double>()) return {*number};
@@ -195,8 +189,8 @@ void set_result(Draw& draw, const ir::Node& node, const ir::TensorType& type, bo
   if (!known || type.device.kind != ir::Device::Kind::Cpu)
     refuse(node.op, fmt::format("there are no such numbers of type {} on {}", ir::name(type.dtype),
                                 ir::to_string(type.device)));
-  draw.sizes = constants(type.sizes);
-  draw.strides = constants(type.strides);
+  draw.sizes = capture::constants(type.sizes);
+  draw.strides = capture::constants(type.strides);
   draw.contiguous = type.is_contiguous();
 }
 

@@ -147,7 +147,7 @@ class TypedCall<at::Tensor(Args...)> final : public Instruction {
     if (schema.args.size() != sizeof...(Args) || !fits(schema, std::index_sequence_for<Args...>()))
       return nullptr;
     auto call = make(node, schema, registers, std::index_sequence_for<Args...>());
-    const auto* in_place = reuse ? in_place_of(node) : nullptr;
+    const auto* in_place = reuse ? in_place_of(node.op) : nullptr;
     if (in_place != nullptr && same_parameters(schema, *in_place)) call->in_place_.set(*in_place);
     return call;
   }

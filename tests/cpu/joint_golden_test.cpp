@@ -4,32 +4,23 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
+#include "graph/golden.h"
 
 namespace antegrad {
 namespace {
 
 using at::Tensor;
 
-std::string read(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 template <class C>
 void check_golden(const std::string& name, const C& compiled) {
   const auto actual = compiled.graph() + "\nsignature\n" + compiled.signature() + "\n" +
                       compiled.forward_graph() + "\n" + compiled.backward_graph();
   const auto path = std::string(ANTEGRAD_SOURCE_DIR) + "/tests/data/joint/" + name + ".txt";
-  if (std::getenv("ANTEGRAD_UPDATE_GOLDEN") != nullptr) {
+  if (updating_golden()) {
     std::ofstream(path) << actual;
     return;
   }
-  EXPECT_EQ(actual, read(path)) << path;
+  EXPECT_EQ(actual, read_text(path)) << path;
 }
 
 Tensor leaf(at::IntArrayRef sizes) { return torch::zeros(sizes).requires_grad_(); }

@@ -5,25 +5,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "graph/golden.h"
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "passes/pipeline.h"
 
 namespace antegrad::passes {
-
-inline std::string read_text(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return std::move(text).str();
-}
 
 /// Runs the pass on one input; checks that it leaves a valid graph, tells truly whether it changed something,
 /// and has nothing left to do when run again.
@@ -46,8 +38,7 @@ inline void check_golden_file(const Pass& pass, const std::filesystem::path& pat
   const auto split = text.find("\n" + separator);
   const auto input = split == std::string::npos ? text : text.substr(0, split + 1);
   const auto actual = run_checked(pass, input);
-  if (const auto* update = std::getenv("ANTEGRAD_UPDATE_GOLDEN");
-      update != nullptr && std::string(update) == "1") {
+  if (updating_golden()) {
     std::ofstream(path, std::ios::binary) << input << separator << actual;
     return;
   }

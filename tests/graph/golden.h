@@ -1,0 +1,24 @@
+#pragma once
+// For tests that hold texts in files. With ANTEGRAD_UPDATE_GOLDEN=1 in the environment they write them anew;
+// review the diff.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace antegrad {
+
+inline std::string read_text(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return std::move(text).str();
+}
+
+inline bool updating_golden() {
+  const auto* update = std::getenv("ANTEGRAD_UPDATE_GOLDEN");
+  return update != nullptr && std::string(update) == "1";
+}
+
+}  // namespace antegrad
