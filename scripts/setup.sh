@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Sets up what antegrad needs to build: Debian packages (when missing, and only as root) and LibTorch.
+# Sets up what antegrad needs to build: Debian packages (when missing, and only as root) and LibTorch; clang 19 if it
+# can be had.
 #
 #   scripts/setup.sh            everything
 #   LIBTORCH=/path              use that LibTorch (an unpacked archive, or site-packages/torch) instead of fetching one
@@ -43,6 +44,24 @@ if ((${#missing[@]})); then
     say "missing: ${missing[*]}"
     say "install them (as root: apt-get install ${missing[*]}) and run this again"
     exit 1
+  fi
+fi
+
+# clang in process. Where these packages cannot be had, kernels are compiled with the system compiler instead.
+clang_packages=(libclang-19-dev libclang-cpp19-dev llvm-19-dev)
+clang_needs=(clang/Frontend/CompilerInstance.h llvm/Config/llvm-config.h)
+clang_missing=0
+for header in "${clang_needs[@]}"; do [[ -e /usr/lib/llvm-19/include/$header ]] || clang_missing=1; done
+[[ -e /usr/lib/llvm-19/lib/libclang-cpp.so ]] || clang_missing=1
+if ((clang_missing)); then
+  if ((EUID == 0)) && command -v apt-get >/dev/null; then
+    say "installing ${clang_packages[*]}"
+    export DEBIAN_FRONTEND=noninteractive
+    { apt-get install -y -qq --no-install-recommends "${clang_packages[@]}" ||
+      { apt-get update -qq && apt-get install -y -qq --no-install-recommends "${clang_packages[@]}"; }; } >/dev/null 2>&1 ||
+      say "no clang 19 to be had; the system compiler will be used"
+  else
+    say "no clang 19: the system compiler will be used (as root: apt-get install ${clang_packages[*]})"
   fi
 fi
 

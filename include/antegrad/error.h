@@ -22,6 +22,7 @@ enum class ErrorCode {
   NeedsGrad,            ///< a call that would need gradients
   TooManyVersions,      ///< captured anew too often
   GraphChanged,         ///< Options::check_recapture found another graph
+  Compile,              ///< generated code that a compiler rejects, or objects that cannot be loaded
   Io,                   ///< a file that cannot be read or written
 };
 

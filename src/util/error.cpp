@@ -43,6 +43,8 @@ std::string_view error_code_name(ErrorCode code) {
       return "TooManyVersions";
     case ErrorCode::GraphChanged:
       return "GraphChanged";
+    case ErrorCode::Compile:
+      return "Compile";
     case ErrorCode::Io:
       return "Io";
   }

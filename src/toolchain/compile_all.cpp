@@ -1,0 +1,77 @@
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <string_view>
+#include <thread>
+#include <unordered_map>
+
+#include "toolchain/toolchain.h"
+
+namespace antegrad::toolchain {
+namespace {
+
+/// Compiles what no other thread has taken yet.
+class Job {
+ public:
+  Job(const Toolchain& toolchain, std::vector<const std::string*> sources, Isa isa)
+      : toolchain_(toolchain), sources_(std::move(sources)), isa_(isa) {
+    objects_.resize(sources_.size());
+    errors_.resize(sources_.size());
+  }
+
+  void work() {
+    for (size_t i = next_++; i < sources_.size(); i = next_++) {
+      try {
+        objects_[i] = toolchain_.compile(*sources_[i], isa_);
+      } catch (...) {
+        errors_[i] = std::current_exception();
+      }
+    }
+  }
+
+  std::vector<Object> take() {
+    for (const auto& error : errors_) {
+      if (error) std::rethrow_exception(error);
+    }
+    return std::move(objects_);
+  }
+
+ private:
+  const Toolchain& toolchain_;
+  const std::vector<const std::string*> sources_;
+  const Isa isa_;
+  std::atomic<size_t> next_ = 0;
+  std::vector<Object> objects_;
+  std::vector<std::exception_ptr> errors_;
+};
+
+/// The calling thread works too, so that a machine that gives no more threads still compiles.
+void work_in_parallel(Job& job, size_t count) {
+  const size_t threads = std::min<size_t>(count, std::max(1u, std::thread::hardware_concurrency()));
+  std::vector<std::jthread> helpers;
+  try {
+    while (helpers.size() + 1 < threads) helpers.emplace_back([&job] { job.work(); });
+  } catch (const std::system_error&) {
+  }
+  job.work();
+}
+
+}  // namespace
+
+std::vector<Object> compile_all(const Toolchain& toolchain, const std::vector<std::string>& sources,
+                                Isa isa) {
+  std::unordered_map<std::string_view, size_t> index;
+  std::vector<const std::string*> distinct;
+  for (const auto& source : sources) {
+    if (index.emplace(source, distinct.size()).second) distinct.push_back(&source);
+  }
+  Job job(toolchain, distinct, isa);
+  work_in_parallel(job, distinct.size());
+  const auto compiled = job.take();
+  std::vector<Object> objects;
+  objects.reserve(sources.size());
+  for (const auto& source : sources) objects.push_back(compiled[index.at(source)]);
+  return objects;
+}
+
+}  // namespace antegrad::toolchain

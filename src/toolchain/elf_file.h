@@ -1,0 +1,54 @@
+#pragma once
+#include <elf.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace antegrad::toolchain {
+
+/// A checked view of a relocatable ELF64 file for x86-64. Bytes may come from anywhere: every offset, size
+/// and index is checked, and what is wrong throws Error with ErrorCode::Compile. The bytes must outlive the
+/// view.
+class ElfFile {
+ public:
+  explicit ElfFile(std::span<const uint8_t> bytes);
+
+  const std::vector<Elf64_Shdr>& sections() const { return sections_; }
+  const std::vector<Elf64_Sym>& symbols() const { return symbols_; }
+
+  size_t size() const { return bytes_.size(); }
+  std::string_view section_name(const Elf64_Shdr& section) const;
+  std::string_view symbol_name(const Elf64_Sym& symbol) const;
+  /// What a section holds in the file; empty for SHT_NOBITS.
+  std::span<const uint8_t> contents(const Elf64_Shdr& section) const;
+  /// The entries of a section of type SHT_RELA.
+  std::vector<Elf64_Rela> relocations(const Elf64_Shdr& section) const;
+
+ private:
+  void read_header();
+  void read_symbols();
+  std::string_view text_at(const Elf64_Shdr& strings, uint64_t offset) const;
+  std::span<const uint8_t> slice(uint64_t offset, uint64_t size) const;
+  template <class Entry>
+  std::vector<Entry> table(uint64_t offset, uint64_t size) const;
+
+  std::span<const uint8_t> bytes_;
+  std::vector<Elf64_Shdr> sections_;
+  std::vector<Elf64_Sym> symbols_;
+  uint32_t section_names_ = 0;  ///< indices of string tables
+  uint32_t symbol_names_ = 0;
+};
+
+/// A function that other files could call: global, defined here.
+bool is_global_function(const Elf64_Sym& symbol);
+
+/// The names of such functions, in the order of the symbol table.
+std::vector<std::string> defined_functions(std::span<const uint8_t> object);
+
+/// Throws Error(ErrorCode::Compile) about object bytes that cannot be loaded.
+[[noreturn]] void fail_load(const std::string& fact);
+
+}  // namespace antegrad::toolchain

@@ -1,0 +1,29 @@
+#pragma once
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace antegrad::toolchain {
+
+/// The instruction sets that code is generated for; each contains the ones before it. Part of every cache
+/// key.
+enum class Isa {
+  Baseline,  ///< x86-64: SSE2
+  Avx2,      ///< x86-64-v3: AVX2, FMA, F16C, BMI
+  Avx512,    ///< x86-64-v4: AVX-512 F, CD, BW, DQ, VL
+};
+
+/// "baseline", "avx2", "avx512".
+std::string_view isa_name(Isa isa);
+std::optional<Isa> isa_from_name(std::string_view name);
+
+/// The largest one that this processor and its operating system run.
+Isa detect_isa();
+
+/// All that this machine runs, smallest first.
+std::vector<Isa> runnable_isas();
+
+/// The name that compilers have for it: "x86-64-v3".
+std::string_view isa_cpu(Isa isa);
+
+}  // namespace antegrad::toolchain

@@ -1,0 +1,51 @@
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "toolchain/isa.h"
+
+namespace antegrad::toolchain {
+
+/// A relocatable ELF64 file for x86-64, and the global functions that it defines. Module::load maps it.
+struct Object {
+  std::vector<uint8_t> bytes;
+  std::vector<std::string> symbols;
+};
+
+/// C text to object bytes. The text includes no headers. Thread safe.
+///
+/// Both compilers get flags that keep floating point exact: no contraction, no reassociation, NaN and
+/// infinities as in IEEE 754; math functions do not set errno and operations do not trap.
+class Toolchain {
+ public:
+  virtual ~Toolchain() = default;
+  /// Compiler and version, e.g. "clang-19.1.7" or "cc-12.2.0": part of cache keys. Does not open the plugin.
+  virtual std::string name() const = 0;
+  /// Throws Error with ErrorCode::Compile; its text has the command, the diagnostics and the source.
+  virtual Object compile(const std::string& source, Isa isa) const = 0;
+};
+
+using ToolchainPtr = std::shared_ptr<const Toolchain>;
+
+/// clang 19 in this process, from the plugin libantegrad_clang.so. The plugin is opened by the first compile
+/// (tens of milliseconds) and stays open. It is taken from ANTEGRAD_CLANG_PLUGIN, else from beside
+/// libantegrad.so.
+ToolchainPtr clang_toolchain();
+
+/// Why clang_toolchain() cannot compile here; empty when it can. Opens the plugin.
+std::string clang_unavailable();
+
+/// A C compiler of this machine, run as a process. Empty: ANTEGRAD_CC, else the first of cc, clang, gcc on
+/// PATH.
+ToolchainPtr system_toolchain(const std::string& compiler = {});
+
+/// clang_toolchain() if its plugin can be opened, else system_toolchain(). Opens the plugin.
+ToolchainPtr default_toolchain();
+
+/// One object per source, in order. Equal sources are compiled once, different ones in parallel. When some
+/// fail, the first error in the order of sources is thrown after all are done.
+std::vector<Object> compile_all(const Toolchain& toolchain, const std::vector<std::string>& sources, Isa isa);
+
+}  // namespace antegrad::toolchain
