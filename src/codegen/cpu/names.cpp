@@ -1,0 +1,79 @@
+#include "codegen/cpu/names.h"
+
+#include <fmt/format.h>
+
+#include "codegen/cpu/c_text.h"
+
+namespace antegrad::codegen::cpu {
+
+int64_t lanes(const schedule::Kernel& kernel) {
+  const auto& extent = kernel.loops[static_cast<size_t>(kernel.lane)];
+  if (!extent.is_constant() || extent.constant() > schedule::kStrip) return schedule::kStrip;
+  return std::max<int64_t>(extent.constant(), 1);
+}
+
+std::string Names::scalar(int32_t id) const {
+  return fmt::format("v{}{}", id, plan_.per_lane[static_cast<size_t>(id)] ? "[l]" : "");
+}
+
+std::string Names::dim(const ir::Dim& dim) {
+  std::vector<int32_t> symbols;
+  dim.collect_symbols(symbols);
+  symbols_.insert(symbols.begin(), symbols.end());
+  return dim_text(dim);
+}
+
+std::string Names::factor(const ir::Dim& dim) {
+  this->dim(dim);
+  return dim_factor(dim);
+}
+
+std::string Names::extent(int32_t loop) { return dim(kernel_.loops[static_cast<size_t>(loop)]); }
+
+std::string Names::buffer(int32_t index) {
+  buffers_.insert(index);
+  return fmt::format("b{}", index);
+}
+
+std::string Names::function(std::string name) {
+  functions_.insert(name);
+  return name;
+}
+
+std::string Names::affine(const schedule::Affine& address, const Replaced& replaced) {
+  std::string out;
+  for (const auto& [loop, coefficient] : address.terms) {
+    const auto found = replaced.find(loop);
+    out += out.empty() ? "" : " + ";
+    out += found == replaced.end() ? fmt::format("i{}", loop) : found->second;
+    if (coefficient != ir::Dim(1)) out += " * " + factor(coefficient);
+  }
+  if (out.empty()) return dim(address.offset);
+  if (address.offset == ir::Dim(0)) return out;
+  if (address.offset.is_constant() && address.offset.constant() < 0)
+    return fmt::format("{} - {}", out, dim(0 - address.offset));
+  return fmt::format("{} + {}", out, dim(address.offset));
+}
+
+std::string Names::element(const schedule::Op& op, const std::vector<std::string>& positions) {
+  std::string indirect;
+  for (size_t i = 0; i < positions.size(); ++i) {
+    indirect += positions[i];
+    if (op.indirect[i].stride != ir::Dim(1)) indirect += " * " + factor(op.indirect[i].stride);
+    indirect += " + ";
+  }
+  auto address = affine(op.address);
+  if (!indirect.empty() && address == "0") {
+    address.clear();
+    indirect.resize(indirect.size() - 3);
+  }
+  const auto base = buffer(op.buffer);
+  const auto& memory = kernel_.buffers[static_cast<size_t>(op.buffer)];
+  if (memory.kind == schedule::Buffer::Kind::Scratch && kernel_.lane >= 0)
+    return address == "0" && indirect.empty()
+               ? fmt::format("{}[l]", base)
+               : fmt::format("{}[({}{}) * {} + l]", base, indirect, address, lanes(kernel_));
+  return fmt::format("{}[{}{}]", base, indirect, address);
+}
+
+}  // namespace antegrad::codegen::cpu

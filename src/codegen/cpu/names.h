@@ -1,0 +1,46 @@
+#pragma once
+// What things of a kernel are called in C, and which of them the text uses.
+#include <map>
+#include <set>
+#include <string>
+
+#include "codegen/cpu/section_plan.h"
+
+namespace antegrad::codegen::cpu {
+
+class Names {
+ public:
+  Names(const schedule::Kernel& kernel, const KernelPlan& plan) : kernel_(kernel), plan_(plan) {}
+
+  std::string scalar(int32_t id) const;  ///< "v3", or "v3[l]" when there is one per lane
+  std::string dim(const ir::Dim& dim);
+  std::string factor(const ir::Dim& dim);
+  std::string extent(int32_t loop);
+
+  /// offset + sum of loop variables; `replaced` are texts to print instead of a loop's variable.
+  using Replaced = std::map<int32_t, std::string>;
+  std::string affine(const schedule::Affine& address, const Replaced& replaced = {});
+  /// An element of a buffer. `positions` are texts of the checked indices, one per indirect part.
+  std::string element(const schedule::Op& op, const std::vector<std::string>& positions = {});
+  std::string buffer(int32_t index);
+  std::string function(std::string name);  ///< of the prelude
+
+  std::set<std::string>& functions() { return functions_; }
+  const std::set<int32_t>& used_buffers() const { return buffers_; }
+  const std::set<int32_t>& used_symbols() const { return symbols_; }
+  const schedule::Kernel& kernel() const { return kernel_; }
+  const KernelPlan& plan() const { return plan_; }
+  ir::DType type(int32_t scalar) const { return plan_.types[static_cast<size_t>(scalar)]; }
+  ir::DType memory(int32_t buffer) const { return kernel_.buffers[static_cast<size_t>(buffer)].dtype; }
+
+ private:
+  const schedule::Kernel& kernel_;
+  const KernelPlan& plan_;
+  std::set<std::string> functions_;
+  std::set<int32_t> buffers_, symbols_;
+};
+
+/// How many lanes the arrays of a kernel have.
+int64_t lanes(const schedule::Kernel& kernel);
+
+}  // namespace antegrad::codegen::cpu

@@ -1,0 +1,117 @@
+#include "codegen/cpu/target_text.h"
+
+#include "codegen/cpu/c_text.h"
+#include "codegen/cpu/op_text.h"
+
+namespace antegrad::codegen::cpu {
+namespace {
+
+using Form = Target::Form;
+using ir::DType;
+using schedule::Combine;
+using schedule::Op;
+using schedule::OpCode;
+
+const Op& op_of(const SectionPlan& plan, const Target& target) { return plan.section->ops[target.op]; }
+
+/// A variable, or an array over the lanes whose elements are set.
+void declare(Writer& writer, const Names& names, const Target& target, std::string_view type,
+             const std::string& name, const std::string& value) {
+  if (!target.per_lane) {
+    writer.line("{} {} = {};", type, name, value);
+    return;
+  }
+  writer.line("{} {}[{}];", type, name, lanes(names.kernel()));
+  writer.line("for (int64_t l = 0; l < n; ++l) {}[l] = {};", name, value);
+}
+
+/// The chunk's accumulator of an op: one variable, or an element of memory.
+std::string accumulator(Names& names, const Op& op, const Target& target) {
+  if (op.address.terms.empty())
+    return names.kernel().lane >= 0 ? "*" + target.accumulator : target.accumulator;
+  schedule::Affine address = op.address;
+  address.offset = 0;
+  return fmt::format("{}[{}]", target.accumulator, names.affine(address));
+}
+
+std::string value_of(Names& names, const Op& op, const Target& target) {
+  const auto value = names.scalar(op.args[0]);
+  const auto type = names.type(op.args[0]);
+  const bool truth = target.type == DType::Bool || op.combine == Combine::Any || op.combine == Combine::All;
+  if (truth && type != DType::Bool) return fmt::format("({} != 0)", value);
+  if (target.form != Form::Ordered) return value;
+  return fmt::format("{}({})",
+                     names.function(fmt::format("ag_order_{}_{}", name(op.combine), ir::name(target.type))),
+                     value);
+}
+
+/// Whether the target's variable lives in a block, inside of what it is for.
+bool is_of_block(const SectionPlan& plan, const Target& target) {
+  return target.form == Form::Widened && plan.block.level >= target.depth;
+}
+
+}  // namespace
+
+DType accumulator_type(const Names& names, const Op& op, const Target& target) {
+  if (!op.address.terms.empty()) return names.memory(op.buffer);
+  return target.type == DType::F32 && op.combine == Combine::Sum ? DType::F64 : target.type;
+}
+
+void begin_target(Writer& writer, Names& names, const SectionPlan& plan, const Target& target) {
+  const auto& op = op_of(plan, target);
+  if (target.form == Form::Direct) return;
+  if (is_of_block(plan, target))
+    declare(writer, names, target, "double", target.total, "0.0");
+  else
+    declare(writer, names, target, variable_type(target, op.combine), target.name,
+            neutral_text(names, target, op.combine));
+}
+
+void begin_block(Writer& writer, Names& names, const SectionPlan& plan, const Target& target) {
+  if (is_of_block(plan, target)) declare(writer, names, target, "float", target.name, "0.0f");
+}
+
+void combine_target(Writer& writer, Names& names, const SectionPlan& plan, const Target& target) {
+  const auto& op = op_of(plan, target);
+  const auto value = value_of(names, op, target);
+  if (target.form == Form::Direct) {
+    const auto type = accumulator_type(names, op, target);
+    writer.line("{}", combine_text(accumulator(names, op, target), value, type, op.combine));
+    return;
+  }
+  const auto type = target.form == Form::Ordered ? DType::I64 : target.type;
+  writer.line("{}",
+              combine_text(target.per_lane ? target.name + "[l]" : target.name, value, type, op.combine));
+}
+
+void end_block(Writer& writer, Names& names, const SectionPlan& plan, const Target& target) {
+  if (!is_of_block(plan, target)) return;
+  if (target.per_lane)
+    writer.line("for (int64_t l = 0; l < n; ++l) {}[l] += {}[l];", target.total, target.name);
+  else
+    writer.line("{} += {};", target.total, target.name);
+}
+
+void end_target(Writer& writer, Names& names, const SectionPlan& plan, const Target& target) {
+  const auto& op = op_of(plan, target);
+  if (target.form == Form::Direct) return;
+  auto value = target.form == Form::Widened ? target.total : target.name;
+  if (target.form == Form::Ordered)
+    value =
+        fmt::format("{}({})", names.function(fmt::format("ag_from_order_{}", ir::name(target.type))), value);
+  if (op.code == OpCode::Accumulate) {
+    const auto type = accumulator_type(names, op, target);
+    writer.line("{}", combine_text(accumulator(names, op, target), value, type, op.combine));
+    return;
+  }
+  if (target.form == Form::Plain) return;
+  const auto type = scalar_type(target.type);
+  if (!target.per_lane) {
+    writer.line("const {} v{} = ({}){};", type, op.result, type, value);
+    return;
+  }
+  writer.line("{} v{}[{}];", type, op.result, lanes(names.kernel()));
+  writer.line("for (int64_t l = 0; l < n; ++l) v{}[l] = ({}){}[l];", op.result, type, value);
+}
+
+}  // namespace antegrad::codegen::cpu

@@ -1,0 +1,41 @@
+#pragma once
+#include <fmt/format.h>
+
+#include <string>
+
+namespace antegrad::codegen::cpu {
+
+/// Lines of C, indented by blocks.
+class Writer {
+ public:
+  explicit Writer(int depth = 0) : depth_(depth) {}
+
+  template <class... Args>
+  void line(fmt::format_string<Args...> format, Args&&... args) {
+    text_.append(2 * static_cast<size_t>(depth_), ' ');
+    fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
+    text_ += '\n';
+  }
+  /// A line that ends with an opening brace, and what follows inside of it.
+  template <class... Args>
+  void open(fmt::format_string<Args...> format, Args&&... args) {
+    line(format, std::forward<Args>(args)...);
+    ++depth_;
+  }
+  void close() {
+    --depth_;
+    line("}}");
+  }
+  void pragma(std::string_view text) { text_ += fmt::format("#pragma {}\n", text); }
+  void append(std::string_view text) { text_ += text; }
+  /// A comment of one or more lines.
+  void comment(std::string_view text);
+
+  const std::string& text() const { return text_; }
+
+ private:
+  int depth_;
+  std::string text_;
+};
+
+}  // namespace antegrad::codegen::cpu
