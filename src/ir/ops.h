@@ -9,7 +9,7 @@ enum class OpKind { Pointwise, Reduction, View, Gather, Scatter, Matmul, Random,
 enum class Recompute { Free, Cheap, Dear, Never };
 
 /// A row of ops.def. name is "aten.add.Tensor"; expression (may be empty) is the scalar formula of a
-/// pointwise op over a, b, c.
+/// pointwise op over a, b, c, …
 struct OpInfo {
   std::string_view name;
   OpKind kind;

@@ -12,8 +12,10 @@
 #include "passes/common_subexpressions.h"
 #include "passes/constant_folding.h"
 #include "passes/dead_code.h"
+#include "passes/decompose.h"
 #include "passes/functional_rng.h"
 #include "passes/remove_noop.h"
+#include "passes/small_matmul.h"
 #include "passes/unread_statistics.h"
 
 namespace antegrad::passes {
@@ -28,6 +30,8 @@ constexpr Pass kCommonSubexpressions{"common_subexpressions", common_subexpressi
 constexpr Pass kDeadCode{"dead_code", dead_code, "remove nodes whose outputs nobody uses"};
 constexpr Pass kFunctionalRng{"functional_rng", functional_rng,
                               "make random ops functions of a seed that the graph is given"};
+constexpr Pass kDecompose{"decompose", decompose, "replace composite ops by pointwise ops, sums and views"};
+constexpr Pass kWriteOutMatmul{"small_matmul", small_matmul, "write small matrix products out"};
 
 std::string joined_names(const std::vector<Pass>& passes) {
   std::string names;
@@ -80,7 +84,7 @@ const std::vector<Pass>& default_pipeline() {
 const std::vector<Pass>& all_passes() {
   static const std::vector<Pass> passes = [] {
     auto all = default_pipeline();
-    all.push_back(kFunctionalRng);
+    all.insert(all.end(), {kFunctionalRng, kDecompose, kWriteOutMatmul});
     return all;
   }();
   return passes;
