@@ -19,10 +19,10 @@ Level level_of(const Policy& policy) {
 }
 
 /// Who asks for less memory than MinCut gives leaves the inputs alone until the backward pass.
-Inputs inputs_of(const Policy& policy) {
+Inputs inputs_of(const Policy& policy, const Target& target) {
   const bool frugal =
       std::holds_alternative<RecomputeAll>(policy) || std::holds_alternative<MemoryBudget>(policy);
-  return frugal ? Inputs::Fixed : Inputs::AsEager;
+  return frugal || !target.writable_inputs ? Inputs::Fixed : Inputs::AsEager;
 }
 
 /// What is computed again takes memory while it is used; where that makes the peak higher than eager's, save
@@ -35,15 +35,16 @@ Partition min_cut_or_eager(const ir::Graph& joint, const Classes& classes, const
 
 }  // namespace
 
-Partition partition(const ir::Graph& joint, const Policy& policy, const std::vector<ScopeRule>& rules) {
+Partition partition(const ir::Graph& joint, const Policy& policy, const std::vector<ScopeRule>& rules,
+                    const Target& target) {
   if (joint.stage != ir::Stage::Joint)
     throw Error(ErrorCode::InvalidArgument, "partition",
                 fmt::format("the graph @{} is {}, not joint", joint.name, ir::name(joint.stage)));
-  const auto classes = classify(joint, inputs_of(policy));
+  const auto classes = classify(joint, inputs_of(policy, target));
   const auto keep = find_keeps(joint, classes, rules, std::get_if<UserPolicy>(&policy));
   if (const auto* budget = std::get_if<MemoryBudget>(&policy))
     return fit_budget(joint, classes, keep, *budget);
-  if (std::holds_alternative<MinCut>(policy)) return min_cut_or_eager(joint, classes, keep);
+  if (std::holds_alternative<MinCut>(policy) && !target.fuses) return min_cut_or_eager(joint, classes, keep);
   return carry_out(joint, classes, {level_of(policy), {}, keep});
 }
 

@@ -41,9 +41,16 @@ struct Partition {
   PeakEstimate peak;
 };
 
+/// What the plan is for.
+struct Target {
+  bool fuses = false;  ///< chains of pointwise ops take no memory between them, so computing them again is free
+  /// Inputs that eager does not read in its backward pass may be written to before ours: copies are saved.
+  bool writable_inputs = true;
+};
+
 /// Splits a joint graph. Throws Error(InvalidArgument) when no plan fits a budget, naming the smallest one.
 Partition partition(const ir::Graph& joint, const Policy& policy = MinCut{},
-                    const std::vector<ScopeRule>& rules = {});
+                    const std::vector<ScopeRule>& rules = {}, const Target& target = {});
 
 /// Replays the allocations of both graphs.
 PeakEstimate estimate_peak(const ir::Graph& forward, const ir::Graph& backward,

@@ -1,0 +1,350 @@
+#include "schedule/build_kernel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "schedule/kernel_writer.h"
+#include "schedule/stages.h"
+
+namespace antegrad::schedule {
+namespace {
+
+ir::DType type_of(RandomKind kind) {
+  switch (kind) {
+    case RandomKind::Bits32:
+      return ir::DType::U32;
+    case RandomKind::Bits64:
+      return ir::DType::U64;
+    case RandomKind::Normal32:
+      return ir::DType::F32;
+    case RandomKind::Normal64:
+      return ir::DType::F64;
+  }
+  return ir::DType::U32;
+}
+
+/// Writes the ops of a group: what leaves it (stores, reductions, sinks), and before each of these what it is
+/// computed from.
+class KernelBuilder {
+ public:
+  KernelBuilder(const Fusion& fusion, int32_t group, const std::vector<bool>& stored)
+      : fusion_(fusion),
+        group_(fusion.group(group)),
+        stored_(stored),
+        plan_(plan_loops(fusion, group_, stored)),
+        stages_(fusion, group_, plan_, stored),
+        out_(fusion, plan_) {}
+
+  BuiltKernel run() {
+    for (auto index : group_.items) emit_roots(index);
+    BuiltKernel built{out_.finish(), out_.owners()};
+    auto& kernel = built.kernel;
+    kernel.loops = plan_.extents;
+    kernel.outer = plan_.outer;
+    kernel.lane = plan_.lane;
+    kernel.chunks = group_.sinks.empty() ? 0 : group_.chunks;
+    kernel.owner = owner_;
+    kernel.clear = clear_;
+    kernel.symbols = static_cast<int32_t>(graph().symbols.size());
+    return built;
+  }
+
+ private:
+  const ir::Graph& graph() const { return fusion_.graph(); }
+  const Item& item(int32_t index) const { return fusion_.items()[static_cast<size_t>(index)]; }
+  const std::vector<Atoms>& placement(int32_t index) const { return group_.placement.at(index); }
+  bool is_sink(int32_t index) const { return std::ranges::find(group_.sinks, index) != group_.sinks.end(); }
+  bool is_stored(int32_t index) const { return stored_[static_cast<size_t>(item(index).output.index)]; }
+
+  // --- what leaves the group
+
+  void emit_roots(int32_t index) {
+    out_.comment = describe(index);
+    const Where where{stages_.stage(index), stages_.space(index)};
+    if (item(index).form == Form::Scatter) return emit_scatter(index, where);
+    if (item(index).form == Form::Reduction) return emit_reduction(index, where);
+    if (is_stored(index)) store(index, emit_item(index, where), where);
+    if (stages_.needs_scratch(index)) keep_for_later(index, where);
+  }
+
+  void store(int32_t index, int32_t id, Where where) {
+    out_.store(id, out_.buffer(item(index).output, Buffer::Kind::Output), output_address(index), where);
+  }
+
+  void keep_for_later(int32_t index, Where where) {
+    const auto id = emit_item(index, where);
+    const auto buffer = out_.scratch(out_.type_of(id), stages_.elements_of_space(where.space));
+    out_.store(id, buffer, scratch_address(where.space), where);
+    scratch_[index] = buffer;
+  }
+
+  void emit_reduction(int32_t index, Where where) {
+    const auto& source = item(index);
+    auto id = emit_operand(index, 0, where);
+    Where after{where.stage + 1, -1};
+    const bool columns = is_sink(index) && keeps_some(index);
+    if (columns || where.space < 0) {
+      after = where;
+    } else {
+      Op op;
+      op.code = OpCode::Reduce;
+      op.combine = source.combine;
+      const bool logic = source.combine == Combine::Any || source.combine == Combine::All;
+      op.dtype = logic ? ir::DType::Bool : out_.type_of(id);
+      op.args = {id};
+      op.result = id = out_.new_scalar(op.dtype);
+      out_.add(where, std::move(op));
+    }
+    if (is_sink(index)) {
+      Op op;
+      op.code = OpCode::Accumulate;
+      op.combine = source.combine;
+      op.dtype = graph().tensor_type(source.output).dtype;
+      op.args = {out_.cast(id, op.dtype, after)};
+      op.buffer = out_.buffer(source.output, Buffer::Kind::Output);
+      if (columns) op.address = column_address(index);
+      out_.add(after, std::move(op));
+      return;
+    }
+    rows_[index] = finish_value(source, id, after);
+    if (is_stored(index)) store(index, rows_[index], after);
+  }
+
+  void emit_scatter(int32_t index, Where where) {
+    const auto& source = item(index);
+    Op op;
+    op.code = OpCode::Scatter;
+    op.combine = source.combine;
+    op.dtype = graph().tensor_type(source.output).dtype;
+    fill_gather(index, source.output, where, op);
+    op.args = {emit_operand(index, source.operands.size() - 1, where)};
+    op.buffer = out_.buffer(source.output, Buffer::Kind::Output);
+    const auto& type = graph().tensor_type(source.output);
+    owner_ = true;
+    if (!source.source.valid() || fusion_.is_zero(source.source))
+      clear_.emplace_back(op.buffer, floor_div(type.numel(), type.sizes[0]));
+    out_.add(where, std::move(op));
+  }
+
+  // --- what it is computed from
+
+  /// The scalar that an item gives, in the section of `where` or, for rows, before it.
+  int32_t emit_item(int32_t index, Where where) {
+    const Where at{where.stage, stages_.space(index) < 0 ? -1 : where.space};
+    if (stages_.space(index) < 0 || item(index).form == Form::Reduction) {
+      if (const auto found = rows_.find(index); found != rows_.end()) return found->second;
+    } else if (const auto found = values_.find({index, at}); found != values_.end()) {
+      return found->second;
+    }
+    const auto saved_comment = out_.comment;
+    out_.comment = describe(index);
+    const bool later = stages_.space(index) >= 0 && where.stage > stages_.stage(index);
+    const auto id = later && (stages_.can_reload(index) || scratch_.contains(index))
+                        ? reload(index, at)
+                        : finish_value(item(index), emit_fresh(index, at), at);
+    out_.comment = saved_comment;
+    if (at.space < 0)
+      rows_[index] = id;
+    else
+      values_[{index, at}] = id;
+    return id;
+  }
+
+  int32_t emit_fresh(int32_t index, Where at) {
+    const auto& source = item(index);
+    std::vector<int32_t> args;
+    if (source.form == Form::Gather) return emit_gather(index, at);
+    if (source.form == Form::Random) args.push_back(emit_random(index, at));
+    for (size_t k = 0; k < source.operands.size(); ++k) args.push_back(emit_operand(index, k, at));
+    return compute(source, std::move(args), at);
+  }
+
+  int32_t emit_operand(int32_t reader, size_t k, Where where) {
+    const auto& operand = item(reader).operands[k];
+    if (!operand.value.valid()) return out_.number(operand.number, operand.type, where);
+    if (const auto from = stages_.maker(operand); from >= 0)
+      return out_.cast(emit_item(from, where), operand.type, where);
+    const auto address = operand_address(reader, k);
+    const auto* free = fusion_.free_item(operand.value);
+    return out_.cast(
+        free != nullptr ? emit_free(*free, address, where) : out_.load(operand.value, address, where),
+        operand.type, where);
+  }
+
+  int32_t emit_free(const Item& free, const Affine& address, Where where) {
+    const auto type = compute_type(graph().tensor_type(free.output).dtype);
+    if (free.form == Form::Constant) return out_.number(free.number, type, where);
+    if (free.form == Form::Iota) {
+      Op op;
+      op.code = OpCode::Index;
+      op.dtype = ir::DType::I64;
+      const auto step = std::get<int64_t>(free.step);
+      op.address.offset = address.offset * step + std::get<int64_t>(free.number);
+      for (const auto& [loop, c] : address.terms) op.address.terms.emplace_back(loop, c * step);
+      return out_.cast(out_.define(where, std::move(op), ir::DType::I64), type, where);
+    }
+    std::vector<int32_t> args;
+    for (const auto& operand : free.operands) {
+      if (!operand.value.valid()) {
+        args.push_back(out_.number(operand.number, operand.type, where));
+        continue;
+      }
+      Affine at;
+      at.offset = fusion_.places().of(operand.value).offset;
+      const auto* inner = fusion_.free_item(operand.value);
+      const auto id = inner != nullptr ? emit_free(*inner, {}, where) : out_.load(operand.value, at, where);
+      args.push_back(out_.cast(id, operand.type, where));
+    }
+    return finish_value(free, compute(free, std::move(args), where), where);
+  }
+
+  int32_t compute(const Item& source, std::vector<int32_t> args, Where where) {
+    if (source.expression == "a") return args[0];
+    Op op;
+    op.code = OpCode::Compute;
+    op.text = source.expression;
+    op.operand = source.computes;
+    op.dtype = source.result;
+    op.args = std::move(args);
+    return out_.define(where, std::move(op), source.result);
+  }
+
+  /// As the type of the item's output: explicit casts to short floats round, other ops go on in f32.
+  int32_t finish_value(const Item& source, int32_t id, Where where) {
+    const auto dtype = graph().tensor_type(source.output).dtype;
+    const auto& node = graph().nodes[static_cast<size_t>(source.node)];
+    id = out_.cast(id, compute_type(dtype), where);
+    const bool rounds = compute_type(dtype) != dtype && node.op == "aten._to_copy";
+    return rounds ? out_.round(id, dtype, where) : id;
+  }
+
+  int32_t emit_gather(int32_t index, Where at) {
+    const auto& source = item(index);
+    Op op;
+    op.code = OpCode::Load;
+    op.dtype = graph().tensor_type(source.source).dtype;
+    fill_gather(index, source.source, at, op);
+    op.buffer = out_.buffer(source.source, Buffer::Kind::Input);
+    const auto type = compute_type(op.dtype);
+    return out_.define(at, std::move(op), type);
+  }
+
+  /// The address of an element of `tensor` that indices choose.
+  void fill_gather(int32_t index, ir::ValueId tensor, Where at, Op& op) {
+    const auto& source = item(index);
+    const auto& place = fusion_.places().of(tensor);
+    const auto& sizes = graph().tensor_type(tensor).sizes;
+    AtomAddress address;
+    address.offset = place.offset;
+    for (size_t d = 0; d < source.gather.size(); ++d) {
+      const auto& dim = source.gather[d];
+      if (dim.operand >= 0) {
+        const auto id = emit_operand(index, static_cast<size_t>(dim.operand), at);
+        op.indirect.push_back({id, place.strides[d], sizes[d], source.wraps});
+        continue;
+      }
+      const auto part =
+          address_of(group_, {source.sizes[static_cast<size_t>(dim.iteration)]}, {place.strides[d]}, 0,
+                     placement(index), static_cast<size_t>(dim.iteration));
+      address.terms.insert(address.terms.end(), part.terms.begin(), part.terms.end());
+    }
+    op.address = plan_.affine(address);
+  }
+
+  int32_t emit_random(int32_t index, Where at) {
+    const auto& source = item(index);
+    Op op;
+    op.code = OpCode::Random;
+    op.random = source.random;
+    op.number = source.number;
+    op.buffer = out_.buffer(source.source, Buffer::Kind::Input);
+    op.address = plan_.affine(
+        address_of(group_, source.sizes, ir::contiguous_strides(source.sizes), 0, placement(index), 0));
+    op.dtype = type_of(source.random);
+    return out_.define(at, std::move(op), type_of(source.random));
+  }
+
+  int32_t reload(int32_t index, Where at) {
+    if (const auto found = scratch_.find(index); found != scratch_.end())
+      return out_.load(found->second, scratch_address(stages_.space(index)), at);
+    return out_.load(out_.buffer(item(index).output, Buffer::Kind::Output), output_address(index), at);
+  }
+
+  // --- addresses
+
+  Affine operand_address(int32_t reader, size_t k) const {
+    const auto value = item(reader).operands[k].value;
+    const auto& place = fusion_.places().of(value);
+    return plan_.affine(address_of(group_, graph().tensor_type(value).sizes, place.strides, place.offset,
+                                   placement(reader), fusion_.first_dim(item(reader), k)));
+  }
+
+  Affine output_address(int32_t index) const {
+    const auto output = item(index).output;
+    const auto& place = fusion_.places().of(output);
+    const auto found = group_.values.find(output.index);
+    const auto& dims = found == group_.values.end() ? placement(index) : found->second;
+    return plan_.affine(
+        address_of(group_, graph().tensor_type(output).sizes, place.strides, place.offset, dims, 0));
+  }
+
+  Affine scratch_address(int32_t space) const {
+    Affine address;
+    ir::Dim stride = 1;
+    const auto& loops = plan_.spaces[static_cast<size_t>(space)];
+    for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
+      address.terms.emplace_back(*loop, stride);
+      stride = stride * plan_.extents[static_cast<size_t>(*loop)];
+    }
+    std::ranges::sort(address.terms, {}, &std::pair<int32_t, ir::Dim>::first);
+    return address;
+  }
+
+  bool keeps_some(int32_t index) const {
+    for (size_t d = 0; d < placement(index).size(); ++d)
+      if (!item(index).reduced[d] && !placement(index)[d].empty()) return true;
+    return false;
+  }
+
+  /// Within the accumulators of a chunk, in the order of the output's dims.
+  Affine column_address(int32_t index) const {
+    std::vector<ir::Dim> sizes;
+    std::vector<Atoms> dims;
+    for (size_t d = 0; d < placement(index).size(); ++d)
+      if (!item(index).reduced[d]) {
+        sizes.push_back(item(index).sizes[d]);
+        dims.push_back(placement(index)[d]);
+      }
+    return plan_.affine(address_of(group_, sizes, ir::contiguous_strides(sizes), 0, dims, 0));
+  }
+
+  std::string describe(int32_t index) const {
+    const auto& source = item(index);
+    const auto& type = graph().tensor_type(source.output);
+    std::string sizes;
+    for (const auto& size : type.sizes) sizes += (sizes.empty() ? "" : ",") + size.to_string();
+    return fmt::format("{} -> {}[{}]", graph().nodes[static_cast<size_t>(source.node)].op,
+                       ir::name(type.dtype), sizes);
+  }
+
+  const Fusion& fusion_;
+  const Group& group_;
+  const std::vector<bool>& stored_;
+  LoopPlan plan_;
+  Stages stages_;
+  KernelWriter out_;
+  bool owner_ = false;
+  std::vector<std::pair<int32_t, ir::Dim>> clear_;
+  std::map<int32_t, int32_t> rows_;     ///< scalars of items that are computed once per row
+  std::map<int32_t, int32_t> scratch_;  ///< buffers
+  std::map<std::pair<int32_t, Where>, int32_t> values_;
+};
+
+}  // namespace
+
+BuiltKernel build_kernel(const Fusion& fusion, int32_t group, const std::vector<bool>& stored) {
+  return KernelBuilder(fusion, group, stored).run();
+}
+
+}  // namespace antegrad::schedule

@@ -1,0 +1,14 @@
+#pragma once
+#include "schedule/fusion.h"
+
+namespace antegrad::schedule {
+
+struct BuiltKernel {
+  Kernel kernel;
+  std::vector<ir::ValueId> buffers;  ///< as RunKernel::buffers
+};
+
+/// `stored`: per value, whether it is in memory for others to read.
+BuiltKernel build_kernel(const Fusion& fusion, int32_t group, const std::vector<bool>& stored);
+
+}  // namespace antegrad::schedule

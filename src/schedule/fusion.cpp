@@ -1,0 +1,343 @@
+#include "schedule/fusion.h"
+
+#include <algorithm>
+
+namespace antegrad::schedule {
+namespace {
+
+const ir::Dim kOne(1);
+constexpr size_t kMostItems = 160;      // in a group: compile time grows faster than what is saved
+constexpr int64_t kLeastInner = 16;     // fewer iterations of an inner loop are not worth a vector loop
+constexpr int64_t kLeastForDear = 128;  // rows as long as that hide what is computed once per row
+
+}  // namespace
+
+Fusion::Fusion(ir::Graph& graph, const Settings& settings)
+    : graph_(graph), settings_(settings), places_(graph) {}
+
+void Fusion::run() {
+  const auto count = static_cast<int32_t>(graph_.nodes.size());
+  for (int32_t node = 0; node < count; ++node) add_node(node);
+  materialise_free();
+}
+
+void Fusion::add_node(int32_t index) {
+  if (places_.is_view_node(index)) return;
+  std::string why;
+  auto items = lower(graph_, index, settings_, why);
+  for (const auto& item : items) places_.add(graph_, item.output);
+  if (items.size() == 1 && items[0].form == Form::Scatter && items[0].source.valid() &&
+      !is_zero(items[0].source))
+    add_item(copy_of(items[0].source, items[0]));
+  for (auto& item : items) add_item(std::move(item));
+  if (!items.empty()) return;
+  const auto cluster = clusters_.add();
+  cluster_key_.push_back(index);
+  const auto& node = graph_.nodes[static_cast<size_t>(index)];
+  std::vector<int32_t> reads;
+  ir::for_each_input(node, [&](ir::ValueId id) { add_reads(id, reads); });
+  for (auto id : node.effects.writes) add_reads(id, reads);
+  for (auto read : reads) clusters_.depend(cluster, read);
+  for (auto id : node.outputs) extern_cluster_[id.index] = cluster;
+  if (!node.effects.none()) {  // stays in order with its like
+    if (last_effect_ >= 0) clusters_.depend(cluster, last_effect_);
+    last_effect_ = cluster;
+  }
+  externs_.emplace_back(index, std::move(why));
+  extern_clusters_.push_back(cluster);
+}
+
+/// What a scatter adds to.
+Item Fusion::copy_of(ir::ValueId source, const Item& scatter) const {
+  Item copy;
+  copy.node = scatter.node;
+  copy.output = scatter.output;
+  copy.sizes = graph_.tensor_type(scatter.output).sizes;
+  copy.expression = "a";
+  copy.computes = copy.result = scatter.result;
+  copy.operands = {{source, {}, scatter.result}};
+  copy.part = true;
+  return copy;
+}
+
+const std::vector<int32_t>& Fusion::makers(ir::ValueId id) const {
+  static const std::vector<int32_t> kNone;
+  const auto owner = places_.owner(id);
+  const auto found = owner.valid() ? makers_.find(owner.index) : makers_.end();
+  return found == makers_.end() ? kNone : found->second;
+}
+
+const Item* Fusion::free_item(ir::ValueId id) const {
+  const auto& made_by = makers(id);
+  if (made_by.size() != 1 || group_of(made_by[0]) >= 0) return nullptr;
+  return &items_[static_cast<size_t>(made_by[0])];
+}
+
+void Fusion::add_reads(ir::ValueId value, std::vector<int32_t>& clusters) const {
+  const auto owner = places_.owner(value);
+  if (const auto* item = free_item(value)) {
+    for (const auto& operand : item->operands)
+      if (operand.value.valid()) add_reads(operand.value, clusters);
+    return;
+  }
+  for (auto maker : makers(value))
+    clusters.push_back(clusters_.find(group_cluster_[static_cast<size_t>(group_of(maker))]));
+  const auto found = extern_cluster_.find(owner.valid() ? owner.index : value.index);
+  if (found != extern_cluster_.end()) clusters.push_back(found->second);
+}
+
+std::vector<int32_t> Fusion::clusters_read(const Item& item) const {
+  std::vector<int32_t> out;
+  for (const auto& operand : item.operands)
+    if (operand.value.valid()) add_reads(operand.value, out);
+  if (item.source.valid()) add_reads(item.source, out);
+  std::ranges::sort(out);
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+/// Numbers, and what is computed from single numbers that are in memory.
+bool Fusion::is_free(const Item& item) const {
+  if (item.part) return false;
+  if (item.is_free()) return true;
+  if (item.form != Form::Pointwise || item.dear || !item.sizes.empty()) return false;
+  return std::ranges::all_of(item.operands, [&](const Operand& operand) {
+    return !operand.value.valid() || makers(operand.value).empty() || free_item(operand.value) != nullptr;
+  });
+}
+
+void Fusion::add_item(Item item) {
+  const auto index = static_cast<int32_t>(items_.size());
+  const bool is_free_item = is_free(item);
+  makers_[places_.owner(item.output).index].push_back(index);
+  items_.push_back(std::move(item));
+  item_group_.push_back(-1);
+  if (is_free_item) return;
+  const auto& added = items_.back();
+  std::vector<int32_t> candidates;
+  if (settings_.fuse && added.form != Form::Scatter)
+    for (const auto& operand : added.operands)
+      if (operand.value.valid())
+        for (auto maker : makers(operand.value))
+          if (group_of(maker) >= 0) candidates.push_back(group_of(maker));
+  std::ranges::sort(candidates, std::greater<>());
+  candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
+  for (auto group : candidates)
+    if (join(index, group)) {
+      merge_operands(index);
+      return;
+    }
+  seed(index);
+}
+
+size_t Fusion::first_dim(const Item& item, size_t operand) const {
+  const auto rank = graph_.tensor_type(item.operands[operand].value).sizes.size();
+  const bool is_index =
+      item.form == Form::Gather || (item.form == Form::Scatter && operand + 1 < item.operands.size());
+  if (is_index) return static_cast<size_t>(item.index_begin + item.index_rank) - rank;
+  return item.sizes.size() - rank;
+}
+
+std::optional<Dims> Fusion::dims_in(Group& group, ir::ValueId id) const {
+  std::vector<ir::ValueId> chain;
+  while (places_.is_view(id)) {
+    chain.push_back(id);
+    id = places_.viewed(id);
+  }
+  const auto found = group.values.find(id.index);
+  if (found == group.values.end()) return std::nullopt;
+  Dims dims(found->second.begin(), found->second.end());
+  for (auto view = chain.rbegin(); view != chain.rend(); ++view) {
+    group.pending.push_back(&dims);
+    const auto next = group.through(graph_.nodes[static_cast<size_t>(places_.view_node(*view))], dims,
+                                    graph_.tensor_type(id).sizes, graph_.tensor_type(*view).sizes);
+    group.pending.pop_back();
+    if (!next) return std::nullopt;
+    dims = *next;
+    id = *view;
+  }
+  return dims;
+}
+
+/// Dims that no operand of the group decides become inner loops of the group.
+bool Fusion::bind(Group& group, const Item& item, Dims& dims) const {
+  std::vector<size_t> open;
+  Atoms bound;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (!dims[d] && item.sizes[d] == kOne) dims[d] = Atoms{};
+    if (!dims[d])
+      open.push_back(d);
+    else
+      bound = united(bound, *dims[d]);
+  }
+  if (!group.split) return open.empty() && same_set(bound, group.all_atoms());
+  const auto inner = group.product(group.spaces[0]);
+  const bool is_long = !inner.is_constant() || inner.constant() >= kLeastForDear;
+  if (open.empty()) {
+    if (is_subset(bound, group.outer))
+      return group.lane >= 0 || item.form == Form::Reduction || is_long || !item.dear;
+    return std::ranges::any_of(
+        group.spaces, [&](const Atoms& space) { return same_set(bound, united(group.outer, space)); });
+  }
+  if (!same_set(bound, group.outer)) return false;
+  for (const auto& space : group.spaces) {
+    size_t next = 0;
+    std::vector<Atoms> found;
+    for (auto d : open) {
+      Atoms atoms;
+      while (next < space.size() && !(group.product(atoms) == item.sizes[d])) atoms.push_back(space[next++]);
+      if (group.product(atoms) == item.sizes[d]) found.push_back(std::move(atoms));
+    }
+    if (found.size() != open.size() || next != space.size()) continue;
+    for (size_t i = 0; i < open.size(); ++i) dims[open[i]] = found[i];
+    return true;
+  }
+  ir::Dim wanted = 1;
+  for (auto d : open) wanted = wanted * item.sizes[d];
+  const auto too_short = [](const ir::Dim& n) { return n.is_constant() && n.constant() < 2 * kLeastInner; };
+  if (group.lane >= 0 || too_short(wanted) || too_short(inner)) return false;
+  Atoms space;
+  for (auto d : open) {
+    space.push_back(group.add_atom(item.sizes[d]));
+    dims[d] = Atoms{space.back()};
+  }
+  group.spaces.push_back(std::move(space));
+  return true;
+}
+
+bool Fusion::join(int32_t index, int32_t group_index) {
+  auto& group = groups_[static_cast<size_t>(group_index)];
+  const auto& item = items_[static_cast<size_t>(index)];
+  const auto cluster = clusters_.find(group_cluster_[static_cast<size_t>(group_index)]);
+  if (group.items.size() >= kMostItems) return false;
+  const auto reads = clusters_read(item);
+  for (auto read : reads)
+    if (read != cluster && clusters_.depends(read, cluster)) return false;
+  const auto made_here = [&](ir::ValueId id) {
+    return std::ranges::any_of(makers(id), [&](int32_t maker) { return group_of(maker) == group_index; });
+  };
+  if (item.source.valid() && made_here(item.source)) return false;
+  Dims total(item.sizes.size());
+  group.pending = {&total};
+  bool fits = true;
+  for (size_t k = 0; k < item.operands.size() && fits; ++k) {
+    const auto value = item.operands[k].value;
+    if (!value.valid() || !made_here(value)) continue;
+    auto dims = dims_in(group, value);
+    if (!dims) fits = false;
+    const auto& sizes = graph_.tensor_type(value).sizes;
+    for (size_t d = 0; fits && d < sizes.size(); ++d) {
+      auto& at = total[first_dim(item, k) + d];
+      if (!(*dims)[d] || (sizes[d] == kOne && !(item.sizes[first_dim(item, k) + d] == kOne))) continue;
+      fits = !at || *at == *(*dims)[d];
+      at = (*dims)[d];
+    }
+  }
+  group.pending.clear();
+  if (!fits || !bind(group, item, total)) return false;
+  std::vector<Atoms> placement;
+  for (auto& atoms : total) placement.push_back(*atoms);
+  if (item.form == Form::Reduction && !reduce(group, index, placement)) return false;
+  add_to(group_index, index, std::move(placement));
+  for (auto read : reads) clusters_.depend(cluster, read);
+  return true;
+}
+
+void Fusion::add_to(int32_t group_index, int32_t index, std::vector<Atoms> placement) {
+  auto& group = groups_[static_cast<size_t>(group_index)];
+  const auto& item = items_[static_cast<size_t>(index)];
+  item_group_[static_cast<size_t>(index)] = group_index;
+  group.items.push_back(index);
+  const bool is_sink = std::ranges::find(group.sinks, index) != group.sinks.end();
+  if (!is_sink && !item.part && item.form != Form::Scatter) {
+    if (item.form != Form::Reduction) {
+      group.values[item.output.index] = placement;
+    } else {
+      const bool keeps_rank = graph_.tensor_type(item.output).sizes.size() == item.sizes.size();
+      auto& kept = group.values[item.output.index];
+      for (size_t d = 0; d < placement.size(); ++d) {
+        if (!item.reduced[d])
+          kept.push_back(placement[d]);
+        else if (keeps_rank)
+          kept.emplace_back();
+      }
+    }
+  }
+  group.placement[index] = std::move(placement);
+  if (is_sink) finish(group_index, index);
+}
+
+void Fusion::seed(int32_t index) {
+  const auto group_index = static_cast<int32_t>(groups_.size());
+  groups_.emplace_back();
+  group_alive_.push_back(true);
+  const auto cluster = clusters_.add();
+  cluster_key_.push_back(items_[static_cast<size_t>(index)].node);
+  group_cluster_.push_back(cluster);
+  for (auto read : clusters_read(items_[static_cast<size_t>(index)])) clusters_.depend(cluster, read);
+  for (auto earlier : makers(items_[static_cast<size_t>(index)].output))
+    if (earlier < index && items_[static_cast<size_t>(index)].form == Form::Scatter)
+      clusters_.depend(cluster, group_cluster_[static_cast<size_t>(group_of(earlier))]);
+  std::vector<Atoms> placement;
+  for (const auto& size : items_[static_cast<size_t>(index)].sizes) {
+    placement.emplace_back();
+    if (!(size == kOne)) placement.back().push_back(groups_.back().add_atom(size));
+  }
+  if (items_[static_cast<size_t>(index)].form == Form::Reduction) reduce(groups_.back(), index, placement);
+  add_to(group_index, index, std::move(placement));
+}
+
+/// Free items that someone reads from memory get kernels of their own.
+void Fusion::materialise_free() {
+  std::vector<ir::ValueId> wanted;
+  for (const auto& [node, why] : externs_) {
+    ir::for_each_input(graph_.nodes[static_cast<size_t>(node)],
+                       [&](ir::ValueId id) { wanted.push_back(id); });
+    for (auto id : graph_.nodes[static_cast<size_t>(node)].effects.writes) wanted.push_back(id);
+  }
+  for (const auto& output : graph_.outputs)
+    if (output.value.valid()) wanted.push_back(output.value);
+  for (const auto& item : items_)
+    if (item.source.valid() && !(item.form == Form::Scatter && is_zero(item.source)))
+      wanted.push_back(item.source);
+  for (auto id : wanted) {
+    if (free_item(id) == nullptr) continue;
+    const auto owner = places_.owner(id);
+    if (stored_free_.count(owner.index) > 0) continue;
+    const auto copy = static_cast<int32_t>(items_.size());
+    items_.push_back(Item(*free_item(id)));
+    item_group_.push_back(-1);
+    stored_free_[owner.index] = copy;
+    seed(copy);
+    const auto cluster = group_cluster_.back();
+    for (size_t e = 0; e < externs_.size(); ++e)
+      ir::for_each_input(graph_.nodes[static_cast<size_t>(externs_[e].first)], [&](ir::ValueId read) {
+        if (places_.owner(read) == owner) clusters_.depend(extern_clusters_[e], cluster);
+      });
+    for (size_t i = 0; i < items_.size(); ++i)
+      if (items_[i].source.valid() && places_.owner(items_[i].source) == owner && item_group_[i] >= 0)
+        clusters_.depend(group_cluster_[static_cast<size_t>(item_group_[i])], cluster);
+  }
+}
+
+bool Fusion::is_zero(ir::ValueId id) const {
+  const auto* item = free_item(id);
+  return item != nullptr && item->form == Form::Constant &&
+         std::visit([](auto v) { return v == 0; }, item->number);
+}
+
+std::vector<Fusion::Unit> Fusion::units() const {
+  std::unordered_map<int32_t, Unit> by_cluster;
+  for (size_t g = 0; g < groups_.size(); ++g)
+    if (group_alive_[g]) by_cluster[clusters_.find(group_cluster_[g])].group = static_cast<int32_t>(g);
+  for (size_t e = 0; e < externs_.size(); ++e) {
+    auto& unit = by_cluster[extern_clusters_[e]];
+    unit.node = externs_[e].first;
+    unit.why = externs_[e].second;
+  }
+  std::vector<Unit> out;
+  for (auto cluster : clusters_.order(cluster_key_)) out.push_back(by_cluster.at(cluster));
+  return out;
+}
+
+}  // namespace antegrad::schedule

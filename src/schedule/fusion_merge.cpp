@@ -1,0 +1,192 @@
+#include <algorithm>
+#include <map>
+
+#include "schedule/fusion.h"
+
+namespace antegrad::schedule {
+namespace {
+
+using AtomMap = std::map<int32_t, int32_t>;
+
+Atoms mapped(const Atoms& atoms, const AtomMap& map) {
+  Atoms out;
+  for (auto atom : atoms)
+    if (const auto found = map.find(atom); found != map.end()) out.push_back(found->second);
+  return out;
+}
+
+/// Makes the loops of a dim in two groups pairs of equal extent, splitting where one is a multiple of the
+/// other. False: they are not the same loops. `changed`: something was split, and all lists are to be made
+/// anew.
+bool pair_up(Group& a, const Atoms& in_a, Group& b, const Atoms& in_b, AtomMap& b_to_a, bool& changed) {
+  size_t i = in_a.size(), j = in_b.size();
+  while (i > 0 && j > 0) {
+    const auto x = in_a[--i], y = in_b[--j];
+    const auto &dx = a.extents[static_cast<size_t>(x)], &dy = b.extents[static_cast<size_t>(y)];
+    if (dx == dy) {
+      const auto [at, added] = b_to_a.emplace(y, x);
+      if (!added && at->second != x) return false;
+      continue;
+    }
+    if (!dx.is_constant() || !dy.is_constant()) return false;
+    const auto nx = dx.constant(), ny = dy.constant();
+    if (nx > ny ? nx % ny != 0 : ny % nx != 0) return false;
+    if (nx > ny)
+      a.split_atom(x, ir::Dim(nx / ny), ir::Dim(ny));
+    else
+      b.split_atom(y, ir::Dim(ny / nx), ir::Dim(nx));
+    changed = true;
+    return true;
+  }
+  return i == 0 && j == 0;
+}
+
+bool is_injective(const AtomMap& map) {
+  std::vector<int32_t> images;
+  for (const auto& [from, to] : map) images.push_back(to);
+  std::ranges::sort(images);
+  return std::adjacent_find(images.begin(), images.end()) == images.end();
+}
+
+/// Whether a group with all its loops mapped fits into one that is split.
+bool flat_fits_split(const Group& flat, const AtomMap& map, const Group& split) {
+  const auto image = mapped(flat.all_atoms(), map);
+  if (image.size() != flat.all_atoms().size()) return false;
+  if (is_subset(image, split.outer)) {
+    const auto inner = split.product(split.spaces[0]);
+    return flat.sinks.empty() && (split.lane >= 0 || !inner.is_constant() || inner.constant() >= 128);
+  }
+  const bool full = std::ranges::any_of(
+      split.spaces, [&](const Atoms& space) { return same_set(image, united(split.outer, space)); });
+  if (!full) return false;
+  if (flat.sink_outer.empty()) return flat.sinks.empty() || split.lane < 0;
+  return split.lane < 0 && same_set(mapped(flat.sink_outer, map), split.outer);
+}
+
+/// Maps the spaces of one split group into another, adding those that it has not.
+bool map_spaces(const Group& from, AtomMap& map, Group& to) {
+  for (const auto& space : from.spaces) {
+    const auto image = mapped(space, map);
+    if (image.size() == space.size()) {
+      if (std::ranges::none_of(to.spaces, [&](const Atoms& other) { return same_set(image, other); }))
+        return false;
+      continue;
+    }
+    if (!image.empty()) return false;
+    const Atoms* same = nullptr;
+    for (const auto& other : to.spaces) {
+      bool equal = other.size() == space.size();
+      for (size_t i = 0; equal && i < other.size(); ++i)
+        equal = to.extents[static_cast<size_t>(other[i])] == from.extents[static_cast<size_t>(space[i])];
+      if (equal) same = &other;
+    }
+    if (same == nullptr) return false;
+    for (size_t i = 0; i < space.size(); ++i) map[space[i]] = (*same)[i];
+  }
+  return true;
+}
+
+bool same_structure(const Group& from, AtomMap& map, Group& to) {
+  if (from.split && to.split) {
+    const auto outer = mapped(from.outer, map);
+    // Groups of one row each have a loop of extent one.
+    const bool both_one = from.product(from.outer) == ir::Dim(1) && to.product(to.outer) == ir::Dim(1);
+    if (both_one && from.outer.size() == 1 && to.outer.size() == 1) {
+      map[from.outer[0]] = to.outer[0];
+      return map_spaces(from, map, to);
+    }
+    if (outer.size() != from.outer.size() || !same_set(outer, to.outer)) return false;
+    if ((from.lane >= 0) != (to.lane >= 0) || (from.lane >= 0 && map.at(from.lane) != to.lane)) return false;
+    return map_spaces(from, map, to);
+  }
+  const auto all = from.all_atoms();
+  if (!from.split && to.split) return flat_fits_split(from, map, to);
+  if (from.split) return false;
+  const auto image = mapped(all, map);
+  if (image.size() != all.size() || !same_set(image, to.all_atoms())) return false;
+  return from.sink_outer.empty() || to.sink_outer.empty() ||
+         same_set(mapped(from.sink_outer, map), to.sink_outer);
+}
+
+}  // namespace
+
+void Fusion::merge_operands(int32_t index) {
+  for (size_t k = 0; k < items_[static_cast<size_t>(index)].operands.size(); ++k) {
+    const auto value = items_[static_cast<size_t>(index)].operands[k].value;
+    if (!value.valid()) continue;
+    const auto& made_by = makers(value);
+    if (made_by.size() != 1) continue;
+    const auto other = group_of(made_by[0]), own = group_of(index);
+    if (other >= 0 && other != own) merge(own, other, index);
+  }
+}
+
+bool Fusion::merge(int32_t into, int32_t other, int32_t index) {
+  auto *a = &groups_[static_cast<size_t>(into)], *b = &groups_[static_cast<size_t>(other)];
+  if (a->items.size() + b->items.size() > 160 || (a->chunks > 0 && b->chunks > 0 && a->chunks != b->chunks))
+    return false;
+  if (!clusters_.may_merge(group_cluster_[static_cast<size_t>(into)],
+                           group_cluster_[static_cast<size_t>(other)]))
+    return false;
+  const auto& item = items_[static_cast<size_t>(index)];
+  AtomMap map;  // atoms of b -> atoms of a
+  bool changed = true;
+  for (int tries = 0; changed && tries < 16; ++tries) {
+    changed = false;
+    map.clear();
+    for (size_t k = 0; k < item.operands.size() && !changed; ++k) {
+      const auto value = item.operands[k].value;
+      const auto& made_by = value.valid() ? makers(value) : makers_none();
+      if (made_by.size() != 1 || group_of(made_by[0]) != other) continue;
+      const auto dims = dims_in(*b, value);
+      if (!dims) return false;
+      const auto& sizes = graph_.tensor_type(value).sizes;
+      for (size_t d = 0; d < sizes.size() && !changed; ++d) {
+        const auto at = first_dim(item, k) + d;
+        if (!(*dims)[d] || (*dims)[d]->empty()) continue;
+        if (!pair_up(*a, a->placement[index][at], *b, *(*dims)[d], map, changed)) return false;
+      }
+    }
+  }
+  if (changed || !is_injective(map)) return false;
+  if (b->split && !a->split) {
+    AtomMap inverse;
+    for (const auto& [from, to] : map) inverse[to] = from;
+    map = std::move(inverse);
+    std::swap(a, b);
+    std::swap(into, other);
+  }
+  if (!same_structure(*b, map, *a)) return false;
+  absorb(into, other, map);
+  return true;
+}
+
+const std::vector<int32_t>& Fusion::makers_none() {
+  static const std::vector<int32_t> kNone;
+  return kNone;
+}
+
+void Fusion::absorb(int32_t into, int32_t other, const std::map<int32_t, int32_t>& map) {
+  auto &a = groups_[static_cast<size_t>(into)], &b = groups_[static_cast<size_t>(other)];
+  const auto translate = [&](std::vector<Atoms> dims) {
+    for (auto& atoms : dims)
+      for (auto& atom : atoms) atom = map.at(atom);
+    return dims;
+  };
+  for (auto& [item, dims] : b.placement) a.placement[item] = translate(dims);
+  for (auto& [value, dims] : b.values) a.values[value] = translate(dims);
+  for (auto item : b.items) item_group_[static_cast<size_t>(item)] = into;
+  a.items.insert(a.items.end(), b.items.begin(), b.items.end());
+  std::ranges::sort(a.items);
+  a.sinks.insert(a.sinks.end(), b.sinks.begin(), b.sinks.end());
+  if (a.sink_outer.empty() && !a.split) a.sink_outer = mapped(b.sink_outer, map);
+  if (a.chunks == 0) a.chunks = b.chunks;
+  b = Group();
+  group_alive_[static_cast<size_t>(other)] = false;
+  const auto x = group_cluster_[static_cast<size_t>(into)], y = group_cluster_[static_cast<size_t>(other)];
+  auto& key = cluster_key_[static_cast<size_t>(clusters_.find(x))];
+  key = std::max(key, cluster_key_[static_cast<size_t>(clusters_.find(y))]);
+  clusters_.merge(x, y);
+}
+
+}  // namespace antegrad::schedule

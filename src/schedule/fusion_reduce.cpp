@@ -1,0 +1,155 @@
+// How reductions join groups.
+#include <algorithm>
+#include <limits>
+
+#include "schedule/fusion.h"
+
+namespace antegrad::schedule {
+namespace {
+
+const ir::Dim kOne(1);
+constexpr int64_t kLeastInner = 16;        // shorter rows are not worth a vector loop
+constexpr int64_t kSmallReduction = 8192;  // elements that one thread reduces at once
+
+/// Whether every dim that is reduced lies outside of every dim that is kept.
+bool reduces_slow_dims(const ir::TensorType& type, const std::vector<bool>& reduced) {
+  int64_t most_kept = 0, least_reduced = std::numeric_limits<int64_t>::max();
+  for (size_t d = 0; d < reduced.size(); ++d) {
+    if (type.sizes[d] == kOne) continue;
+    if (!type.strides[d].is_constant()) return d == 0 ? reduced[d] : false;
+    if (reduced[d])
+      least_reduced = std::min(least_reduced, type.strides[d].constant());
+    else
+      most_kept = std::max(most_kept, type.strides[d].constant());
+  }
+  return most_kept < least_reduced;
+}
+
+bool is_below(const ir::Dim& dim, int64_t limit) { return dim.is_constant() && dim.constant() < limit; }
+
+}  // namespace
+
+int32_t Fusion::fast_atom(const Item& item, const std::vector<Atoms>& placement) const {
+  const auto& type = graph_.tensor_type(item.operands[0].value);
+  int32_t best = -1;
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (size_t d = 0; d < type.sizes.size(); ++d) {
+    if (placement[d].empty() || type.strides[d] == ir::Dim(0)) continue;
+    const auto stride =
+        type.strides[d].is_constant() ? type.strides[d].constant() : std::numeric_limits<int64_t>::max() - 1;
+    if (stride > least) continue;
+    least = stride;
+    best = placement[d].back();
+  }
+  return best;
+}
+
+bool Fusion::reduce(Group& group, int32_t index, const std::vector<Atoms>& placement) {
+  const auto& item = items_[static_cast<size_t>(index)];
+  Atoms red, keep;
+  for (size_t d = 0; d < placement.size(); ++d)
+    (item.reduced[d] ? red : keep) = united(item.reduced[d] ? red : keep, placement[d]);
+  if (!group.split) {
+    const auto all = group.all_atoms();
+    if (keep.empty()) {
+      const bool small = is_below(group.product(all), kSmallReduction + 1);
+      if (!small || !group.sinks.empty()) return make_sink(group, index, red, false);
+      group.split = true;
+      group.outer = {group.add_atom(kOne)};
+      group.spaces = {all};
+      return true;
+    }
+    const auto fast = fast_atom(item, placement);
+    if (item.finishes) {
+      group.split = true;
+      group.outer = keep;
+      group.spaces = {red};
+      group.lane = fast;
+      return true;
+    }
+    const bool keeps_fast = std::ranges::find(keep, fast) != keep.end();
+    const auto& type = graph_.tensor_type(item.operands[0].value);
+    if (keeps_fast && reduces_slow_dims(type, item.reduced) &&
+        !is_below(group.product(red), 2 * kLeastInner)) {
+      if (!group.sink_outer.empty() && !same_set(group.sink_outer, red)) return false;
+      return make_sink(group, index, red, true);
+    }
+    if (!group.sink_outer.empty() && (keeps_fast || !same_set(group.sink_outer, keep))) return false;
+    group.split = true;
+    group.outer = keep;
+    group.spaces = {red};
+    const bool short_rows = is_below(group.product(red), kLeastInner) && !is_below(group.product(keep), 64);
+    if (keeps_fast)
+      group.lane = fast;
+    else if (short_rows && group.sink_outer.empty())
+      group.lane = placement_fast(item, placement);
+    return true;
+  }
+  if (same_set(keep, group.outer)) return true;  // rows, over one of the spaces
+  const bool all_outer = is_subset(group.outer, red);
+  if (!all_outer) return false;
+  if (keep.empty()) return make_sink(group, index, group.outer, false);
+  return group.lane < 0 && make_sink(group, index, group.outer, true);
+}
+
+/// The kept atom that neighbours in memory differ in.
+int32_t Fusion::placement_fast(const Item& item, const std::vector<Atoms>& placement) const {
+  const auto& type = graph_.tensor_type(item.operands[0].value);
+  int32_t best = -1;
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (size_t d = 0; d < placement.size(); ++d) {
+    if (item.reduced[d] || placement[d].empty() || !type.strides[d].is_constant()) continue;
+    if (type.strides[d].constant() >= least) continue;
+    least = type.strides[d].constant();
+    best = placement[d].back();
+  }
+  return best;
+}
+
+bool Fusion::make_sink(Group& group, int32_t index, const Atoms& outer, bool columns) {
+  if (columns && !group.split) group.sink_outer = outer;
+  group.sinks.push_back(index);
+  if (group.chunks > 0) return true;
+  const auto size = [&](const Atoms& atoms) {
+    const auto n = group.product(atoms);
+    return n.is_constant() ? n.constant() : int64_t{1} << 16;
+  };
+  const int64_t by_work = std::clamp<int64_t>(size(group.all_atoms()) / 8192, 1, 32);
+  const int64_t by_length = columns ? size(outer) / 512 : 1;
+  group.chunks = static_cast<int32_t>(std::clamp<int64_t>(std::max(by_work, by_length), 1, 256));
+  return true;
+}
+
+/// What a sink gives per chunk has to be combined by another kernel.
+void Fusion::finish(int32_t group_index, int32_t index) {
+  auto& sink = items_[static_cast<size_t>(index)];
+  const auto chunks = groups_[static_cast<size_t>(group_index)].chunks;
+  const auto output = sink.output;
+  const auto type = graph_.tensor_type(output);
+  const bool whole = type.numel() == kOne && sink.result == ir::DType::F32 && sink.combine == Combine::Sum;
+  if (chunks == 1 && type.dtype == sink.result) return;
+  std::vector<ir::Dim> sizes = {chunks};
+  sizes.insert(sizes.end(), type.sizes.begin(), type.sizes.end());
+  const auto dtype = whole ? ir::DType::F64 : sink.result;
+  const auto partial = graph_.add_value(ir::contiguous_tensor(dtype, sizes));
+  places_.add(graph_, partial);
+  sink.output = partial;
+  makers_[partial.index] = {index};
+  Item total;
+  total.node = sink.node;
+  total.form = Form::Reduction;
+  total.output = output;
+  total.sizes = sizes;
+  total.operands = {{partial, {}, dtype}};
+  total.computes = total.result = dtype;
+  total.combine = sink.combine;
+  total.reduced.assign(sizes.size(), false);
+  total.reduced[0] = true;
+  total.finishes = true;
+  makers_[output.index] = {static_cast<int32_t>(items_.size())};
+  items_.push_back(std::move(total));
+  item_group_.push_back(-1);
+  seed(static_cast<int32_t>(items_.size()) - 1);
+}
+
+}  // namespace antegrad::schedule

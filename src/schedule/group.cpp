@@ -1,0 +1,191 @@
+#include "schedule/group.h"
+
+#include <algorithm>
+
+namespace antegrad::schedule {
+namespace {
+
+const ir::Dim kOne(1);
+
+void replace_in(Atoms& atoms, int32_t atom, const Atoms& by) {
+  const auto found = std::ranges::find(atoms, atom);
+  if (found == atoms.end()) return;
+  const auto at = atoms.erase(found);
+  atoms.insert(at, by.begin(), by.end());
+}
+
+bool is_reshape(std::string_view op) {
+  for (const auto* name : {"aten.view", "aten._unsafe_view", "aten.reshape", "aten._reshape_alias",
+                           "aten.squeeze", "aten.squeeze.dim", "aten.squeeze.dims", "aten.unsqueeze",
+                           "aten.flatten.using_ints", "aten.unflatten.int", "aten.alias", "aten.detach",
+                           "antegrad.alias", "aten.view_as", "aten.reshape_as", "aten.lift_fresh"})
+    if (op == name) return true;
+  return false;
+}
+
+/// result dim -> input dim
+std::optional<std::vector<size_t>> permutation(const ir::Node& node, size_t rank) {
+  std::vector<size_t> order(rank);
+  for (size_t i = 0; i < rank; ++i) order[i] = i;
+  const auto wrap = [&](int64_t d) {
+    return static_cast<size_t>(d < 0 ? d + static_cast<int64_t>(rank) : d);
+  };
+  if (node.op == "aten.t") {
+    if (rank == 2) std::swap(order[0], order[1]);
+    return order;
+  }
+  if (node.op == "aten.transpose.int" || node.op == "aten.swapaxes" || node.op == "aten.swapdims") {
+    const auto *a = node.args[1].as<ir::Dim>(), *b = node.args[2].as<ir::Dim>();
+    if (rank > 0) std::swap(order[wrap(a->constant())], order[wrap(b->constant())]);
+    return order;
+  }
+  if (node.op == "aten.permute") {
+    const auto dims = as_ints(node.args[1]);
+    if (!dims) return std::nullopt;
+    for (size_t i = 0; i < rank; ++i) order[i] = wrap((*dims)[i]);
+    return order;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool is_subset(const Atoms& a, const Atoms& b) {
+  return std::ranges::all_of(a, [&](int32_t x) { return std::ranges::find(b, x) != b.end(); });
+}
+bool same_set(const Atoms& a, const Atoms& b) { return a.size() == b.size() && is_subset(a, b); }
+Atoms united(Atoms a, const Atoms& b) {
+  for (auto x : b)
+    if (std::ranges::find(a, x) == a.end()) a.push_back(x);
+  return a;
+}
+Atoms without(const Atoms& a, const Atoms& b) {
+  Atoms out;
+  for (auto x : a)
+    if (std::ranges::find(b, x) == b.end()) out.push_back(x);
+  return out;
+}
+
+int32_t Group::add_atom(ir::Dim extent) {
+  extents.push_back(std::move(extent));
+  dead_.push_back(false);
+  return static_cast<int32_t>(extents.size()) - 1;
+}
+
+void Group::replace(int32_t atom, const Atoms& by) {
+  dead_[static_cast<size_t>(atom)] = true;
+  for (auto* table : {&placement, &values})
+    for (auto& [key, dims] : *table)
+      for (auto& atoms : dims) replace_in(atoms, atom, by);
+  for (auto* dims : pending)
+    for (auto& atoms : *dims)
+      if (atoms) replace_in(*atoms, atom, by);
+  replace_in(outer, atom, by);
+  replace_in(sink_outer, atom, by);
+  for (auto& space : spaces) replace_in(space, atom, by);
+  if (lane == atom) lane = by.back();
+}
+
+std::pair<int32_t, int32_t> Group::split_atom(int32_t atom, const ir::Dim& slow, const ir::Dim& fast) {
+  const auto first = add_atom(slow), second = add_atom(fast);
+  replace(atom, {first, second});
+  return {first, second};
+}
+
+Atoms Group::all_atoms() const {
+  Atoms out;
+  for (size_t i = 0; i < extents.size(); ++i)
+    if (!dead_[i]) out.push_back(static_cast<int32_t>(i));
+  return out;
+}
+
+ir::Dim Group::product(const Atoms& atoms) const {
+  ir::Dim out = 1;
+  for (auto a : atoms) out = out * extents[static_cast<size_t>(a)];
+  return out;
+}
+
+std::optional<Dims> Group::regroup(Dims in, const std::vector<ir::Dim>& in_sizes,
+                                   const std::vector<ir::Dim>& out_sizes) {
+  // The loops of `in` in order, and free stretches between them.
+  struct Piece {
+    int32_t atom;  ///< -1: free
+    ir::Dim extent;
+  };
+  std::vector<Piece> pieces;
+  for (size_t d = 0; d < in.size(); ++d) {
+    if (!in[d])
+      pieces.push_back({-1, in_sizes[d]});
+    else
+      for (auto atom : *in[d]) pieces.push_back({atom, extents[static_cast<size_t>(atom)]});
+  }
+  std::erase_if(pieces, [](const Piece& piece) { return piece.extent == kOne; });
+  Dims out;
+  size_t next = 0;
+  for (const auto& size : out_sizes) {
+    Atoms atoms;
+    bool is_free = false;
+    ir::Dim have = 1;
+    while (!(have == size)) {
+      if (next == pieces.size()) return std::nullopt;
+      auto& piece = pieces[next];
+      const auto need = floor_div(size, have);
+      if (!(have * piece.extent == size)) {
+        // More than this dim needs: constant extents can be split.
+        const bool constant = size.is_constant() && have.is_constant() && piece.extent.is_constant();
+        if (!constant && !(mod(size, have * piece.extent) == ir::Dim(0))) return std::nullopt;
+        if (constant && have.constant() * piece.extent.constant() > size.constant()) {
+          if (size.constant() % have.constant() != 0 || piece.extent.constant() % need.constant() != 0)
+            return std::nullopt;
+          const auto rest = floor_div(piece.extent, need);
+          if (piece.atom >= 0) {
+            const auto [slow, fast] = split_atom(piece.atom, need, rest);
+            const auto old = piece.atom;
+            for (auto& dims : out)
+              if (dims) replace_in(*dims, old, {slow, fast});
+            piece = {slow, need};
+            pieces.insert(pieces.begin() + static_cast<int64_t>(next) + 1, {fast, rest});
+          } else {
+            piece.extent = need;
+            pieces.insert(pieces.begin() + static_cast<int64_t>(next) + 1, {-1, rest});
+          }
+        }
+      }
+      const auto taken = pieces[next++];
+      have = have * taken.extent;
+      if (taken.atom < 0) {
+        is_free = true;
+      } else {
+        atoms.push_back(taken.atom);
+      }
+      if (is_free && !atoms.empty()) return std::nullopt;
+    }
+    if (is_free)
+      out.emplace_back(std::nullopt);
+    else
+      out.emplace_back(std::move(atoms));
+  }
+  return next == pieces.size() ? std::optional(std::move(out)) : std::nullopt;
+}
+
+std::optional<Dims> Group::through(const ir::Node& view, const Dims& in, const std::vector<ir::Dim>& in_sizes,
+                                   const std::vector<ir::Dim>& out_sizes) {
+  if (is_reshape(view.op))
+    return in_sizes == out_sizes ? std::optional(in) : regroup(in, in_sizes, out_sizes);
+  if (view.op == "aten.expand" || view.op == "aten.expand_as") {
+    Dims out(out_sizes.size());
+    const size_t added = out_sizes.size() - in.size();
+    for (size_t d = 0; d < in.size(); ++d)
+      if (in_sizes[d] == out_sizes[d + added]) out[d + added] = in[d];
+    return out;
+  }
+  if (const auto order = permutation(view, in.size())) {
+    Dims out;
+    for (auto d : *order) out.push_back(in[d]);
+    return out;
+  }
+  if (in_sizes == out_sizes && (view.op == "aten.slice.Tensor" || view.op == "aten.contiguous")) return in;
+  return std::nullopt;
+}
+
+}  // namespace antegrad::schedule

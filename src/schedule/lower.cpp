@@ -1,0 +1,317 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "ir/ops.h"
+#include "schedule/item.h"
+
+namespace antegrad::schedule {
+namespace {
+
+using ir::DType;
+
+/// Elements that share memory cannot be written one by one.
+bool has_dense_memory(const ir::TensorType& type) {
+  std::vector<std::pair<ir::Dim, ir::Dim>> dims;  // stride, size
+  for (size_t i = 0; i < type.sizes.size(); ++i)
+    if (!(type.sizes[i] == ir::Dim(1))) dims.emplace_back(type.strides[i], type.sizes[i]);
+  for (const auto& [stride, size] : dims)
+    if (!stride.is_constant() || !size.is_constant()) return type.is_contiguous();
+  std::ranges::sort(dims,
+                    [](const auto& a, const auto& b) { return a.first.constant() < b.first.constant(); });
+  int64_t expected = 1;
+  for (const auto& [stride, size] : dims) {
+    if (size.constant() == 0) return false;
+    if (stride.constant() != expected) return false;
+    expected *= size.constant();
+  }
+  return true;
+}
+
+Item item_of(const ir::Graph& graph, int32_t node, Form form) {
+  Item item;
+  item.node = node;
+  item.form = form;
+  item.output = graph.nodes[static_cast<size_t>(node)].outputs[0];
+  const auto& type = graph.tensor_type(item.output);
+  item.sizes = type.sizes;
+  item.result = item.computes = compute_type(type.dtype);
+  return item;
+}
+
+struct ReductionRow {
+  std::string_view op;
+  Combine combine;
+};
+constexpr ReductionRow kReductions[] = {
+    {"aten.sum", Combine::Sum},      {"aten.sum.dim_IntList", Combine::Sum},
+    {"aten.amax", Combine::Max},     {"aten.amin", Combine::Min},
+    {"aten.any", Combine::Any},      {"aten.any.dim", Combine::Any},
+    {"aten.any.dims", Combine::Any}, {"aten.all", Combine::All},
+    {"aten.all.dim", Combine::All},  {"aten.all.dims", Combine::All},
+    {"aten.prod", Combine::Product}, {"aten.prod.dim_int", Combine::Product},
+};
+
+std::vector<bool> reduced_dims(const ir::Node& node, size_t rank) {
+  std::vector<bool> reduced(rank, true);
+  const bool whole =
+      node.op == "aten.sum" || node.op == "aten.any" || node.op == "aten.all" || node.op == "aten.prod";
+  const auto* arg = whole ? nullptr : find_arg(node, 1, "dim");
+  if (arg == nullptr) return reduced;
+  std::vector<int64_t> dims;
+  if (const auto* one = arg->as<ir::Dim>()) dims = {one->constant()};
+  if (auto list = as_ints(*arg)) dims = *list;
+  if (dims.empty()) return reduced;
+  reduced.assign(rank, false);
+  for (auto d : dims) reduced[static_cast<size_t>(d < 0 ? d + static_cast<int64_t>(rank) : d)] = true;
+  return reduced;
+}
+
+std::vector<Item> lower_reduction(const ir::Graph& graph, int32_t index, Combine combine, std::string& why) {
+  const auto& node = graph.nodes[static_cast<size_t>(index)];
+  const auto* source = node.args.empty() ? nullptr : node.args[0].as<ir::ValueId>();
+  if (source == nullptr || node.outputs.size() != 1 || !is_lowered_type(graph.type_of(*source))) {
+    why = "its operand has a type that generated code does not handle";
+    return {};
+  }
+  auto item = item_of(graph, index, Form::Reduction);
+  const auto& type = graph.tensor_type(*source);
+  if (type.sizes.empty() || type.numel() == ir::Dim(0)) {
+    why = "there is nothing to reduce";
+    return {};
+  }
+  item.combine = combine;
+  item.sizes = type.sizes;
+  item.reduced = reduced_dims(node, type.sizes.size());
+  bool shrinks = false;
+  for (size_t d = 0; d < type.sizes.size(); ++d)
+    shrinks = shrinks || (item.reduced[d] && !(type.sizes[d] == ir::Dim(1)));
+  if (!shrinks) {
+    why = "there is nothing to reduce";
+    return {};
+  }
+  if (combine == Combine::Any || combine == Combine::All) item.result = DType::Bool;
+  item.operands = {
+      {*source,
+       {},
+       combine == Combine::Any || combine == Combine::All ? compute_type(type.dtype) : item.result}};
+  return {item};
+}
+
+std::vector<Item> lower_factory(const ir::Graph& graph, int32_t index, std::string& why) {
+  const auto& node = graph.nodes[static_cast<size_t>(index)];
+  auto item = item_of(graph, index, Form::Constant);
+  const auto ends_with = [&](std::string_view name) { return node.op == name; };
+  const ir::Arg* number = nullptr;
+  if (ends_with("aten.zeros") || ends_with("aten.zeros_like") || ends_with("aten.new_zeros")) return {item};
+  if (ends_with("aten.ones") || ends_with("aten.ones_like") || ends_with("aten.new_ones")) {
+    item.number = int64_t{1};
+    return {item};
+  }
+  if (ends_with("aten.full") || ends_with("aten.full_like")) number = find_arg(node, 1);
+  if (ends_with("aten.new_full")) number = find_arg(node, 2);
+  if (ends_with("aten.scalar_tensor")) number = find_arg(node, 0);
+  if (number != nullptr) {
+    const auto value = as_number(*number);
+    if (!value) why = "its number is not a real one";
+    if (!value) return {};
+    item.number = *value;
+    return {item};
+  }
+  if (node.op == "aten.arange" || node.op == "aten.arange.start" || node.op == "aten.arange.start_step") {
+    item.form = Form::Iota;
+    const auto start = node.op == "aten.arange" ? std::optional<Number>(int64_t{0}) : as_number(node.args[0]);
+    const auto* step = node.op == "aten.arange.start_step" ? find_arg(node, 2) : nullptr;
+    const auto by = step == nullptr ? std::optional<Number>(int64_t{1}) : as_number(*step);
+    const auto dtype = graph.tensor_type(item.output).dtype;
+    const bool integral = start && by && std::holds_alternative<int64_t>(*start) &&
+                          std::holds_alternative<int64_t>(*by) &&
+                          (dtype == DType::I64 || dtype == DType::I32);
+    if (integral) {
+      item.number = *start;
+      item.step = *by;
+      return {item};
+    }
+  }
+  why = "LibTorch makes this tensor";
+  return {};
+}
+
+/// A scalar constant of the graph.
+std::vector<Item> lower_constant(const ir::Graph& graph, int32_t index, std::string& why) {
+  const auto& node = graph.nodes[static_cast<size_t>(index)];
+  auto item = item_of(graph, index, Form::Constant);
+  const auto* data = find_arg(node, 99, "data");
+  const auto* bytes = data == nullptr ? nullptr : data->as<ir::Bytes>();
+  const auto dtype = graph.tensor_type(item.output).dtype;
+  const auto read = [&]<class T>(T value) -> T {
+    std::memcpy(&value, (*bytes)->data(), sizeof(T));
+    return value;
+  };
+  if (bytes != nullptr && item.sizes.empty() &&
+      (*bytes)->size() == static_cast<size_t>(ir::size_in_bytes(dtype))) {
+    if (dtype == DType::F32) item.number = static_cast<double>(read(float{}));
+    if (dtype == DType::F64) item.number = read(double{});
+    if (dtype == DType::I64) item.number = read(int64_t{});
+    if (dtype == DType::I32) item.number = static_cast<int64_t>(read(int32_t{}));
+    if (dtype == DType::Bool) item.number = static_cast<int64_t>(read(uint8_t{}) != 0);
+    if (dtype == DType::F32 || dtype == DType::F64 || dtype == DType::I64 || dtype == DType::I32 ||
+        dtype == DType::Bool)
+      return {item};
+  }
+  why = "a constant tensor of the graph";
+  return {};
+}
+
+std::vector<Item> lower_random(const ir::Graph& graph, int32_t index, std::string& why) {
+  const auto& node = graph.nodes[static_cast<size_t>(index)];
+  auto item = item_of(graph, index, Form::Random);
+  item.dear = true;
+  const auto dtype = graph.tensor_type(item.output).dtype;
+  const auto* state = node.args[0].as<ir::ValueId>();
+  const auto* offset = node.args[1].as<ir::Dim>();
+  why = "LibTorch's thread draws these numbers";
+  if (state == nullptr || offset == nullptr || !offset->is_constant()) return {};
+  item.source = *state;
+  item.number = offset->constant();
+  if (node.op == "antegrad.random_bernoulli" && dtype != DType::F64) {
+    const auto p = as_number(node.args[2]);
+    if (!p) return {};
+    const double chance = std::visit([](auto v) { return static_cast<double>(v); }, *p);
+    const double threshold = std::ceil(std::ldexp(chance, 32));  // bits * 2^-32 < p
+    item.random = RandomKind::Bits32;
+    item.computes = DType::U32;
+    item.result = DType::Bool;
+    item.expression = "a < b";
+    if (threshold >= 0x1p32) {
+      item.form = Form::Constant;
+      item.number = int64_t{1};
+      return {item};
+    }
+    item.operands = {{{}, static_cast<int64_t>(threshold), DType::U32}};
+    return {item};
+  }
+  const auto low = node.args.size() > 3 ? as_number(node.args[2]) : std::nullopt;
+  const auto high = node.args.size() > 3 ? as_number(node.args[3]) : std::nullopt;
+  if (node.op == "antegrad.random_normal" && low && high && (dtype == DType::F32 || dtype == DType::F64)) {
+    item.random = dtype == DType::F32 ? RandomKind::Normal32 : RandomKind::Normal64;
+    item.expression = "b + a * c";
+    item.operands = {{{}, *low, item.result}, {{}, *high, item.result}};
+    return {item};
+  }
+  return {};
+}
+
+/// Each input of a concatenation is stored into its part of the result.
+std::vector<Item> lower_cat(ir::Graph& graph, int32_t index, std::string& why) {
+  const auto node = graph.nodes[static_cast<size_t>(index)];
+  const auto output = node.outputs[0];
+  const auto type = graph.tensor_type(output);
+  const auto* parts = node.args[0].as<ir::Arg::List>();
+  const auto* dim_arg = find_arg(node, 1);
+  const int64_t given = dim_arg == nullptr ? 0 : dim_arg->as<ir::Dim>()->constant();
+  const auto dim = static_cast<size_t>(given < 0 ? given + static_cast<int64_t>(type.sizes.size()) : given);
+  std::vector<Item> items;
+  ir::Dim offset = 0;
+  why = "its parts have other types or ranks than the result";
+  for (const auto& arg : *parts) {
+    const auto* part = arg.as<ir::ValueId>();
+    const auto* part_type = part == nullptr ? nullptr : graph.type_of(*part).tensor();
+    if (part_type == nullptr || part_type->dtype != type.dtype ||
+        part_type->sizes.size() != type.sizes.size() || part_type->numel() == ir::Dim(0))
+      return {};
+    auto piece = type;
+    piece.sizes = part_type->sizes;
+    piece.offset = offset * type.strides[dim];
+    offset = offset + part_type->sizes[dim];
+    auto item = item_of(graph, index, Form::Pointwise);
+    item.sizes = piece.sizes;
+    item.expression = "a";
+    item.operands = {{*part, {}, item.result}};
+    item.output = graph.add_value(piece, output);
+    item.part = true;
+    items.push_back(std::move(item));
+  }
+  return items;
+}
+
+}  // namespace
+
+const ir::Arg* find_arg(const ir::Node& node, size_t position, std::string_view name) {
+  if (position < node.args.size()) return node.args[position].as<ir::None>() ? nullptr : &node.args[position];
+  for (const auto& attr : node.attrs)
+    if (attr.name == name) return attr.value.as<ir::None>() ? nullptr : &attr.value;
+  return nullptr;
+}
+
+std::optional<Number> as_number(const ir::Arg& arg) {
+  if (const auto* v = arg.as<bool>()) return static_cast<int64_t>(*v);
+  if (const auto* v = arg.as<double>()) return *v;
+  if (const auto* v = arg.as<ir::Dim>(); v != nullptr && v->is_constant()) return v->constant();
+  return std::nullopt;
+}
+
+std::optional<std::vector<int64_t>> as_ints(const ir::Arg& arg) {
+  const auto* list = arg.as<ir::Arg::List>();
+  if (list == nullptr) return std::nullopt;
+  std::vector<int64_t> out;
+  for (const auto& element : *list) {
+    const auto* dim = element.as<ir::Dim>();
+    if (dim == nullptr || !dim->is_constant()) return std::nullopt;
+    out.push_back(dim->constant());
+  }
+  return out;
+}
+
+bool is_lowered_type(const ir::Type& type) {
+  const auto* tensor = type.tensor();
+  if (tensor == nullptr || tensor->device.kind != ir::Device::Kind::Cpu) return false;
+  switch (tensor->dtype) {
+    case DType::U8:
+    case DType::I8:
+    case DType::I16:
+    case DType::I32:
+    case DType::I64:
+    case DType::F16:
+    case DType::BF16:
+    case DType::F32:
+    case DType::F64:
+    case DType::Bool:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::vector<Item> lower(ir::Graph& graph, int32_t index, const Settings& settings, std::string& why) {
+  const auto& node = graph.nodes[static_cast<size_t>(index)];
+  if (!node.effects.none() || node.functional) {
+    why = "it has effects";
+    return {};
+  }
+  if (node.outputs.size() != 1 || !is_lowered_type(graph.type_of(node.outputs[0]))) {
+    why = "generated code has no such results";
+    return {};
+  }
+  const auto& type = graph.tensor_type(node.outputs[0]);
+  if (graph.storage_of(node.outputs[0]) != node.outputs[0] || !has_dense_memory(type)) {
+    why = "the result is empty, or its memory is not dense";
+    return {};
+  }
+  for (const auto& row : kReductions)
+    if (row.op == node.op) return lower_reduction(graph, index, row.combine, why);
+  if (node.op == "aten.cat") return lower_cat(graph, index, why);
+  if (node.op == "antegrad.constant") return lower_constant(graph, index, why);
+  if (node.op.starts_with("antegrad.random_")) return lower_random(graph, index, why);
+  if (auto items = lower_indexing(graph, index, why); !items.empty()) return items;
+  const auto* info = ir::find_op(node.op);
+  if (info != nullptr && info->kind == ir::OpKind::Factory) return lower_factory(graph, index, why);
+  if (info != nullptr && info->kind == ir::OpKind::Pointwise)
+    return lower_pointwise(graph, index, settings, why);
+  if (why.empty()) why = "there is no lowering for this op";
+  return {};
+}
+
+}  // namespace antegrad::schedule

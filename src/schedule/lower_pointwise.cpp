@@ -1,0 +1,261 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "ir/ops.h"
+#include "schedule/item.h"
+
+namespace antegrad::schedule {
+namespace {
+
+using ir::DType;
+
+bool is_comparison(std::string_view expression) {
+  return expression.find("==") != std::string_view::npos || expression.find("!=") != std::string_view::npos ||
+         expression.find('<') != std::string_view::npos || expression.find('>') != std::string_view::npos;
+}
+
+int category(DType dtype) { return dtype == DType::Bool ? 0 : ir::is_floating(dtype) ? 2 : 1; }
+
+/// The type that LibTorch brings the operands of a comparison to.
+class Promotion {
+ public:
+  void add(const ir::TensorType& type) {
+    auto& best = type.sizes.empty() ? scalar_ : tensor_;
+    best = best ? wider(*best, type.dtype) : type.dtype;
+  }
+  void add(const Number& number) {
+    const auto dtype = std::holds_alternative<double>(number) ? DType::F32 : DType::I64;
+    number_ = number_ ? wider(*number_, dtype) : dtype;
+  }
+  DType result() const {
+    auto type = tensor_ ? tensor_ : scalar_ ? scalar_ : number_;
+    for (const auto& other : {scalar_, number_})
+      if (other && type && category(*other) > category(*type)) type = other;
+    return compute_type(type.value_or(DType::F32));
+  }
+
+ private:
+  static DType wider(DType a, DType b) {
+    if (category(a) != category(b)) return category(a) > category(b) ? a : b;
+    if (a != b && ir::size_in_bytes(a) == ir::size_in_bytes(b))
+      return category(a) == 2 ? DType::F32 : DType::I16;
+    return ir::size_in_bytes(a) > ir::size_in_bytes(b) ? a : b;
+  }
+  std::optional<DType> tensor_, scalar_, number_;
+};
+
+struct Default {
+  std::string_view op;
+  size_t position;
+  double value;
+};
+/// Arguments that graphs leave out because they have their default.
+constexpr Default kDefaults[] = {
+    {"aten.add.Tensor", 2, 1},   {"aten.add.Scalar", 2, 1},  {"aten.sub.Tensor", 2, 1},
+    {"aten.sub.Scalar", 2, 1},   {"aten.rsub.Tensor", 2, 1}, {"aten.rsub.Scalar", 2, 1},
+    {"aten.leaky_relu", 1, .01}, {"aten.hardtanh", 1, -1},   {"aten.hardtanh", 2, 1},
+    {"aten.softplus", 1, 1},     {"aten.softplus", 2, 20},   {"aten.celu", 1, 1},
+    {"aten.hardshrink", 1, .5},  {"aten.softshrink", 1, .5},
+};
+
+/// The names of keyword arguments that no value depends on, given the type of the result.
+bool is_about_memory(std::string_view name) {
+  constexpr std::array<std::string_view, 6> kNames = {"dtype",         "layout",     "device",
+                                                      "memory_format", "pin_memory", "non_blocking"};
+  return std::ranges::find(kNames, name) != kNames.end();
+}
+
+class PointwiseLowering {
+ public:
+  PointwiseLowering(const ir::Graph& graph, int32_t index, const Settings& settings)
+      : graph_(graph), node_(graph.nodes[static_cast<size_t>(index)]), settings_(settings) {
+    item_.node = index;
+    item_.output = node_.outputs[0];
+    item_.sizes = graph.tensor_type(item_.output).sizes;
+  }
+
+  std::vector<Item> run(std::string& why) {
+    const auto* info = ir::find_op(node_.op);
+    item_.expression = info->expression;
+    if (!collect()) {
+      why = "an argument is of a kind that generated code does not handle";
+      return {};
+    }
+    if (!specialise()) {
+      why = "generated code has no such form of this op";
+      return {};
+    }
+    choose_types();
+    if (item_.expression.empty() || !settings_.supports(item_.expression, item_.computes)) {
+      why = item_.expression.empty() ? "the op has no formula" : "there is no such function for its type";
+      return {};
+    }
+    item_.dear = item_.expression.find('(') != std::string::npos &&
+                 item_.expression.find("max(") == std::string::npos &&
+                 item_.expression.find("min(") == std::string::npos &&
+                 item_.expression.find("sqrt") == std::string::npos;
+    return {item_};
+  }
+
+ private:
+  bool add(const ir::Arg& arg) {
+    if (const auto* value = arg.as<ir::ValueId>()) {
+      if (!is_lowered_type(graph_.type_of(*value))) return false;
+      item_.operands.push_back({*value, {}, DType::F32});
+      return true;
+    }
+    const auto number = as_number(arg);
+    if (number) item_.operands.push_back({{}, *number, DType::F32});
+    return number.has_value();
+  }
+
+  const ir::Arg* attr(std::string_view name) const {
+    for (const auto& attr : node_.attrs)
+      if (attr.name == name) return &attr.value;
+    return nullptr;
+  }
+
+  /// Operands in the order of the schema.
+  bool collect() {
+    for (const auto& attr : node_.attrs)
+      if (!is_about_memory(attr.name) && attr.name != "alpha" && attr.name != "rounding_mode") return false;
+    for (const auto& arg : node_.args) {
+      if (item_.operands.size() == 1 && (node_.op == "aten._to_copy" || node_.op == "aten.clone")) break;
+      if (arg.as<ir::None>()) {  // a bound of clamp
+        item_.operands.push_back({{}, std::numeric_limits<double>::quiet_NaN(), DType::F32});
+        continue;
+      }
+      if (!add(arg)) return false;
+    }
+    if (const auto* alpha = attr("alpha"); alpha != nullptr && !add(*alpha)) return false;
+    for (const auto& row : kDefaults)
+      if (row.op == node_.op && item_.operands.size() == row.position) {
+        const bool whole = row.value == std::floor(row.value);
+        item_.operands.push_back(
+            {{}, whole ? Number(static_cast<int64_t>(row.value)) : Number(row.value), DType::F32});
+      }
+    return true;
+  }
+
+  bool is_number(size_t position, double value) const {
+    if (position >= item_.operands.size() || item_.operands[position].value.valid()) return false;
+    return std::visit([&](auto v) { return static_cast<double>(v) == value; },
+                      item_.operands[position].number);
+  }
+  bool is_missing(size_t position) const {
+    if (position >= item_.operands.size()) return true;
+    const auto* number = std::get_if<double>(&item_.operands[position].number);
+    return !item_.operands[position].value.valid() && number != nullptr && std::isnan(*number);
+  }
+  bool integral() const { return !ir::is_floating(graph_.tensor_type(item_.output).dtype); }
+  /// Integers are not divided by what may be zero: LibTorch reports that.
+  bool safe_divisor() const { return !integral() || (!item_.operands[1].value.valid() && !is_number(1, 0)); }
+
+  bool specialise() {
+    auto& text = item_.expression;
+    const auto is = [&](std::string_view stem) { return node_.op.starts_with(stem); };
+    if ((is("aten.add.") || is("aten.sub.") || is("aten.rsub.")) && is_number(2, 1)) {
+      text = is("aten.add.") ? "a + b" : is("aten.sub.") ? "a - b" : "b - a";
+      item_.operands.pop_back();
+    } else if (is("aten.pow.Tensor_Scalar")) {
+      return specialise_power();
+    } else if (is("aten.clamp")) {
+      if (is("aten.clamp_")) return true;
+      if (is_missing(1) && is_missing(2)) return false;
+      if (is_missing(1)) {
+        text = "nan_min(a, b)";
+        item_.operands.erase(item_.operands.begin() + 1);
+      } else if (is_missing(2)) {
+        text = "nan_max(a, b)";
+        item_.operands.resize(2);
+      }
+    } else if (is("aten.div.")) {
+      const auto* mode = attr("rounding_mode");
+      if (node_.op == "aten.div.Tensor_mode" || node_.op == "aten.div.Scalar_mode") {
+        const auto* name = mode == nullptr ? nullptr : mode->as<std::string>();
+        text = name == nullptr ? "a / b" : *name == "floor" ? "floor_div(a, b)" : "trunc_div(a, b)";
+        return name == nullptr || safe_divisor();
+      }
+    } else if (is("aten.floor_divide")) {
+      text = "floor_div(a, b)";
+      return safe_divisor();
+    } else if (is("aten.remainder.") || is("aten.fmod.")) {
+      text = is("aten.fmod.") ? "fmod(a, b)" : "remainder(a, b)";
+      return item_.operands.size() == 2 && safe_divisor();
+    } else if (is("aten.bitwise_left_shift") || is("aten.bitwise_right_shift") || is("aten.pow.Scalar")) {
+      return !is("aten.bitwise");
+    } else if (is("aten.bitwise_not") && graph_.tensor_type(item_.output).dtype == DType::Bool) {
+      text = "a == 0";
+    } else if (is("aten.sigmoid") && node_.op == "aten.sigmoid") {
+      text = "sigmoid(a)";
+    } else if (node_.op == "aten.silu") {
+      text = "a * sigmoid(a)";
+    } else if (node_.op == "aten.rsqrt") {
+      text = "rsqrt(a)";
+    } else if (node_.op == "aten.copy" || is("aten.fill.")) {
+      text = "a";
+      item_.operands.erase(item_.operands.begin());
+    }
+    return true;
+  }
+
+  /// The exponents that LibTorch has kernels of their own for.
+  bool specialise_power() {
+    if (integral()) {
+      item_.expression = is_number(1, 2) ? "a * a" : is_number(1, 3) ? "a * a * a" : "";
+    } else {
+      item_.expression = is_number(1, 2)      ? "a * a"
+                         : is_number(1, 3)    ? "a * a * a"
+                         : is_number(1, 1)    ? "a"
+                         : is_number(1, 0.5)  ? "sqrt(a)"
+                         : is_number(1, -0.5) ? "rsqrt(a)"
+                         : is_number(1, -1)   ? "1 / a"
+                         : is_number(1, -2)   ? "1 / (a * a)"
+                                              : "pow(a, b)";
+    }
+    if (item_.expression != "pow(a, b)") item_.operands.resize(1);
+    return !item_.expression.empty();
+  }
+
+  void choose_types() {
+    const auto output = graph_.tensor_type(item_.output).dtype;
+    item_.result = item_.computes = compute_type(output);
+    Promotion promotion;
+    for (const auto& operand : item_.operands) {
+      if (operand.value.valid())
+        promotion.add(graph_.tensor_type(operand.value));
+      else
+        promotion.add(operand.number);
+    }
+    const bool selects = node_.op.starts_with("aten.where") || node_.op.starts_with("aten.masked_fill");
+    const bool copies = item_.expression == "a";
+    if (output == DType::Bool && !selects && !copies) {
+      item_.computes = promotion.result();
+      // Sums and products of booleans are computed as integers; what is not zero is true.
+      if (!is_comparison(item_.expression) && item_.expression.find("(a)") == std::string::npos)
+        item_.computes = item_.result = DType::I32;
+    }
+    for (auto& operand : item_.operands) operand.type = item_.computes;
+    const size_t condition = node_.op.starts_with("aten.where") ? 0 : 1;
+    if (selects) item_.operands[condition].type = DType::Bool;
+    if (copies && item_.operands[0].value.valid())
+      item_.operands[0].type = item_.computes = item_.result =
+          compute_type(graph_.tensor_type(item_.operands[0].value).dtype);
+  }
+
+  const ir::Graph& graph_;
+  const ir::Node& node_;
+  const Settings& settings_;
+  Item item_;
+};
+
+}  // namespace
+
+std::vector<Item> lower_pointwise(const ir::Graph& graph, int32_t node, const Settings& settings,
+                                  std::string& why) {
+  return PointwiseLowering(graph, node, settings).run(why);
+}
+
+}  // namespace antegrad::schedule

@@ -1,0 +1,201 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "ir/text.h"
+#include "schedule/build_kernel.h"
+#include "schedule/program.h"
+
+namespace antegrad::schedule {
+namespace {
+
+constexpr double kTaskNanoseconds = 20000;  // less is not worth waking a thread for
+
+int64_t estimate(const ir::Dim& dim) { return dim.is_constant() ? dim.constant() : 128; }
+
+/// A guess at what one unit of work takes.
+double nanoseconds_per_unit(const Kernel& kernel) {
+  double total = 0;
+  for (const auto& section : kernel.sections) {
+    double iterations = 1, cost = 0;
+    for (auto loop : section.loops)
+      iterations *= static_cast<double>(estimate(kernel.loops[static_cast<size_t>(loop)]));
+    for (const auto& op : section.ops) {
+      const bool calls = op.code == OpCode::Compute && op.text.find('(') != std::string::npos;
+      cost += calls ? 1.0 : op.code == OpCode::Random ? 1.5 : !op.indirect.empty() ? 1.0 : 0.1;
+    }
+    total += iterations * cost;
+  }
+  if (kernel.lane >= 0) total *= static_cast<double>(kStrip);
+  const auto whole = static_cast<double>(std::max<int64_t>(1, estimate(units(kernel))));
+  if (kernel.outer.empty() && kernel.chunks == 0 && !kernel.owner) return total / whole;
+  if (kernel.chunks > 0) {
+    double rows = 1;
+    for (auto loop : kernel.outer)
+      rows *= static_cast<double>(estimate(kernel.loops[static_cast<size_t>(loop)]));
+    return total * rows / kernel.chunks;
+  }
+  if (!kernel.owner) return total;
+  double rows = 1;
+  for (auto loop : kernel.outer)
+    rows *= static_cast<double>(estimate(kernel.loops[static_cast<size_t>(loop)]));
+  return total * rows / whole;
+}
+
+int64_t grain_of(const Kernel& kernel) {
+  const double cost = std::max(0.01, nanoseconds_per_unit(kernel));
+  if (!kernel.owner) return std::max<int64_t>(1, static_cast<int64_t>(kTaskNanoseconds / cost));
+  // Every task goes through all updates: few of them.
+  return std::max<int64_t>(1, static_cast<int64_t>(8 * kTaskNanoseconds / cost));
+}
+
+class Scheduler {
+ public:
+  Scheduler(const ir::Graph& graph, const Settings& settings) : settings_(settings) { out_.graph = graph; }
+
+  Program run() {
+    Fusion fusion(out_.graph, settings_);
+    fusion.run();
+    fusion_ = &fusion;
+    find_stored();
+    emitted_.resize(out_.graph.nodes.size());
+    for (const auto& unit : fusion.units()) {
+      if (unit.group >= 0)
+        add_kernel(unit.group);
+      else
+        add_node(unit.node, unit.why);
+    }
+    for (const auto& output : out_.graph.outputs)
+      if (output.value.valid()) add_views(output.value);
+    return std::move(out_);
+  }
+
+ private:
+  void find_stored() {
+    stored_.assign(out_.graph.values.size(), false);
+    const auto mark = [&](ir::ValueId id) {
+      if (const auto owner = fusion_->places().owner(id); owner.valid())
+        stored_[static_cast<size_t>(owner.index)] = true;
+    };
+    for (const auto& unit : fusion_->units())
+      if (unit.node >= 0) {
+        ir::for_each_input(out_.graph.nodes[static_cast<size_t>(unit.node)], mark);
+        for (auto id : out_.graph.nodes[static_cast<size_t>(unit.node)].effects.writes) mark(id);
+      }
+    for (const auto& output : out_.graph.outputs)
+      if (output.value.valid()) mark(output.value);
+    const auto& items = fusion_->items();
+    for (size_t i = 0; i < items.size(); ++i) {
+      const auto group = fusion_->group_of(static_cast<int32_t>(i));
+      if (group < 0) continue;
+      if (items[i].source.valid()) mark(items[i].source);
+      if (items[i].part) stored_[static_cast<size_t>(items[i].output.index)] = true;
+      for (const auto& operand : items[i].operands) {
+        if (!operand.value.valid()) continue;
+        for (auto maker : fusion_->makers(operand.value))
+          if (fusion_->group_of(maker) != group) mark(operand.value);
+      }
+    }
+  }
+
+  /// Views that LibTorch or the caller reads are tensors.
+  void add_views(ir::ValueId id) {
+    if (!fusion_->places().is_view(id)) return;
+    const auto node = fusion_->places().view_node(id);
+    if (emitted_[static_cast<size_t>(node)]) return;
+    add_views(fusion_->places().viewed(id));
+    emitted_[static_cast<size_t>(node)] = true;
+    out_.steps.emplace_back(RunNode{node});
+  }
+
+  void add_node(int32_t node, const std::string& why) {
+    ir::for_each_input(out_.graph.nodes[static_cast<size_t>(node)], [&](ir::ValueId id) { add_views(id); });
+    out_.steps.emplace_back(RunNode{node});
+    out_.decisions.push_back({{node}, "LibTorch", why});
+  }
+
+  void add_kernel(int32_t group) {
+    auto built = build_kernel(*fusion_, group, stored_);
+    if (built.kernel.sections.empty()) return;  // nobody needs it
+    built.kernel.text = text_of(group, built);
+    Decision decision;
+    for (auto index : fusion_->group(group).items) {
+      const auto node = fusion_->items()[static_cast<size_t>(index)].node;
+      if (decision.nodes.empty() || decision.nodes.back() != node) decision.nodes.push_back(node);
+    }
+    const auto count = units(built.kernel);
+    const auto grain = settings_.small_kernels_parallel ? 1 : grain_of(built.kernel);
+    const auto sections = built.kernel.sections.size();
+    const auto kernel = keep(std::move(built.kernel));
+    decision.what = fmt::format("kernel {}: {} units, {} sections",
+                                out_.kernels[static_cast<size_t>(kernel)].name, count.to_string(), sections);
+    out_.decisions.push_back(std::move(decision));
+    out_.steps.emplace_back(RunKernel{kernel, std::move(built.buffers), count, grain});
+  }
+
+  /// The index of an equal kernel, or of this one, which is kept then.
+  int32_t keep(Kernel kernel) {
+    const auto key = to_string(kernel) + kernel.text;
+    const auto [at, added] = known_.emplace(key, static_cast<int32_t>(out_.kernels.size()));
+    if (!added) return at->second;
+    kernel.name = fmt::format("k{}_{}", out_.kernels.size(), short_name(kernel));
+    out_.kernels.push_back(std::move(kernel));
+    return at->second;
+  }
+
+  static std::string short_name(const Kernel& kernel) {
+    for (auto section = kernel.sections.rbegin(); section != kernel.sections.rend(); ++section)
+      for (auto op = section->ops.rbegin(); op != section->ops.rend(); ++op) {
+        auto name = op->comment.substr(0, op->comment.find(' '));
+        if (name.empty()) continue;
+        name = name.substr(name.find('.') + 1);
+        name = name.substr(0, name.find('.'));
+        std::ranges::replace_if(
+            name, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; }, '_');
+        return name;
+      }
+    return "kernel";
+  }
+
+  /// The nodes of a group as a graph, numbered from zero, so that equal groups have equal texts.
+  std::string text_of(int32_t group, const BuiltKernel& built) const {
+    std::string text;
+    std::map<int32_t, int32_t> names;
+    const auto name = [&](ir::ValueId id) {
+      return fmt::format("%{}", names.emplace(id.index, static_cast<int32_t>(names.size())).first->second);
+    };
+    for (size_t i = 0; i < built.buffers.size(); ++i)
+      text += fmt::format("{} = buffer {}\n", name(built.buffers[i]), i);
+    for (auto index : fusion_->group(group).items) {
+      const auto& item = fusion_->items()[static_cast<size_t>(index)];
+      std::string operands;
+      for (const auto& operand : item.operands) {
+        if (!operands.empty()) operands += ", ";
+        operands += operand.value.valid()
+                        ? name(operand.value)
+                        : std::visit([](auto v) { return fmt::format("{}", v); }, operand.number);
+      }
+      const auto& type = out_.graph.tensor_type(item.output);
+      std::string sizes;
+      for (const auto& size : type.sizes) sizes += (sizes.empty() ? "" : ",") + size.to_string();
+      text += fmt::format("{}: {}[{}] = {}({})\n", name(item.output), ir::name(type.dtype), sizes,
+                          out_.graph.nodes[static_cast<size_t>(item.node)].op, operands);
+    }
+    return text;
+  }
+
+  const Settings& settings_;
+  Program out_;
+  const Fusion* fusion_ = nullptr;
+  std::vector<bool> stored_, emitted_;
+  std::map<std::string, int32_t> known_;
+};
+
+}  // namespace
+
+Program schedule(const ir::Graph& graph, const Settings& settings) {
+  return Scheduler(graph, settings).run();
+}
+
+}  // namespace antegrad::schedule
