@@ -34,20 +34,30 @@ class Compiled {
       return run_on<Result>(*function_, tensors, args...);
     };
     const auto keep = [&] { return keep_run<Result>(args...); };
-    Leaves leaves;
-    if constexpr (std::is_same_v<Result, at::Tensor> && (std::is_same_v<Args, at::Tensor> && ...)) {
-      (leaves.tensors.push_back(args), ...);
+    const auto leaves = leaves_of<Result>(args...);
+    if constexpr (kPlain<Result, Args...>) {
       auto outcome = core_->call(leaves, run, keep);
       if (outcome.eager) return run_plain<Result>(*function_, std::tuple<Args...>(args...));
       return Result(std::move(outcome.tensors[0]));
     } else {
-      leaves.key.push_back(reinterpret_cast<int64_t>(&kTypeTag<Result, Args...>));
-      (flatten(args, leaves), ...);
       auto outcome = core_->call(leaves, run, keep);
       if (outcome.eager) return run_plain<Result>(*function_, std::tuple<Args...>(args...));
       LeafReader reader(outcome.tensors);
       return rebuild(*static_cast<const Result*>(outcome.pattern.get()), reader);
     }
+  }
+
+  /// What a call with these arguments runs. Captures where such a call would, runs nothing.
+  template <class... Args>
+  Explanation explain(const Args&... args) const {
+    using Returned = std::invoke_result_t<F&, Args&...>;
+    using Result =
+        std::conditional_t<std::is_void_v<Returned>, detail::Nothing, std::remove_cvref_t<Returned>>;
+    const auto run = [&](const std::vector<at::Tensor>& tensors) {
+      return run_on<Result>(*function_, tensors, args...);
+    };
+    const auto keep = [&] { return keep_run<Result>(args...); };
+    return core_->explain(leaves_of<Result>(args...), run, keep);
   }
 
   Report report() const { return core_->report(); }
@@ -65,6 +75,22 @@ class Compiled {
   /// Its address tells the argument types of a generic callable apart.
   template <class...>
   static constexpr char kTypeTag = 0;
+  /// Tensors in, one tensor out: no trees to take apart.
+  template <class Result, class... Args>
+  static constexpr bool kPlain = std::is_same_v<Result, at::Tensor> &&
+                                 (std::is_same_v<Args, at::Tensor> && ...);
+
+  template <class Result, class... Args>
+  static Leaves leaves_of(const Args&... args) {
+    Leaves leaves;
+    if constexpr (kPlain<Result, Args...>) {
+      (leaves.tensors.push_back(args), ...);
+    } else {
+      leaves.key.push_back(reinterpret_cast<int64_t>(&kTypeTag<Result, Args...>));
+      (flatten(args, leaves), ...);
+    }
+    return leaves;
+  }
 
   /// Arguments are handed over as lvalues of its own, so callables may take T, const T& and T&.
   template <class Result, class... Args>
@@ -136,6 +162,16 @@ auto compile(F function, Options options = {}) {
   } else {
     return Compiled<F>(std::move(function), std::move(options));
   }
+}
+
+/// What compile() makes of a callable for these arguments: graphs, fused groups, C sources.
+template <class F, class... Args>
+Explanation explain(const Compiled<F>& compiled, const Args&... args) {
+  return compiled.explain(args...);
+}
+template <class F, class... Args>
+Explanation explain(F function, const Args&... args) {
+  return compile(std::move(function)).explain(args...);
 }
 
 }  // namespace antegrad

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "antegrad/options.h"
@@ -18,11 +19,23 @@ namespace antegrad {
 struct Report {
   uint64_t calls = 0;
   uint64_t captures = 0;
-  uint64_t eager_calls = 0;                         ///< with Unsupported::Eager
-  std::vector<std::string> eager_reasons;           ///< the error text of each kind met, once
-  std::vector<std::string> recapture_reasons;       ///< which guard failed, per capture after the first
-  std::map<std::string, uint64_t> shape_fallbacks;  ///< ops whose shape came from the real kernel on zeros
-  uint64_t nodes = 0;                               ///< in the newest graph, after the passes
+  uint64_t eager_calls = 0;                          ///< with Unsupported::Eager
+  std::vector<std::string> eager_reasons;            ///< the error text of each kind met, once
+  std::vector<std::string> recapture_reasons;        ///< which guard failed, per capture after the first
+  std::map<std::string, uint64_t> shape_fallbacks;   ///< ops whose shape came from the real kernel on zeros
+  uint64_t nodes = 0;                                ///< in the newest graph, after the passes
+  uint64_t compile_failures = 0;                     ///< graphs that run eagerly, with CompileFailure::Eager
+  std::vector<std::string> compile_failure_reasons;  ///< the error text of each kind met, once
+};
+
+/// What became of a function, as texts for people.
+struct Explanation {
+  std::string graph;      ///< as it was captured; forward and backward together
+  std::string forward;    ///< what a call runs
+  std::string backward;   ///< what backward() runs; "": nothing
+  std::string decisions;  ///< which ops became which kernel, which are left to LibTorch, and why
+  std::vector<std::pair<std::string, std::string>> sources;  ///< name and C text of each kernel
+  std::string toolchain, isa;  ///< what the kernels are compiled with, and for; "": there are none
 };
 
 namespace detail {
@@ -51,6 +64,10 @@ class Function {
 
   /// `run` and `keep` are called only to capture, and not after the call returns.
   Outcome call(const Leaves& leaves, const RunOnTensors& run, const KeepRun& keep);
+
+  /// Captures where call() would, but runs nothing. Throws what capturing throws, also with
+  /// Unsupported::Eager.
+  Explanation explain(const Leaves& leaves, const RunOnTensors& run, const KeepRun& keep);
 
   Report report() const;
   std::string graph_text() const;

@@ -25,6 +25,30 @@ enum class Rng {
   Eager,  ///< LibTorch's generator: the numbers are those of the uncompiled function
 };
 
+// --- How graphs are run.
+
+enum class Backend {
+  Eager,    ///< each op by LibTorch's kernel
+  NoFuse,   ///< ops that code can be made for as a kernel each
+  Default,  ///< fused kernels
+};
+
+/// The compiler of kernels.
+enum class ToolchainChoice {
+  Auto,    ///< clang in this process where its plugin can be opened, else the system's compiler
+  Clang,   ///< clang in this process
+  System,  ///< the C compiler of this machine
+};
+
+/// The instruction set that kernels are made for.
+enum class Isa { Auto, Baseline, Avx2, Avx512 };
+
+/// What to do when a kernel cannot be compiled.
+enum class CompileFailure {
+  Error,  ///< throw antegrad::Error with source, command and diagnostics
+  Eager,  ///< run that graph as Backend::Eager does; Report counts such graphs and says why
+};
+
 // --- Which values of the forward pass are kept for the backward pass; the others are computed again there.
 
 struct MinCut {};        ///< the fewest bytes such that no dear op is computed twice
@@ -73,7 +97,13 @@ struct Options {
   Rng rng = Rng::Fused;
   Policy policy = MinCut{};
   std::vector<ScopeRule> scope_rules;
+  bool writable_inputs = false;
   bool backward_ahead = false;
+  Backend backend = Backend::Default;
+  ToolchainChoice toolchain = ToolchainChoice::Auto;
+  Isa isa = Isa::Auto;
+  CompileFailure compile_failure = CompileFailure::Error;
+  bool debug_compare = false;
 };
 
 }  // namespace antegrad

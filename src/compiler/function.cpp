@@ -10,6 +10,7 @@
 #include "antegrad/error.h"
 #include "capture/mode.h"
 #include "compiler/environment.h"
+#include "compiler/explain.h"
 #include "compiler/version.h"
 #include "ir/text.h"
 #include "passes/pipeline.h"
@@ -67,6 +68,7 @@ std::string first_difference(const std::string& before, const std::string& after
 struct Function::Impl {
   Options options;
   bool effects = true;
+  std::shared_ptr<const compiler::Lowering> lowering;
   std::atomic<uint64_t> calls{0};
 
   mutable std::shared_mutex versions_mutex;              ///< guards versions and report
@@ -99,7 +101,7 @@ std::shared_ptr<const Version> Function::Impl::capture(const Leaves& leaves, con
                                                        const KeepRun& keep, std::vector<at::Tensor>& alive,
                                                        std::string& eager_reason) {
   try {
-    return Version::capture({options, effects}, leaves, run, keep, alive);
+    return Version::capture({options, effects, lowering}, leaves, run, keep, alive);
   } catch (const Error& error) {
     if (options.unsupported != Unsupported::Eager || !is_unsupported(error.code())) throw;
     eager_reason = error.what();
@@ -169,6 +171,7 @@ Function::Function(Options options, bool effects) : impl_(std::make_unique<Impl>
   impl_->effects = effects;
   impl_->options = compiler::with_environment(std::move(options));
   for (const auto& name : impl_->options.disabled_passes) passes::find_pass(name);
+  impl_->lowering = std::make_shared<const compiler::Lowering>(impl_->options);
 }
 
 Function::~Function() = default;
@@ -189,9 +192,24 @@ Outcome Function::call(const Leaves& leaves, const RunOnTensors& run, const Keep
   return {version->caller().call(inputs), version->pattern(), false};
 }
 
+Explanation Function::explain(const Leaves& leaves, const RunOnTensors& run, const KeepRun& keep) {
+  const auto ambient = runtime::Ambient::now();
+  Inputs inputs;
+  auto version = impl_->find(leaves, ambient, inputs);
+  if (version == nullptr) version = impl_->find_or_capture(leaves, ambient, inputs, run, keep);
+  if (version == nullptr || version->is_eager())
+    throw Error(ErrorCode::UnsupportedOp, "explain",
+                fmt::format("'{}' runs eagerly for these arguments", impl_->options.name),
+                "Compile it with Unsupported::Error to see why");
+  return compiler::explain(*version, *impl_->lowering);
+}
+
 Report Function::report() const {
+  auto failures = impl_->lowering->failures();
   std::shared_lock lock(impl_->versions_mutex);
   auto report = impl_->report;
+  report.compile_failures = failures.count;
+  report.compile_failure_reasons = std::move(failures.reasons);
   report.calls = impl_->calls.load(std::memory_order_relaxed);
   return report;
 }

@@ -151,7 +151,7 @@ std::shared_ptr<const Version> Version::capture(const CaptureSettings& settings,
       higher_order = std::make_shared<GradientFunction>(options, keep(), leaves, traced);
     version->ignore_unread_grads(leaves, traced);
   }
-  version->make_caller(options, std::move(functional.signature), traced, std::move(higher_order));
+  version->make_caller(settings, std::move(functional.signature), traced, std::move(higher_order));
   return version;
 }
 
@@ -216,15 +216,26 @@ void Version::ignore_unread_grads(const Leaves& leaves, const capture::Trace& tr
     if (!is_read(traced.lifted[k].tensor)) lifted_[k].guard.ignore_grad();
 }
 
-void Version::make_caller(const Options& options, aot::Signature signature, const capture::Trace& traced,
-                          std::shared_ptr<runtime::HigherOrder> higher_order) {
+void Version::make_caller(const CaptureSettings& settings, aot::Signature signature,
+                          const capture::Trace& traced, std::shared_ptr<runtime::HigherOrder> higher_order) {
+  const auto& options = settings.options;
+  // A kernel reads memory as it is, not what a conjugated or negated tensor stands for.
+  has_kernels_ = settings.lowering->makes_kernels(graph_) && !has_lazy_bits(traced);
+  runtime::MakeExecutable make = [](const ir::Graph& graph) {
+    return std::make_shared<const runtime::Executable>(graph);
+  };
+  if (has_kernels_)
+    make = [lowering = settings.lowering](const ir::Graph& graph) { return lowering->lower(graph); };
+  auto lowered = graph_;
+  if (has_kernels_) settings.lowering->prepare(lowered);
   if (!traced.differentiable) {
-    caller_ = std::make_unique<runtime::Caller>(std::move(signature),
-                                                std::make_shared<runtime::Executable>(graph_));
+    forward_ = std::move(lowered);
+    caller_ = std::make_unique<runtime::Caller>(std::move(signature), make(forward_));
     return;
   }
   partition_ = std::make_unique<partition::Partition>(
-      partition::partition(graph_, options.policy, options.scope_rules));
+      partition::partition(lowered, options.policy, options.scope_rules,
+                           {.fuses = has_kernels_, .writable_inputs = options.writable_inputs}));
   runtime::BackwardFacts facts;
   facts.primals = primals_of(graph_, signature);
   for (const auto& gradient : traced.gradients) {
@@ -238,10 +249,9 @@ void Version::make_caller(const Options& options, aot::Signature signature, cons
   const auto& forward = partition_->forward;
   facts.draws_eagerly = std::any_of(forward.nodes.begin(), forward.nodes.end(),
                                     [](const ir::Node& node) { return node.effects.random; });
-  auto backward = std::make_shared<runtime::Backward>(*partition_, signature, std::move(facts));
+  auto backward = std::make_shared<runtime::Backward>(*partition_, signature, std::move(facts), make);
   if (options.backward_ahead) backward->compile();
-  caller_ = std::make_unique<runtime::Caller>(
-      std::move(signature), std::make_shared<runtime::Executable>(partition_->forward), std::move(backward));
+  caller_ = std::make_unique<runtime::Caller>(std::move(signature), make(forward), std::move(backward));
 }
 
 bool Version::dead() const {
@@ -292,7 +302,7 @@ std::string traced_text_now(const Options& options, const Leaves& leaves, const 
   std::shared_ptr<const void> pattern;
   ModuleState modules(options.watch);
   const std::vector<at::Tensor> inputs(leaves.tensors.begin(), leaves.tensors.end());
-  return ir::print(trace({options}, inputs, {}, &modules, run, pattern).graph);
+  return ir::print(trace({options, true, nullptr}, inputs, {}, &modules, run, pattern).graph);
 }
 
 }  // namespace antegrad::compiler

@@ -5,6 +5,7 @@
 
 #include "antegrad/function.h"
 #include "capture/capture.h"
+#include "compiler/lowering.h"
 #include "compiler/watch.h"
 #include "ir/graph.h"
 #include "partition/partition.h"
@@ -19,6 +20,7 @@ using Inputs = c10::SmallVector<at::Tensor, 16>;
 struct CaptureSettings {
   const Options& options;
   bool effects = true;  ///< false: what it does to its inputs is left out
+  std::shared_ptr<const Lowering> lowering;
 };
 
 /// One captured form of a function: what must hold for it to be used, and how to run it.
@@ -41,14 +43,17 @@ class Version {
   bool is_eager() const { return caller_ == nullptr; }
   const runtime::Caller& caller() const { return *caller_; }
   const std::shared_ptr<const void>& pattern() const { return pattern_; }
-  const ir::Graph& graph() const { return graph_; }                           ///< functional, or joint
+  const ir::Graph& graph() const { return graph_; }  ///< functional, or joint; as it was captured
+  /// What a call runs, after the passes of the backend.
+  const ir::Graph& forward() const { return partition_ ? partition_->forward : forward_; }
+  bool has_kernels() const { return has_kernels_; }  ///< else every op is run by LibTorch
   const partition::Partition* partition() const { return partition_.get(); }  ///< null: no backward pass
   const std::string& traced_text() const { return traced_text_; }
   const std::map<std::string, uint64_t>& shape_fallbacks() const { return shape_fallbacks_; }
 
  private:
   Version(const Options& options, const Leaves& leaves);
-  void make_caller(const Options& options, aot::Signature signature, const capture::Trace& traced,
+  void make_caller(const CaptureSettings& settings, aot::Signature signature, const capture::Trace& traced,
                    std::shared_ptr<runtime::HigherOrder> higher_order);
   void ignore_unread_grads(const Leaves& leaves, const capture::Trace& traced);
   /// Inputs that are views of one tensor for autograd, one of them written. The tensor is an input of its
@@ -79,6 +84,8 @@ class Version {
   std::unique_ptr<runtime::Caller> caller_;
   std::shared_ptr<const void> pattern_;
   ir::Graph graph_;
+  ir::Graph forward_;  ///< without a backward pass
+  bool has_kernels_ = false;
   std::unique_ptr<partition::Partition> partition_;
   std::string traced_text_;  ///< only with Options::check_recapture
   std::map<std::string, uint64_t> shape_fallbacks_;

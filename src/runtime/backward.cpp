@@ -18,11 +18,12 @@ TangentType::TangentType(const ir::TensorType& type)
       symbolic_sizes(sizes.begin(), sizes.end()) {}
 
 Backward::Backward(const partition::Partition& partition, const aot::Signature& signature,
-                   BackwardFacts facts)
+                   BackwardFacts facts, MakeExecutable make)
     : graph_(partition.backward),
       gradients_(signature.gradients),
       writes_(signature.backward_writes),
-      facts_(std::move(facts)) {
+      facts_(std::move(facts)),
+      make_(std::move(make)) {
   for (const auto& saved : partition.saved)
     if (saved.input >= 0) kept_slots_.push_back(signature.graph_inputs[static_cast<size_t>(saved.input)]);
   saved_slots_ = kept_slots_.size();
@@ -39,29 +40,42 @@ Backward::Backward(const partition::Partition& partition, const aot::Signature& 
     if (input.role == ir::InputRole::Tangent) tangent_types_.emplace_back(graph_.tensor_type(input.value));
 }
 
-void Backward::compile() const {
-  executable({std::vector<bool>(gradients_.size(), true), std::vector<bool>(tangent_types_.size(), true)});
+void Backward::compile() const { executable(Case(gradients_.size() + tangent_types_.size(), true)); }
+
+const Executable& Backward::executable(const Case& which) const {
+  const auto find = [&]() -> const Executable* {
+    std::shared_lock lock(mutex_);
+    for (const auto& [known, executable] : executables_)
+      if (known == which) return executable.get();
+    return nullptr;
+  };
+  if (const auto* found = find()) return *found;
+  std::scoped_lock making(make_mutex_);
+  if (const auto* found = find()) return *found;
+  auto made = make(which);
+  std::unique_lock lock(mutex_);
+  return *executables_.emplace_back(which, std::move(made)).second;
 }
 
-std::shared_ptr<const Executable> Backward::executable(const Case& which) const {
-  std::scoped_lock lock(mutex_);
-  auto& slot = executables_[which];
-  if (slot) return slot;
+std::shared_ptr<const Executable> Backward::make(const Case& which) const {
+  const auto wanted = Flags(which).slice(0, gradients_.size());
+  const auto given = Flags(which).slice(gradients_.size());
+  const std::vector<bool> defined(given.begin(), given.end());
   auto graph = graph_;
-  for (size_t i = 0; i < which.wanted.size(); ++i)
-    if (!which.wanted[i]) graph.outputs[i].value = {};
+  for (size_t i = 0; i < wanted.size(); ++i)
+    if (!wanted[i]) graph.outputs[i].value = {};
   std::vector<bool> reached(graph.outputs.size(), true);
   for (size_t i = 0; i < facts_.reached_by.size(); ++i) {
     reached[i] = false;
-    for (size_t k = 0; k < which.defined.size(); ++k)
-      reached[i] = reached[i] || (which.defined[k] && facts_.reached_by[i][k]);
+    for (size_t k = 0; k < defined.size(); ++k)
+      reached[i] = reached[i] || (defined[k] && facts_.reached_by[i][k]);
   }
-  passes::drop_undefined_tangents(graph, which.defined, reached);
+  passes::drop_undefined_tangents(graph, defined, reached);
   passes::dead_code(graph);
-  return slot = std::make_shared<const Executable>(graph);
+  return make_(graph);
 }
 
-void Backward::check(const std::vector<at::Tensor>& tangents, const std::vector<bool>& wanted) const {
+void Backward::check(c10::ArrayRef<at::Tensor> tangents, Flags wanted) const {
   for (size_t k = 0; k < tangents.size(); ++k) {
     if (!tangents[k].defined() || !facts_.errors[k]) continue;
     for (size_t i = 0; i < wanted.size(); ++i)
@@ -70,30 +84,28 @@ void Backward::check(const std::vector<at::Tensor>& tangents, const std::vector<
 }
 
 /// A gradient as the graph expects it: of the strides it was captured for, without lazy bits.
-at::Tensor Backward::fit(const at::Tensor& tangent, size_t index) const {
+at::Tensor Backward::fit(at::Tensor tangent, size_t index) const {
   const auto& type = tangent_types_[index];
   if (!tangent.defined()) return tangent;
-  const auto plain = tangent.resolve_conj().resolve_neg();
+  const bool lazy = tangent.is_conj() || tangent.is_neg();
+  auto plain = lazy ? tangent.resolve_conj().resolve_neg() : std::move(tangent);
   if (plain.strides() == at::IntArrayRef(type.strides)) return plain;
   return at::empty_strided(type.sizes, type.strides, plain.options()).copy_(plain);
 }
 
 std::vector<at::Tensor> Backward::run(std::vector<at::Tensor> saved, std::vector<at::Tensor> tangents,
-                                      const std::vector<bool>& wanted) const {
-  Case which{wanted, {}};
-  for (const auto& tangent : tangents) which.defined.push_back(tangent.defined());
-  const auto code = executable(which);
-  std::vector<at::Tensor> inputs;
-  inputs.reserve(graph_.inputs.size());
+                                      Flags wanted) const {
+  Case which(wanted.begin(), wanted.end());
+  for (const auto& tangent : tangents) which.push_back(tangent.defined());
+  const auto& code = executable(which);
+  auto inputs = std::move(saved);
   {
     capture::BelowRecording below;
-    for (auto place : place_of_input_) inputs.push_back(std::move(saved[place]));
-    for (size_t k = 0; k < tangents.size(); ++k) inputs.push_back(fit(tangents[k], k));
+    for (size_t k = 0; k < tangents.size(); ++k) inputs.push_back(fit(std::move(tangents[k]), k));
   }
-  saved.clear();
   tangents.clear();
   std::vector<at::Tensor> gradients;
-  code->run(std::move(inputs), gradients);
+  code.run(std::move(inputs), gradients);
   return gradients;
 }
 

@@ -2,9 +2,11 @@
 #include <ATen/core/Tensor.h>
 
 #include <exception>
-#include <map>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
+#include <utility>
 #include <vector>
 
 #include "aot/signature.h"
@@ -42,10 +44,14 @@ struct BackwardFacts {
   bool draws_eagerly = false;  ///< some random op of the forward graph draws from LibTorch's generator
 };
 
+/// Makes code of a graph.
+using MakeExecutable = std::function<std::shared_ptr<const Executable>(const ir::Graph&)>;
+
 /// The backward half of a differentiable function, shared by all its calls. Thread-safe.
 class Backward {
  public:
-  Backward(const partition::Partition& partition, const aot::Signature& signature, BackwardFacts facts);
+  Backward(const partition::Partition& partition, const aot::Signature& signature, BackwardFacts facts,
+           MakeExecutable make);
 
   /// The slots that a call keeps: those of saved inputs, then primals that are not among them.
   const std::vector<int32_t>& kept_slots() const { return kept_slots_; }
@@ -58,22 +64,22 @@ class Backward {
 
   /// Makes the executable now instead of at the first run.
   void compile() const;
+  using Flags = c10::ArrayRef<bool>;
   /// Throws what eager throws when it goes from these tangents to those gradients.
-  void check(const std::vector<at::Tensor>& tangents, const std::vector<bool>& wanted) const;
-  /// `saved`: inputs, then results. Gives the gradients, then what the written inputs become. Gradients that
-  /// are not wanted are undefined, and so are those that eager leaves undefined.
+  void check(c10::ArrayRef<at::Tensor> tangents, Flags wanted) const;
+  /// Where saved values are among kept slots and, after them, saved results; in the order of the graph.
+  const std::vector<size_t>& places() const { return place_of_input_; }
+  /// `saved`: in the order of places(). Gives the gradients, then what the written inputs become. Gradients
+  /// that are not wanted are undefined, and so are those that eager leaves undefined.
   std::vector<at::Tensor> run(std::vector<at::Tensor> saved, std::vector<at::Tensor> tangents,
-                              const std::vector<bool>& wanted) const;
+                              Flags wanted) const;
 
  private:
-  /// What a graph is specialised to.
-  struct Case {
-    std::vector<bool> wanted;   ///< gradients
-    std::vector<bool> defined;  ///< tangents
-    auto operator<=>(const Case&) const = default;
-  };
-  std::shared_ptr<const Executable> executable(const Case& which) const;
-  at::Tensor fit(const at::Tensor& tangent, size_t index) const;
+  /// What a graph is specialised to: which gradients are wanted, then which tangents are defined.
+  using Case = c10::SmallVector<bool, 16>;
+  const Executable& executable(const Case& which) const;
+  std::shared_ptr<const Executable> make(const Case& which) const;
+  at::Tensor fit(at::Tensor tangent, size_t index) const;
 
   ir::Graph graph_;
   std::vector<int32_t> kept_slots_, saved_results_;
@@ -83,8 +89,10 @@ class Backward {
   std::vector<std::pair<int32_t, int32_t>> writes_;  ///< as in Signature::backward_writes
   std::vector<TangentType> tangent_types_;
   BackwardFacts facts_;
-  mutable std::mutex mutex_;
-  mutable std::map<Case, std::shared_ptr<const Executable>> executables_;
+  MakeExecutable make_;
+  mutable std::mutex make_mutex_;  ///< one is made at a time; taken before `mutex_`
+  mutable std::shared_mutex mutex_;
+  mutable std::vector<std::pair<Case, std::shared_ptr<const Executable>>> executables_;  ///< never removed
 };
 
 }  // namespace antegrad::runtime

@@ -1,19 +1,26 @@
 #include "runtime/executable.h"
 
-#include <fmt/format.h>
-
 #include "antegrad/error.h"
 #include "capture/guards.h"
 #include "ir/ops.h"
+#include "runtime/comparison.h"
 #include "runtime/instructions.h"
+#include "runtime/kernel_call.h"
+#include "runtime/memory_pool.h"
+#include "runtime/overwrite.h"
+#include "runtime/placement.h"
+#include "runtime/tensor_memory.h"
 
 namespace antegrad::runtime {
 
 namespace {
 
+/// Arenas of at most this size are on the stack.
+constexpr int64_t kSmallArena = 2048;
+
 /// Whether a pointwise node reads its first argument for the last time, and gives a result of the same type.
-bool may_reuse(const ir::Graph& graph, size_t index, const std::vector<int32_t>& last_use) {
-  const auto& node = graph.nodes[index];
+bool may_reuse(const ir::Graph& graph, const ir::Node& node, size_t step,
+               const std::vector<int32_t>& last_use) {
   const auto* first = node.args.empty() ? nullptr : node.args[0].as<ir::ValueId>();
   const auto* info = ir::find_op(node.op);
   if (first == nullptr || info == nullptr || info->kind != ir::OpKind::Pointwise || node.outputs.size() != 1)
@@ -24,44 +31,115 @@ bool may_reuse(const ir::Graph& graph, size_t index, const std::vector<int32_t>&
   // In-place ops of complex tensors take other ways around conjugation, with other rounding.
   if (const auto* tensor = type.tensor(); tensor == nullptr || ir::is_complex(tensor->dtype)) return false;
   if (auto* tensor = std::get_if<ir::TensorType>(&type.v)) tensor->offset = 0;
-  return reads == 1 && last_use[static_cast<size_t>(first->index)] == static_cast<int32_t>(index) &&
+  return reads == 1 && last_use[static_cast<size_t>(first->index)] == static_cast<int32_t>(step) &&
          type == graph.type_of(node.outputs[0]);
 }
 
+schedule::Program as_program(const ir::Graph& graph) {
+  schedule::Program program;
+  program.graph = graph;
+  for (int32_t n = 0; n < static_cast<int32_t>(graph.nodes.size()); ++n)
+    program.steps.emplace_back(schedule::RunNode{n});
+  return program;
+}
+
+/// A tensor to be made before a step.
+struct PreparedBirth {
+  int32_t slot;
+  int32_t donor;
+  int64_t arena_offset;
+  TensorShape shape;
+
+  void run(Registers& registers) const {
+    auto& tensor = registers[static_cast<size_t>(slot)];
+    if (arena_offset >= 0) {
+      tensor = tensor_on(registers.arena_storage, shape, arena_offset);
+    } else if (donor >= 0 && is_owned(registers[static_cast<size_t>(donor)])) {
+      tensor = registers[static_cast<size_t>(donor)];
+    } else {
+      tensor = empty_tensor(shape);
+    }
+  }
+};
+
 }  // namespace
 
-Executable::Executable(const ir::Graph& graph) {
-  // Registers are values numbered anew: a graph may have holes after its passes.
-  std::vector<int32_t> register_of(graph.values.size(), -1);
-  auto allocate = [&](ir::ValueId value) {
-    auto& slot = register_of[static_cast<size_t>(value.index)];
-    if (slot < 0) slot = static_cast<int32_t>(register_count_++);
-    return slot;
-  };
-  std::vector<int32_t> last_use(graph.values.size(), -1);
-  for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    const auto& node = graph.nodes[i];
-    ir::for_each_input(
-        node, [&](ir::ValueId v) { last_use[static_cast<size_t>(v.index)] = static_cast<int32_t>(i); });
-    for (auto v : node.outputs) last_use[static_cast<size_t>(v.index)] = static_cast<int32_t>(i);
-  }
-  for (const auto& output : graph.outputs)
-    if (output.value.valid())
-      last_use[static_cast<size_t>(output.value.index)] = static_cast<int32_t>(graph.nodes.size());
+struct Executable::Entry {
+  std::vector<PreparedBirth> births;
+  std::unique_ptr<Instruction> instruction;
+  std::vector<int32_t> fresh;  ///< registers that LibTorch fills, maybe with an argument that is in the arena
+  std::unique_ptr<Comparison> comparison;
+  std::vector<int32_t> dying;  ///< registers that no later instruction reads
+};
 
-  for (const auto& input : graph.inputs)
-    inputs_.push_back(last_use[static_cast<size_t>(input.value.index)] < 0 ? -1 : allocate(input.value));
-  std::vector<std::vector<int32_t>> dying(graph.nodes.size() + 1);
-  for (const auto& node : graph.nodes)
-    for (auto v : node.outputs) allocate(v);
-  for (size_t v = 0; v < last_use.size(); ++v)
-    if (last_use[v] >= 0 && register_of[v] >= 0)
-      dying[static_cast<size_t>(last_use[v])].push_back(register_of[v]);
-  for (size_t i = 0; i < graph.nodes.size(); ++i)
-    entries_.push_back({make_instruction(graph.nodes[i], graph, register_of, may_reuse(graph, i, last_use)),
-                        std::move(dying[i])});
-  for (const auto& output : graph.outputs)
-    outputs_.push_back(output.value.valid() ? register_of[static_cast<size_t>(output.value.index)] : -1);
+/// LibTorch's calls for the same graph, made when they are first needed.
+struct Executable::Fallback {
+  ir::Graph graph;
+  std::once_flag once;
+  std::unique_ptr<Executable> eager;
+};
+
+Executable::Executable(const ir::Graph& graph) { assemble(as_program(graph), {}, false); }
+
+Executable::Executable(const schedule::Program& program, const std::vector<KernelCode>& kernels,
+                       bool compare) {
+  if (std::any_of(program.kernels.begin(), program.kernels.end(), may_fail)) {
+    fallback_ = std::make_unique<Fallback>();
+    fallback_->graph = program.graph;
+  }
+  assemble(program, kernels, compare);
+}
+
+Executable::~Executable() = default;
+
+std::unique_ptr<Instruction> Executable::make_step(const schedule::Program& program, size_t step,
+                                                   const std::vector<KernelCode>& kernels,
+                                                   const Placement& placement) const {
+  if (const auto* call = std::get_if<schedule::RunKernel>(&program.steps[step])) {
+    std::vector<Operand> operands;
+    for (auto value : call->buffers) {
+      const auto v = static_cast<size_t>(value.index);
+      const auto offset = placement.arena_offset[v];
+      operands.push_back(offset >= 0 ? Operand{-1, offset} : Operand{placement.register_of[v], 0});
+    }
+    return make_kernel_call(kernels[static_cast<size_t>(call->kernel)], std::move(operands),
+                            call->units.constant(), call->grain);
+  }
+  const auto index = std::get<schedule::RunNode>(program.steps[step]).node;
+  const auto& node = program.graph.nodes[static_cast<size_t>(index)];
+  if (placement.writes_out[step]) return make_out_call(node, placement.register_of);
+  return make_instruction(node, program.graph, placement.register_of,
+                          may_reuse(program.graph, node, step, placement.last_use));
+}
+
+void Executable::assemble(const schedule::Program& program, const std::vector<KernelCode>& kernels,
+                          bool compare) {
+  const auto& graph = program.graph;
+  auto placement = place(program, {.keep_all = compare});
+  register_count_ = static_cast<size_t>(placement.registers);
+  arena_bytes_ = placement.arena_bytes;
+  auto register_of = [&](ir::ValueId v) {
+    return v.valid() ? placement.register_of[static_cast<size_t>(v.index)] : -1;
+  };
+  for (const auto& input : graph.inputs) inputs_.push_back(register_of(input.value));
+  for (const auto& output : graph.outputs) outputs_.push_back(register_of(output.value));
+  ComparisonMaker comparisons(program, placement.register_of);
+  entries_.reserve(program.steps.size());
+  for (size_t s = 0; s < program.steps.size(); ++s) {
+    Entry entry;
+    for (const auto& birth : placement.births[s]) {
+      entry.births.push_back(
+          {birth.slot, birth.donor, birth.arena_offset, TensorShape(graph.tensor_type(birth.value))});
+      arena_tensors_ = arena_tensors_ || birth.arena_offset >= 0;
+    }
+    entry.instruction = make_step(program, s, kernels, placement);
+    if (const auto* run = std::get_if<schedule::RunNode>(&program.steps[s]); run && !placement.writes_out[s])
+      for (auto v : graph.nodes[static_cast<size_t>(run->node)].outputs)
+        if (arena_tensors_ && graph.storage_of(v) == v) entry.fresh.push_back(register_of(v));
+    if (compare) entry.comparison = comparisons.next(s);
+    entry.dying = std::move(placement.dying[s]);
+    entries_.push_back(std::move(entry));
+  }
 }
 
 void Executable::run(c10::ArrayRef<at::Tensor> inputs, std::vector<at::Tensor>& outputs) const {
@@ -80,16 +158,52 @@ void Executable::run(std::vector<at::Tensor>&& inputs, std::vector<at::Tensor>& 
 }
 
 void Executable::run(Registers& registers, std::vector<at::Tensor>& outputs) const {
-  {
-    capture::BelowRecording below;
-    for (const auto& entry : entries_) {
-      entry.instruction->run(registers);
-      for (auto slot : entry.dying) registers[static_cast<size_t>(slot)] = at::Tensor();
-    }
+  alignas(64) std::byte small[kSmallArena];
+  at::DataPtr memory;
+  if (arena_bytes_ > kSmallArena || arena_tensors_) {
+    memory = memory_pool::allocate(static_cast<size_t>(arena_bytes_), true);
+    registers.arena = static_cast<std::byte*>(memory.get());
+    if (arena_tensors_)
+      registers.arena_storage = c10::make_intrusive<c10::StorageImpl>(
+          c10::StorageImpl::use_byte_size_t(), arena_bytes_, std::move(memory), nullptr, false);
+  } else {
+    registers.arena = small;
+  }
+  try {
+    run_entries(registers);
+  } catch (const IndexOutOfRange&) {
+    fail_as_eager(registers);
   }
   outputs.reserve(outputs_.size());
   for (auto slot : outputs_)
     outputs.push_back(slot < 0 ? at::Tensor() : registers[static_cast<size_t>(slot)]);
+}
+
+void Executable::run_entries(Registers& registers) const {
+  const capture::BelowRecording below;
+  for (const auto& entry : entries_) {
+    for (const auto& birth : entry.births) birth.run(registers);
+    entry.instruction->run(registers);
+    for (auto slot : entry.fresh) {
+      auto& tensor = registers[static_cast<size_t>(slot)];
+      if (tensor.defined() && tensor.has_storage() &&
+          tensor.storage().unsafeGetStorageImpl() == registers.arena_storage.unsafeGetStorageImpl())
+        tensor = clone_with_strides(tensor);
+    }
+    if (entry.comparison) entry.comparison->run(registers);
+    for (auto slot : entry.dying) registers[static_cast<size_t>(slot)] = at::Tensor();
+  }
+}
+
+void Executable::fail_as_eager(const Registers& registers) const {
+  std::call_once(fallback_->once, [&] { fallback_->eager = std::make_unique<Executable>(fallback_->graph); });
+  std::vector<at::Tensor> inputs;
+  for (auto slot : inputs_) inputs.push_back(slot < 0 ? at::Tensor() : registers[static_cast<size_t>(slot)]);
+  std::vector<at::Tensor> outputs;
+  fallback_->eager->run(inputs, outputs);
+  throw Error(ErrorCode::Internal, "run",
+              "a kernel found an index that is out of range, and LibTorch's kernels found none",
+              "Use Backend::Eager, and report it");
 }
 
 }  // namespace antegrad::runtime

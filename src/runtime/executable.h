@@ -2,13 +2,20 @@
 #include <ATen/core/Tensor.h>
 
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "ir/graph.h"
+#include "schedule/program.h"
 
 namespace antegrad::runtime {
 
-using Registers = c10::SmallVector<at::Tensor, 24>;
+/// The state of a run: tensors by register, and the memory of values that do not leave the run.
+struct Registers : c10::SmallVector<at::Tensor, 24> {
+  using SmallVector::SmallVector;
+  std::byte* arena = nullptr;
+  c10::Storage arena_storage;  ///< the same memory, where LibTorch reads or writes some of it
+};
 
 /// One call, ready to be made: arguments are registers or values prepared beforehand.
 class Instruction {
@@ -17,11 +24,25 @@ class Instruction {
   virtual void run(Registers& registers) const = 0;
 };
 
-/// A functional graph as a flat list of calls of LibTorch's kernels. Immutable; any number of threads may run
-/// it.
+using KernelFunction = int64_t (*)(void* const* buffers, const int64_t* dims, int64_t begin, int64_t end);
+/// A kernel as schedule/kernel.h describes it, ready to be called.
+struct KernelCode {
+  KernelFunction function = nullptr;
+  std::shared_ptr<const void> keep;  ///< the memory that the function is in
+};
+
+struct Placement;
+
+/// A functional graph as a flat list of calls: of kernels, and of LibTorch's. Immutable; any number of
+/// threads may run it.
 class Executable {
  public:
+  /// Nothing but calls of LibTorch's kernels.
   explicit Executable(const ir::Graph& graph);
+  /// `kernels`: as in the program. `compare`: holds what each kernel gives against LibTorch, and throws
+  /// Error(Internal) naming the first that differs; slow.
+  Executable(const schedule::Program& program, const std::vector<KernelCode>& kernels, bool compare = false);
+  ~Executable();
 
   /// `inputs` in the order of the graph's; `outputs` gets one tensor per output of the graph.
   /// Runs below autograd and autocast, whose work the graph already holds.
@@ -29,17 +50,26 @@ class Executable {
   /// Takes the inputs over: each is let go of after its last use.
   void run(std::vector<at::Tensor>&& inputs, std::vector<at::Tensor>& outputs) const;
 
- private:
-  void run(Registers& registers, std::vector<at::Tensor>& outputs) const;
+  int64_t arena_bytes() const { return arena_bytes_; }
 
-  struct Entry {
-    std::unique_ptr<Instruction> instruction;
-    std::vector<int32_t> dying;  ///< registers that no later instruction reads
-  };
+ private:
+  struct Entry;
+  struct Fallback;
+  void assemble(const schedule::Program& program, const std::vector<KernelCode>& kernels, bool compare);
+  std::unique_ptr<Instruction> make_step(const schedule::Program& program, size_t step,
+                                         const std::vector<KernelCode>& kernels,
+                                         const Placement& placement) const;
+  void run(Registers& registers, std::vector<at::Tensor>& outputs) const;
+  void run_entries(Registers& registers) const;
+  [[noreturn]] void fail_as_eager(const Registers& registers) const;
+
   size_t register_count_ = 0;
   std::vector<Entry> entries_;
   std::vector<int32_t> inputs_;   ///< register per graph input; -1: not used
   std::vector<int32_t> outputs_;  ///< register per graph output; -1: undefined
+  int64_t arena_bytes_ = 0;
+  bool arena_tensors_ = false;          ///< LibTorch reads or writes some of it
+  std::unique_ptr<Fallback> fallback_;  ///< where some kernel may fail
 };
 
 }  // namespace antegrad::runtime

@@ -26,6 +26,11 @@ std::unique_ptr<Instruction> make_own_call(const ir::Node& node, const ir::Graph
 std::unique_ptr<Instruction> make_random_call(const ir::Node& node, const ir::Graph& graph,
                                               const RegisterMap& register_of);
 
+/// Whether there is a call of the op that writes its result into a tensor that exists.
+bool has_out_call(const ir::Node& node, const ir::Graph& graph);
+/// The register of the result holds that tensor.
+std::unique_ptr<Instruction> make_out_call(const ir::Node& node, const RegisterMap& register_of);
+
 /// `reuse`: the first argument is not needed afterwards and has the type of the result, so its memory may
 /// become the result's, when nobody else holds it.
 std::unique_ptr<Instruction> make_instruction(const ir::Node& node, const ir::Graph& graph,

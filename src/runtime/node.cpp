@@ -41,6 +41,7 @@ at::Tensor with_own_version(const at::Tensor& tensor) {
 CompiledBackward::CompiledBackward(std::shared_ptr<const Backward> backward, c10::ArrayRef<at::Tensor> inputs)
     : backward_(std::move(backward)) {
   torch::autograd::edge_list edges;
+  edges.reserve(backward_->gradients().size());
   for (auto i : backward_->gradients()) {
     const auto& input = inputs[static_cast<size_t>(i)];
     edges.push_back(input.requires_grad() ? impl::gradient_edge(input) : torch::autograd::Edge());
@@ -66,6 +67,8 @@ void CompiledBackward::save(c10::ArrayRef<at::Tensor> slots, const std::vector<a
     });
   };
   const auto& kept = backward_->kept_slots();
+  kept_.reserve(kept.size());
+  saved_results_.reserve(backward_->saved_results().size());
   for (size_t k = 0; k < kept.size(); ++k) {
     const auto slot = static_cast<size_t>(kept[k]);
     const auto& tensor = slots[slot];
@@ -86,15 +89,18 @@ void CompiledBackward::save(c10::ArrayRef<at::Tensor> slots, const std::vector<a
 }
 
 std::vector<at::Tensor> CompiledBackward::unpack_saved() {
+  const auto slots = backward_->saved_slots();
   std::vector<at::Tensor> saved;
-  for (size_t k = 0; k < backward_->saved_slots(); ++k) saved.push_back(kept_[k].unpack());
-  for (auto& result : saved_results_) saved.push_back(result.unpack(shared_from_this()));
+  saved.reserve(backward_->places().size() + backward_->tangent_types().size());
+  for (auto place : backward_->places())
+    saved.push_back(place < slots ? kept_[place].unpack()
+                                  : saved_results_[place - slots].unpack(shared_from_this()));
   return saved;
 }
 
 variable_list CompiledBackward::apply(variable_list&& tangents) {
   std::scoped_lock lock(mutex_);
-  std::vector<bool> wanted;
+  c10::SmallVector<bool, 16> wanted;
   for (size_t i = 0; i < num_outputs(); ++i) wanted.push_back(task_should_compute_output(i));
   backward_->check(tangents, wanted);
   if (c10::GradMode::is_enabled()) return apply_differentiably(tangents);

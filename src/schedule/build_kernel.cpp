@@ -154,6 +154,7 @@ class KernelBuilder {
   int32_t emit_fresh(int32_t index, Where at) {
     const auto& source = item(index);
     std::vector<int32_t> args;
+    if (source.is_free()) return emit_free(source, own_address(index), at);
     if (source.form == Form::Gather) return emit_gather(index, at);
     if (source.form == Form::Random) args.push_back(emit_random(index, at));
     for (size_t k = 0; k < source.operands.size(); ++k) args.push_back(emit_operand(index, k, at));
@@ -259,8 +260,7 @@ class KernelBuilder {
     op.random = source.random;
     op.number = source.number;
     op.buffer = out_.buffer(source.source, Buffer::Kind::Input);
-    op.address = plan_.affine(
-        address_of(group_, source.sizes, ir::contiguous_strides(source.sizes), 0, placement(index), 0));
+    op.address = own_address(index);
     op.dtype = type_of(source.random);
     return out_.define(at, std::move(op), type_of(source.random));
   }
@@ -278,6 +278,12 @@ class KernelBuilder {
     const auto& place = fusion_.places().of(value);
     return plan_.affine(address_of(group_, graph().tensor_type(value).sizes, place.strides, place.offset,
                                    placement(reader), fusion_.first_dim(item(reader), k)));
+  }
+
+  /// Row-major, whatever the strides.
+  Affine own_address(int32_t index) const {
+    const auto& sizes = item(index).sizes;
+    return plan_.affine(address_of(group_, sizes, ir::contiguous_strides(sizes), 0, placement(index), 0));
   }
 
   Affine output_address(int32_t index) const {

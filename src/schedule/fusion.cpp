@@ -205,6 +205,18 @@ bool Fusion::bind(Group& group, const Item& item, Dims& dims) const {
   return true;
 }
 
+/// Two dims of an item cannot be the same loop.
+static bool are_disjoint(const Dims& dims) {
+  Atoms all;
+  size_t count = 0;
+  for (const auto& atoms : dims) {
+    if (!atoms) continue;
+    all = united(all, *atoms);
+    count += atoms->size();
+  }
+  return all.size() == count;
+}
+
 bool Fusion::join(int32_t index, int32_t group_index) {
   auto& group = groups_[static_cast<size_t>(group_index)];
   const auto& item = items_[static_cast<size_t>(index)];
@@ -234,7 +246,7 @@ bool Fusion::join(int32_t index, int32_t group_index) {
     }
   }
   group.pending.clear();
-  if (!fits || !bind(group, item, total)) return false;
+  if (!fits || !are_disjoint(total) || !bind(group, item, total)) return false;
   std::vector<Atoms> placement;
   for (auto& atoms : total) placement.push_back(*atoms);
   if (item.form == Form::Reduction && !reduce(group, index, placement)) return false;

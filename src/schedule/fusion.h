@@ -57,6 +57,7 @@ class Fusion {
   void finish(int32_t group, int32_t item);
   void merge_operands(int32_t item);
   bool merge(int32_t into, int32_t other, int32_t item);
+  bool reads_agree(int32_t into, int32_t other, const std::map<int32_t, int32_t>& map);
   void absorb(int32_t into, int32_t other, const std::map<int32_t, int32_t>& map);
   static const std::vector<int32_t>& makers_none();
   void materialise_free();

@@ -156,8 +156,43 @@ bool Fusion::merge(int32_t into, int32_t other, int32_t index) {
     std::swap(a, b);
     std::swap(into, other);
   }
-  if (!same_structure(*b, map, *a)) return false;
+  if (!same_structure(*b, map, *a) || !reads_agree(into, other, map)) return false;
   absorb(into, other, map);
+  return true;
+}
+
+/// Whether what items of one group read of the other's values is what the merged group has at hand: the same
+/// elements at the same iterations, not memory that is still to be written.
+bool Fusion::reads_agree(int32_t into, int32_t other, const std::map<int32_t, int32_t>& map) {
+  auto &a = groups_[static_cast<size_t>(into)], &b = groups_[static_cast<size_t>(other)];
+  const auto made_in = [&](ir::ValueId value, int32_t group) {
+    return std::ranges::any_of(makers(value), [&](int32_t maker) { return group_of(maker) == group; });
+  };
+  const auto in_a = [&](const Atoms& atoms, bool translate) {
+    return translate ? mapped(atoms, map) : atoms;
+  };
+  for (const bool reader_is_a : {true, false}) {
+    auto &reader = reader_is_a ? a : b, &maker = reader_is_a ? b : a;
+    const auto maker_index = reader_is_a ? other : into;
+    for (auto index : reader.items) {
+      const auto& item = items_[static_cast<size_t>(index)];
+      if (item.source.valid() && made_in(item.source, maker_index)) return false;
+      for (size_t k = 0; k < item.operands.size(); ++k) {
+        const auto value = item.operands[k].value;
+        if (!value.valid() || !made_in(value, maker_index)) continue;
+        const auto atoms_before = maker.extents.size();
+        const auto dims = dims_in(maker, value);
+        if (!dims || maker.extents.size() != atoms_before) return false;
+        const auto& sizes = graph_.tensor_type(value).sizes;
+        for (size_t d = 0; d < sizes.size(); ++d) {
+          if (!(*dims)[d] || (*dims)[d]->empty()) continue;
+          if (in_a(*(*dims)[d], reader_is_a) !=
+              in_a(reader.placement.at(index)[first_dim(item, k) + d], !reader_is_a))
+            return false;
+        }
+      }
+    }
+  }
   return true;
 }
 

@@ -68,6 +68,12 @@ std::vector<Item> lower_pointwise(const ir::Graph& graph, int32_t node, const Se
 /// Indices, gathers and scatters.
 std::vector<Item> lower_indexing(const ir::Graph& graph, int32_t node, std::string& why);
 
+/// Results that are made of parts, each written on its own: concatenations, padding.
+std::vector<Item> lower_parts(ir::Graph& graph, int32_t node, std::string& why);
+
+/// An item over the node's only output.
+Item item_of(const ir::Graph& graph, int32_t node, Form form);
+
 // --- arguments of nodes
 
 const ir::Arg* find_arg(const ir::Node& node, size_t position, std::string_view name = {});

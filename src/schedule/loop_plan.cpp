@@ -31,9 +31,9 @@ std::vector<Access> accesses(const Fusion& fusion, const Group& group, const std
         continue;
       add(value, placement, fusion.first_dim(item, k), false);
     }
-    if (item.form == Form::Gather) {
+    if (item.form == Form::Gather || item.form == Form::Scatter) {
       Access access;
-      const auto& place = fusion.places().of(item.source);
+      const auto& place = fusion.places().of(item.form == Form::Gather ? item.source : item.output);
       for (size_t d = 0; d < item.gather.size(); ++d)
         if (const auto i = item.gather[d].iteration; i >= 0) {
           const auto part = address_of(group, {item.sizes[static_cast<size_t>(i)]}, {place.strides[d]}, 0,
@@ -42,7 +42,7 @@ std::vector<Access> accesses(const Fusion& fusion, const Group& group, const std
         }
       out.push_back(access);
     }
-    if (item.form == Form::Random)
+    if (item.form == Form::Random || item.form == Form::Iota)
       out.push_back(
           {address_of(group, item.sizes, ir::contiguous_strides(item.sizes), 0, placement, 0), false});
     const auto found = group.values.find(item.output.index);

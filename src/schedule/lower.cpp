@@ -30,17 +30,6 @@ bool has_dense_memory(const ir::TensorType& type) {
   return true;
 }
 
-Item item_of(const ir::Graph& graph, int32_t node, Form form) {
-  Item item;
-  item.node = node;
-  item.form = form;
-  item.output = graph.nodes[static_cast<size_t>(node)].outputs[0];
-  const auto& type = graph.tensor_type(item.output);
-  item.sizes = type.sizes;
-  item.result = item.computes = compute_type(type.dtype);
-  return item;
-}
-
 struct ReductionRow {
   std::string_view op;
   Combine combine;
@@ -204,40 +193,18 @@ std::vector<Item> lower_random(const ir::Graph& graph, int32_t index, std::strin
   return {};
 }
 
-/// Each input of a concatenation is stored into its part of the result.
-std::vector<Item> lower_cat(ir::Graph& graph, int32_t index, std::string& why) {
-  const auto node = graph.nodes[static_cast<size_t>(index)];
-  const auto output = node.outputs[0];
-  const auto type = graph.tensor_type(output);
-  const auto* parts = node.args[0].as<ir::Arg::List>();
-  const auto* dim_arg = find_arg(node, 1);
-  const int64_t given = dim_arg == nullptr ? 0 : dim_arg->as<ir::Dim>()->constant();
-  const auto dim = static_cast<size_t>(given < 0 ? given + static_cast<int64_t>(type.sizes.size()) : given);
-  std::vector<Item> items;
-  ir::Dim offset = 0;
-  why = "its parts have other types or ranks than the result";
-  for (const auto& arg : *parts) {
-    const auto* part = arg.as<ir::ValueId>();
-    const auto* part_type = part == nullptr ? nullptr : graph.type_of(*part).tensor();
-    if (part_type == nullptr || part_type->dtype != type.dtype ||
-        part_type->sizes.size() != type.sizes.size() || part_type->numel() == ir::Dim(0))
-      return {};
-    auto piece = type;
-    piece.sizes = part_type->sizes;
-    piece.offset = offset * type.strides[dim];
-    offset = offset + part_type->sizes[dim];
-    auto item = item_of(graph, index, Form::Pointwise);
-    item.sizes = piece.sizes;
-    item.expression = "a";
-    item.operands = {{*part, {}, item.result}};
-    item.output = graph.add_value(piece, output);
-    item.part = true;
-    items.push_back(std::move(item));
-  }
-  return items;
-}
-
 }  // namespace
+
+Item item_of(const ir::Graph& graph, int32_t node, Form form) {
+  Item item;
+  item.node = node;
+  item.form = form;
+  item.output = graph.nodes[static_cast<size_t>(node)].outputs[0];
+  const auto& type = graph.tensor_type(item.output);
+  item.sizes = type.sizes;
+  item.result = item.computes = compute_type(type.dtype);
+  return item;
+}
 
 const ir::Arg* find_arg(const ir::Node& node, size_t position, std::string_view name) {
   if (position < node.args.size()) return node.args[position].as<ir::None>() ? nullptr : &node.args[position];
@@ -302,7 +269,7 @@ std::vector<Item> lower(ir::Graph& graph, int32_t index, const Settings& setting
   }
   for (const auto& row : kReductions)
     if (row.op == node.op) return lower_reduction(graph, index, row.combine, why);
-  if (node.op == "aten.cat") return lower_cat(graph, index, why);
+  if (node.op == "aten.cat" || node.op == "aten.constant_pad_nd") return lower_parts(graph, index, why);
   if (node.op == "antegrad.constant") return lower_constant(graph, index, why);
   if (node.op.starts_with("antegrad.random_")) return lower_random(graph, index, why);
   if (auto items = lower_indexing(graph, index, why); !items.empty()) return items;

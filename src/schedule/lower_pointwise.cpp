@@ -57,7 +57,8 @@ constexpr Default kDefaults[] = {
     {"aten.sub.Scalar", 2, 1},   {"aten.rsub.Tensor", 2, 1}, {"aten.rsub.Scalar", 2, 1},
     {"aten.leaky_relu", 1, .01}, {"aten.hardtanh", 1, -1},   {"aten.hardtanh", 2, 1},
     {"aten.softplus", 1, 1},     {"aten.softplus", 2, 20},   {"aten.celu", 1, 1},
-    {"aten.hardshrink", 1, .5},  {"aten.softshrink", 1, .5},
+    {"aten.hardshrink", 1, .5},  {"aten.softshrink", 1, .5}, {"aten.elu", 1, 1},
+    {"aten.elu", 2, 1},          {"aten.elu", 3, 1},
 };
 
 /// The names of keyword arguments that no value depends on, given the type of the result.

@@ -54,10 +54,11 @@ Places::Places(const ir::Graph& graph) {
       }
       view_node_[static_cast<size_t>(id.index)] = static_cast<int32_t>(n);
       viewed_[static_cast<size_t>(id.index)] = *node.args[0].as<ir::ValueId>();
-      if (node.op == "aten._unsafe_view") {
-        const auto& above = of(*node.args[0].as<ir::ValueId>());
-        place = {above.owner, graph.tensor_type(id).strides, above.offset};
-      }
+      const auto viewed = *node.args[0].as<ir::ValueId>();
+      const auto& type = graph.tensor_type(id);
+      const bool moves = node.op != "aten._unsafe_view";
+      const auto shift = moves ? type.offset - graph.tensor_type(viewed).offset : ir::Dim(0);
+      place = {of(viewed).owner, type.strides, of(viewed).offset + shift};
     }
   }
 }

@@ -1,0 +1,49 @@
+#pragma once
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "antegrad/options.h"
+#include "ir/graph.h"
+#include "runtime/executable.h"
+#include "schedule/program.h"
+#include "toolchain/toolchain.h"
+
+namespace antegrad::compiler {
+
+/// The backend of one function: from graphs to executables, as its options say. Thread-safe.
+class Lowering {
+ public:
+  /// Throws Error(InvalidArgument) for an instruction set that this machine does not have.
+  explicit Lowering(const Options& options);
+
+  /// Whether kernels are made for the graph at all.
+  bool makes_kernels(const ir::Graph& graph) const;
+  /// The passes that make a joint (or functional) graph one that fuses well.
+  void prepare(ir::Graph& graph) const;
+  /// Throws Error(Compile) unless Options::compile_failure says otherwise.
+  std::shared_ptr<const runtime::Executable> lower(const ir::Graph& graph) const;
+
+  schedule::Program program(const ir::Graph& graph) const;
+  std::string toolchain_name() const;
+  std::string isa_name() const { return std::string(toolchain::isa_name(isa_)); }
+
+  struct Failures {
+    uint64_t count = 0;
+    std::vector<std::string> reasons;  ///< each once
+  };
+  Failures failures() const;
+
+ private:
+  const toolchain::Toolchain& toolchain() const;
+
+  const Options options_;
+  toolchain::Isa isa_;
+  mutable std::once_flag toolchain_once_;
+  mutable toolchain::ToolchainPtr toolchain_;
+  mutable std::mutex mutex_;
+  mutable Failures failures_;
+};
+
+}  // namespace antegrad::compiler

@@ -1,0 +1,25 @@
+#pragma once
+#include <cstdint>
+#include <vector>
+
+namespace antegrad::runtime {
+
+constexpr int64_t kAlignment = 64;
+
+/// Memory that is needed from one step to another, both included.
+struct Block {
+  int64_t bytes = 0;
+  int32_t begin = 0;
+  int32_t end = 0;
+};
+
+struct MemoryPlan {
+  std::vector<int64_t> offsets;  ///< per block, aligned
+  int64_t bytes = 0;             ///< of all of it
+};
+
+/// Places blocks so that those needed at the same time do not overlap: the largest first, each into the
+/// tightest gap that it fits into.
+MemoryPlan plan_memory(const std::vector<Block>& blocks);
+
+}  // namespace antegrad::runtime

@@ -1,0 +1,125 @@
+#include "runtime/memory_pool.h"
+
+#include <c10/core/CPUAllocator.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+
+namespace antegrad::runtime::memory_pool {
+namespace {
+
+/// Less than this is what allocators are quick at.
+constexpr size_t kSmallest = 128 * 1024;
+/// After so many requests the use of memory before them is forgotten.
+constexpr uint64_t kWindow = 256;
+
+struct Block {
+  at::DataPtr memory;
+  size_t bytes = 0;
+};
+
+class Pool {
+ public:
+  at::DataPtr allocate(size_t bytes, bool any_size) {
+    std::unique_ptr<Block> block;
+    std::multimap<size_t, std::unique_ptr<Block>> dropped;  // freed after the lock is released
+    {
+      std::scoped_lock lock(mutex_);
+      block = find(bytes, any_size);
+      const auto size = block ? block->bytes : bytes;
+      count_use(size);
+      ++(block ? statistics_.reused : statistics_.fresh);
+      if (!block) drop(dropped);
+    }
+    dropped.clear();
+    if (!block) {
+      try {
+        block = std::make_unique<Block>(Block{c10::GetCPUAllocator()->allocate(bytes), bytes});
+      } catch (...) {
+        std::scoped_lock lock(mutex_);
+        statistics_.used -= bytes;
+        throw;
+      }
+    }
+    void* data = block->memory.get();
+    return {data, block.release(), give_back, at::Device(at::kCPU)};
+  }
+
+  Statistics statistics() {
+    std::scoped_lock lock(mutex_);
+    return statistics_;
+  }
+
+  void clear() {
+    std::multimap<size_t, std::unique_ptr<Block>> dropped;
+    std::scoped_lock lock(mutex_);
+    dropped.swap(kept_);
+    statistics_.kept = 0;
+  }
+
+  static Pool& instance() {
+    static auto* pool = new Pool();  // outlives tensors in statics
+    return *pool;
+  }
+
+ private:
+  static void give_back(void* context) {
+    instance().keep(std::unique_ptr<Block>(static_cast<Block*>(context)));
+  }
+
+  void keep(std::unique_ptr<Block> block) {
+    std::multimap<size_t, std::unique_ptr<Block>> dropped;
+    std::scoped_lock lock(mutex_);
+    statistics_.used -= block->bytes;
+    statistics_.kept += block->bytes;
+    kept_.emplace(block->bytes, std::move(block));
+    drop(dropped);
+  }
+
+  std::unique_ptr<Block> find(size_t bytes, bool any_size) {
+    const auto found = kept_.lower_bound(bytes);
+    if (found == kept_.end() || (!any_size && found->first > bytes + bytes / 8)) return nullptr;
+    auto block = std::move(found->second);
+    kept_.erase(found);
+    statistics_.kept -= block->bytes;
+    return block;
+  }
+
+  void count_use(size_t bytes) {
+    if (++requests_ % kWindow == 0) {
+      peak_before_ = peak_;
+      peak_ = 0;
+    }
+    statistics_.used += bytes;
+    peak_ = std::max(peak_, statistics_.used);
+  }
+
+  /// Takes out the smallest blocks until the rest is no more than was lately needed.
+  void drop(std::multimap<size_t, std::unique_ptr<Block>>& dropped) {
+    while (!kept_.empty() && statistics_.used + statistics_.kept > std::max(peak_, peak_before_)) {
+      statistics_.kept -= kept_.begin()->first;
+      dropped.insert(kept_.extract(kept_.begin()));
+    }
+  }
+
+  std::mutex mutex_;
+  std::multimap<size_t, std::unique_ptr<Block>> kept_;
+  Statistics statistics_;
+  uint64_t requests_ = 0;
+  size_t peak_ = 0, peak_before_ = 0;  ///< bytes used at once, in this window and the one before
+};
+
+}  // namespace
+
+at::DataPtr allocate(size_t bytes, bool any_size) {
+  if (bytes < kSmallest) return c10::GetCPUAllocator()->allocate(bytes);
+  return Pool::instance().allocate(bytes, any_size);
+}
+
+Statistics statistics() { return Pool::instance().statistics(); }
+
+void clear() { Pool::instance().clear(); }
+
+}  // namespace antegrad::runtime::memory_pool

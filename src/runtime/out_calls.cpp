@@ -1,0 +1,81 @@
+#include <ATen/ops/addmm_cpu_dispatch.h>
+#include <ATen/ops/baddbmm_cpu_dispatch.h>
+#include <ATen/ops/bmm_cpu_dispatch.h>
+#include <ATen/ops/mm_cpu_dispatch.h>
+
+#include "capture/convert.h"
+#include "runtime/instructions.h"
+
+namespace antegrad::runtime {
+namespace {
+
+/// A product of matrices that is written into memory that is there already.
+class OutCall final : public Instruction {
+ public:
+  struct Call {
+    int32_t self = -1, left = -1, right = -1;  ///< registers; self: what is added, -1: nothing
+    int32_t output = 0;
+    at::Scalar beta = 1, alpha = 1;
+  };
+  using Run = void (*)(const Call&, Registers&);
+  OutCall(Call call, Run run) : call_(std::move(call)), run_(run) {}
+  void run(Registers& registers) const override { run_(call_, registers); }
+
+ private:
+  Call call_;
+  Run run_;
+};
+
+at::Tensor& at_slot(Registers& registers, int32_t slot) { return registers[static_cast<size_t>(slot)]; }
+
+void run_mm(const OutCall::Call& c, Registers& r) {
+  at::cpu::mm_out(at_slot(r, c.output), at_slot(r, c.left), at_slot(r, c.right));
+}
+void run_bmm(const OutCall::Call& c, Registers& r) {
+  at::cpu::bmm_out(at_slot(r, c.output), at_slot(r, c.left), at_slot(r, c.right));
+}
+void run_addmm(const OutCall::Call& c, Registers& r) {
+  at::cpu::addmm_out(at_slot(r, c.output), at_slot(r, c.self), at_slot(r, c.left), at_slot(r, c.right),
+                     c.beta, c.alpha);
+}
+void run_baddbmm(const OutCall::Call& c, Registers& r) {
+  at::cpu::baddbmm_out(at_slot(r, c.output), at_slot(r, c.self), at_slot(r, c.left), at_slot(r, c.right),
+                       c.beta, c.alpha);
+}
+
+OutCall::Run function_of(std::string_view op) {
+  if (op == "aten.mm") return run_mm;
+  if (op == "aten.bmm") return run_bmm;
+  if (op == "aten.addmm") return run_addmm;
+  if (op == "aten.baddbmm") return run_baddbmm;
+  return nullptr;
+}
+
+}  // namespace
+
+bool has_out_call(const ir::Node& node, const ir::Graph& graph) {
+  if (function_of(node.op) == nullptr || node.outputs.size() != 1 || node.functional) return false;
+  const auto& type = graph.tensor_type(node.outputs[0]);
+  return type.device.kind == ir::Device::Kind::Cpu && type.is_contiguous() && !ir::is_complex(type.dtype);
+}
+
+std::unique_ptr<Instruction> make_out_call(const ir::Node& node, const RegisterMap& register_of) {
+  const auto& schema = *capture::find_schema(node.op);
+  const auto boxed = capture::boxed_arguments(node, schema, [](ir::ValueId) { return at::Tensor(); });
+  auto slot = [&](const ir::Arg& arg) {
+    return register_of[static_cast<size_t>(arg.as<ir::ValueId>()->index)];
+  };
+  const bool adds = boxed.size() > 3;
+  OutCall::Call call;
+  if (adds) {
+    call.self = slot(node.args[0]);
+    call.beta = boxed[3].toScalar();
+    call.alpha = boxed[4].toScalar();
+  }
+  call.left = slot(node.args[adds ? 1 : 0]);
+  call.right = slot(node.args[adds ? 2 : 1]);
+  call.output = register_of[static_cast<size_t>(node.outputs[0].index)];
+  return std::make_unique<OutCall>(std::move(call), function_of(node.op));
+}
+
+}  // namespace antegrad::runtime

@@ -1,0 +1,11 @@
+#pragma once
+#include <c10/util/FunctionRef.h>
+
+#include <cstdint>
+
+namespace antegrad::runtime {
+
+/// Runs `task` on ranges that make up 0 … units, on LibTorch's threads when there is more than `grain` to do.
+void parallel_for(int64_t units, int64_t grain, c10::function_ref<void(int64_t begin, int64_t end)> task);
+
+}  // namespace antegrad::runtime

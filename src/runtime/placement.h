@@ -1,0 +1,42 @@
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "ir/graph.h"
+#include "runtime/instructions.h"
+#include "schedule/program.h"
+
+namespace antegrad::runtime {
+
+/// A tensor that must exist before a step runs.
+struct Birth {
+  int32_t slot = 0;
+  ir::ValueId value;
+  int64_t arena_offset = -1;  ///< its memory in the arena; -1: memory of its own …
+  int32_t donor = -1;         ///< … or that of this register, when nobody else holds it; -1: none
+};
+
+/// Where the values of a program are during a run.
+struct Placement {
+  RegisterMap register_of;                  ///< -1: no tensor is needed
+  std::vector<int64_t> arena_offset;        ///< by value; -1: not in the arena
+  std::vector<int32_t> last_use;            ///< by value: the step; -1: none
+  std::vector<std::vector<Birth>> births;   ///< per step
+  std::vector<std::vector<int32_t>> dying;  ///< per step: registers that no later step reads
+  std::vector<bool> writes_out;             ///< per step: a node whose call writes into its birth
+  int32_t registers = 0;
+  int64_t arena_bytes = 0;
+};
+
+struct PlacementOptions {
+  bool keep_all = false;  ///< every value has memory of its own, up to the end
+};
+
+Placement place(const schedule::Program& program, const PlacementOptions& options = {});
+
+/// The buffers of a kernel that a RunKernel has values for: all but scratch.
+std::vector<int32_t> passed_buffers(const schedule::Kernel& kernel);
+/// How many bytes a dense tensor of the type takes.
+int64_t bytes_of(const ir::TensorType& type);
+
+}  // namespace antegrad::runtime

@@ -1,0 +1,32 @@
+#include "runtime/tensor_memory.h"
+
+#include <c10/core/CPUAllocator.h>
+
+#include "capture/convert.h"
+#include "runtime/memory_pool.h"
+#include "runtime/placement.h"
+
+namespace antegrad::runtime {
+
+TensorShape::TensorShape(const ir::TensorType& type)
+    : sizes(capture::constants(type.sizes)),
+      strides(capture::constants(type.strides)),
+      dtype(c10::scalarTypeToTypeMeta(capture::to_torch(type.dtype))),
+      bytes(bytes_of(type)) {}
+
+at::Tensor tensor_on(const c10::Storage& storage, const TensorShape& shape, int64_t offset) {
+  auto tensor = at::detail::make_tensor<c10::TensorImpl>(
+      c10::Storage(storage), c10::DispatchKeySet(c10::DispatchKey::CPU), shape.dtype);
+  tensor.unsafeGetTensorImpl()->set_sizes_and_strides(shape.sizes, shape.strides,
+                                                      offset / static_cast<int64_t>(shape.dtype.itemsize()));
+  return tensor;
+}
+
+at::Tensor empty_tensor(const TensorShape& shape) {
+  auto memory = memory_pool::allocate(static_cast<size_t>(shape.bytes));
+  return tensor_on(c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), shape.bytes,
+                                                         std::move(memory), c10::GetCPUAllocator(), true),
+                   shape, 0);
+}
+
+}  // namespace antegrad::runtime
