@@ -3,7 +3,7 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 
-.PHONY: demo test build setup bench coverage-of-behaviours format clean
+.PHONY: demo test build setup bench bench-peers coverage-of-behaviours format clean
 
 demo: build
 	@$(BUILD)/examples/train_gpt
@@ -19,7 +19,13 @@ setup:
 	@scripts/setup.sh
 
 bench: build
-	@$(BUILD)/benchmarks/antegrad_benchmarks
+	@$(BUILD)/benchmarks/bench_steps --json build/bench.json
+	@$(BUILD)/benchmarks/bench_steps --set more --seconds 2 --json build/bench-more.json
+	@$(BUILD)/benchmarks/bench_kernels
+	@$(BUILD)/benchmarks/antegrad_benchmarks --benchmark_min_time=0.2
+
+bench-peers: build
+	@scripts/bench_peers.sh $(BUILD)/benchmarks/bench_steps --json build/bench-peers.json
 
 coverage-of-behaviours:
 	@python3 scripts/behaviours.py

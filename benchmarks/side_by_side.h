@@ -1,24 +1,11 @@
 #pragma once
 #include <benchmark/benchmark.h>
 
-#include <algorithm>
-#include <chrono>
 #include <vector>
 
+#include "timing.h"
+
 namespace antegrad::benchmarks {
-
-using Clock = std::chrono::steady_clock;
-
-inline double nanoseconds_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
-}
-
-inline double median(std::vector<double> samples) {
-  if (samples.empty()) return 0;
-  auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
-  std::nth_element(samples.begin(), middle, samples.end());
-  return *middle;
-}
 
 /// Times two ways of doing one thing in turns, a short block of calls each, so that both see the same
 /// machine: its clock, its other load. The overhead is the median of the differences of neighbouring blocks,

@@ -1,49 +1,15 @@
 #include "workloads.h"
 
-#include <ATen/Functions.h>
-#include <ATen/TensorOperators.h>
-
-#include <cmath>
 #include <map>
 #include <utility>
+
+#include "layers.h"
+#include "more_workloads.h"
 
 namespace antegrad::benchmarks {
 namespace {
 
 using at::Tensor;
-
-/// Hands out parameters in the order in which they were made.
-class Reader {
- public:
-  explicit Reader(const Tensors& tensors) : next_(tensors.begin()) {}
-  const Tensor& next() { return *next_++; }
-
- private:
-  Tensors::const_iterator next_;
-};
-
-Tensor leaf(const Tensor& values) { return values.detach().set_requires_grad(true); }
-
-// --- layers: how their parameters are made, and what they do with them
-
-void make_linear(Tensors& parameters, int64_t in, int64_t out, bool bias = true) {
-  const double bound = 1 / std::sqrt(static_cast<double>(in));
-  parameters.push_back(leaf(at::empty({out, in}).uniform_(-bound, bound)));
-  if (bias) parameters.push_back(leaf(at::empty({out}).uniform_(-bound, bound)));
-}
-Tensor linear(Reader& parameters, const Tensor& x) {
-  const auto& weight = parameters.next();
-  return at::linear(x, weight, parameters.next());
-}
-
-void make_norm(Tensors& parameters, int64_t width) {
-  parameters.push_back(leaf(at::ones({width})));
-  parameters.push_back(leaf(at::zeros({width})));
-}
-Tensor norm(Reader& parameters, const Tensor& x) {
-  const auto& weight = parameters.next();
-  return at::layer_norm(x, {x.size(-1)}, weight, parameters.next());
-}
 
 // --- small, mlp
 
@@ -57,13 +23,13 @@ Workload make_mlp(int64_t rows, int64_t width, int64_t layers) {
   out.loss = [layers](const Tensors& parameters, const Tensors& inputs) {
     Reader reader(parameters);
     auto x = inputs[0];
-    for (int64_t layer = 0; layer < layers; ++layer) x = x + at::silu(linear(reader, norm(reader, x)));
+    for (int64_t layer = 0; layer < layers; ++layer) x = x + at::silu(linear(reader, layer_norm(reader, x)));
     return at::mse_loss(x, inputs[1]);
   };
   return out;
 }
-Workload make_small() { return make_mlp(8, 16, 4); }
-Workload make_wide() { return make_mlp(256, 256, 6); }
+Workload make_small(Scale) { return make_mlp(8, 16, 4); }
+Workload make_wide(Scale scale) { return scale == Scale::Full ? make_mlp(256, 256, 6) : make_mlp(12, 40, 6); }
 
 // --- pot
 
@@ -79,14 +45,15 @@ Tensor potential(const Tensors& parameters, const Tensors& inputs) {
   return (linear(reader, x).squeeze(-1) * cut).sum();
 }
 
-Workload make_pot() {
-  constexpr int64_t kAtoms = 2000, kPairs = 20 * kAtoms, kFeatures = 32, kWidth = 64;
+Workload make_pot(Scale scale) {
+  constexpr int64_t kFeatures = 32, kWidth = 64;
+  const int64_t atoms = scale == Scale::Full ? 2000 : 30, pairs = 20 * atoms;
   Workload out;
   out.parameters = {leaf(at::linspace(0.5, 5, kFeatures))};
   make_linear(out.parameters, kFeatures, kWidth);
   make_linear(out.parameters, kWidth, kWidth);
   make_linear(out.parameters, kWidth, 1);
-  out.inputs = {leaf(at::rand({kAtoms, 3}) * 10), at::randint(0, kAtoms, {2, kPairs}, at::kLong)};
+  out.inputs = {leaf(at::rand({atoms, 3}) * 10), at::randint(0, atoms, {2, pairs}, at::kLong)};
   out.loss = potential;
   return out;
 }
@@ -101,71 +68,90 @@ Tensor memory_bound(const Tensors& parameters, const Tensors& inputs) {
   return (z - inputs[1]).pow(2).mean();
 }
 
-Workload make_mem() {
-  constexpr int64_t kRows = 4096, kWidth = 1024;
+Workload make_mem(Scale scale) {
+  const int64_t rows = scale == Scale::Full ? 4096 : 37, width = scale == Scale::Full ? 1024 : 72;
   Workload out;
-  out.parameters = {leaf(at::ones({kWidth})), leaf(at::zeros({kWidth}))};
-  out.inputs = {at::randn({kRows, kWidth}), at::randn({kRows, kWidth})};
+  out.parameters = {leaf(at::ones({width})), leaf(at::zeros({width}))};
+  out.inputs = {at::randn({rows, width}), at::randn({rows, width})};
   out.loss = memory_bound;
   return out;
 }
 
 // --- gpt
 
-constexpr int64_t kVocabulary = 4096, kGptWidth = 256, kHeads = 8, kBlocks = 4, kBatch = 4, kLength = 128;
+struct GptSizes {
+  int64_t vocabulary = 4096, width = 256, heads = 8, blocks = 4, batch = 4, length = 128;
+};
 
-void make_block(Tensors& parameters) {
-  make_norm(parameters, kGptWidth);
-  make_linear(parameters, kGptWidth, 3 * kGptWidth);
-  make_linear(parameters, kGptWidth, kGptWidth);
-  make_norm(parameters, kGptWidth);
-  make_linear(parameters, kGptWidth, 4 * kGptWidth);
-  make_linear(parameters, 4 * kGptWidth, kGptWidth);
+void make_block(Tensors& parameters, int64_t width) {
+  make_norm(parameters, width);
+  make_linear(parameters, width, 3 * width);
+  make_linear(parameters, width, width);
+  make_norm(parameters, width);
+  make_linear(parameters, width, 4 * width);
+  make_linear(parameters, 4 * width, width);
 }
 
-Tensor block(Reader& parameters, const Tensor& x) {
+Tensor block(Reader& parameters, const Tensor& x, int64_t heads) {
   const auto batch = x.size(0), length = x.size(1), width = x.size(2);
-  auto parts = linear(parameters, norm(parameters, x)).chunk(3, -1);
-  for (auto& part : parts) part = part.view({batch, length, kHeads, width / kHeads}).transpose(1, 2);
+  auto parts = linear(parameters, layer_norm(parameters, x)).chunk(3, -1);
+  for (auto& part : parts) part = part.view({batch, length, heads, width / heads}).transpose(1, 2);
   auto attention =
       at::scaled_dot_product_attention(parts[0], parts[1], parts[2], {}, 0.0, /*is_causal=*/true);
   auto h = x + linear(parameters, attention.transpose(1, 2).reshape({batch, length, width}));
-  auto hidden = at::gelu(linear(parameters, norm(parameters, h)));
+  auto hidden = at::gelu(linear(parameters, layer_norm(parameters, h)));
   return h + linear(parameters, hidden);
 }
 
-Tensor gpt(const Tensors& parameters, const Tensors& inputs) {
+Tensor gpt(const Tensors& parameters, const Tensors& inputs, const GptSizes& sizes) {
   Reader reader(parameters);
   auto h = at::embedding(reader.next(), inputs[0]);
   h = h + at::embedding(reader.next(), at::arange(inputs[0].size(1)));
-  for (int64_t i = 0; i < kBlocks; ++i) h = block(reader, h);
-  h = norm(reader, h);
+  for (int64_t i = 0; i < sizes.blocks; ++i) h = block(reader, h, sizes.heads);
+  h = layer_norm(reader, h);
   return at::cross_entropy_loss(at::linear(h, reader.next()).flatten(0, 1), inputs[1].flatten());
 }
 
-Workload make_gpt() {
+Workload make_gpt(Scale scale) {
+  GptSizes sizes;
+  if (scale == Scale::Small)
+    sizes = {.vocabulary = 61, .width = 32, .heads = 4, .blocks = 2, .batch = 2, .length = 16};
   Workload out;
-  out.parameters = {leaf(at::randn({kVocabulary, kGptWidth})), leaf(at::randn({kLength, kGptWidth}))};
-  for (int64_t i = 0; i < kBlocks; ++i) make_block(out.parameters);
-  make_norm(out.parameters, kGptWidth);
-  make_linear(out.parameters, kGptWidth, kVocabulary, /*bias=*/false);
-  for (int i = 0; i < 2; ++i) out.inputs.push_back(at::randint(0, kVocabulary, {kBatch, kLength}, at::kLong));
-  out.loss = gpt;
+  out.parameters = {leaf(at::randn({sizes.vocabulary, sizes.width})),
+                    leaf(at::randn({sizes.length, sizes.width}))};
+  for (int64_t i = 0; i < sizes.blocks; ++i) make_block(out.parameters, sizes.width);
+  make_norm(out.parameters, sizes.width);
+  make_linear(out.parameters, sizes.width, sizes.vocabulary, /*bias=*/false);
+  for (int i = 0; i < 2; ++i)
+    out.inputs.push_back(at::randint(0, sizes.vocabulary, {sizes.batch, sizes.length}, at::kLong));
+  out.loss = [sizes](const Tensors& parameters, const Tensors& inputs) {
+    return gpt(parameters, inputs, sizes);
+  };
   return out;
 }
 
-const std::map<std::string, Workload (*)()>& makers() {
-  static const std::map<std::string, Workload (*)()> table{
-      {"small", make_small}, {"mlp", make_wide}, {"pot", make_pot}, {"mem", make_mem}, {"gpt", make_gpt}};
+const std::map<std::string, Workload (*)(Scale)>& makers() {
+  static const std::map<std::string, Workload (*)(Scale)> table{
+      {"small", make_small},    {"mlp", make_wide}, {"pot", make_pot},
+      {"mem", make_mem},        {"gpt", make_gpt},  {"resnet", make_resnet},
+      {"lstm", make_lstm},      {"vae", make_vae},  {"attention", make_attention},
+      {"stencil", make_stencil}};
   return table;
 }
 
 }  // namespace
 
-std::vector<std::string> workload_names() { return {"small", "mlp", "pot", "mem", "gpt"}; }
+std::vector<std::string> workload_names(WorkloadSet set) {
+  std::vector<std::string> peers{"small", "mlp", "pot", "mem", "gpt"};
+  const std::vector<std::string> more{"resnet", "lstm", "vae", "attention", "stencil"};
+  if (set == WorkloadSet::Peers) return peers;
+  if (set == WorkloadSet::More) return more;
+  peers.insert(peers.end(), more.begin(), more.end());
+  return peers;
+}
 
-Workload make_workload(const std::string& name) {
-  auto out = makers().at(name)();
+Workload make_workload(const std::string& name, Scale scale) {
+  auto out = makers().at(name)(scale);
   out.name = name;
   return out;
 }

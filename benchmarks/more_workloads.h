@@ -1,0 +1,13 @@
+#pragma once
+// Workloads of our own; make_workload() knows them by name.
+#include "workloads.h"
+
+namespace antegrad::benchmarks {
+
+Workload make_resnet(Scale scale);
+Workload make_lstm(Scale scale);
+Workload make_vae(Scale scale);
+Workload make_attention(Scale scale);
+Workload make_stencil(Scale scale);
+
+}  // namespace antegrad::benchmarks

@@ -1,0 +1,56 @@
+#include "step_measurements.h"
+
+#include <vector>
+
+#include "timing.h"
+#include "training_step.h"
+
+namespace antegrad::benchmarks {
+namespace {
+
+constexpr int kWarmUp = 5;
+constexpr size_t kFewest = 5;      // steps of each, however long they take
+constexpr double kBlockNs = 10e6;  // long enough that each way finds its own data in the caches
+constexpr size_t kLongestBlock = 200;
+
+template <class Loss>
+double time_step(const Workload& workload, const Loss& loss_of) {
+  const auto start = Clock::now();
+  step(workload, loss_of);
+  return nanoseconds_since(start);
+}
+
+}  // namespace
+
+double measure_first_call(const std::string& name, Scale scale) {
+  const auto workload = make_workload(name, scale);
+  const auto compiled = compile_loss(workload);
+  return time_step(workload, compiled) * 1e-9;
+}
+
+StepTimes measure_steps(const std::string& name, Scale scale, double seconds) {
+  const auto workload = make_workload(name, scale);
+  const auto compiled = compile_loss(workload);
+  std::vector<double> compiled_ns, eager_ns;
+  for (int i = 0; i < kWarmUp; ++i) {
+    step(workload, compiled);
+    eager_ns.push_back(time_step(workload, workload.loss));
+  }
+  const auto block = std::clamp<size_t>(static_cast<size_t>(kBlockNs / median(eager_ns)), 1, kLongestBlock);
+  eager_ns.clear();
+
+  const auto start = Clock::now();
+  bool eager_first = false;
+  while (nanoseconds_since(start) < seconds * 1e9 || eager_ns.size() < kFewest) {
+    eager_first = !eager_first;
+    for (const bool eager : {eager_first, !eager_first})
+      for (size_t i = 0; i < block; ++i)
+        if (eager)
+          eager_ns.push_back(time_step(workload, workload.loss));
+        else
+          compiled_ns.push_back(time_step(workload, compiled));
+  }
+  return {median(compiled_ns) * 1e-6, median(eager_ns) * 1e-6};
+}
+
+}  // namespace antegrad::benchmarks

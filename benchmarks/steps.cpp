@@ -1,0 +1,188 @@
+// Training steps of the workloads, compiled beside eager: the first call, the median step, the peak of
+// memory. Prints a table and writes the numbers as JSON. The program runs itself for every measurement
+// (--measure).
+#include <ATen/Parallel.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <stdexcept>
+
+#include "step_measurements.h"
+#include "timing.h"
+#include "training_step.h"
+
+namespace antegrad::benchmarks {
+namespace {
+
+struct Settings {
+  WorkloadSet set = WorkloadSet::Peers;
+  std::vector<std::string> workloads;  ///< empty: all of the set
+  double seconds = 4;
+  int threads = 2;
+  int first_calls = 3;
+  bool smoke = false;
+  std::string json;
+  std::string measure;  ///< "": the table; else what this process is to measure of one workload
+  Scale scale() const { return smoke ? Scale::Small : Scale::Full; }
+};
+
+// --- the measuring process: prints "field number" lines
+
+void print_field(const char* field, double value) { std::printf("%s %.17g\n", field, value); }
+
+void measure(const Settings& settings) {
+  at::set_num_threads(settings.threads);
+  const auto& name = settings.workloads.at(0);
+  if (settings.measure == "first") {
+    print_field("first_call_s", measure_first_call(name, settings.scale()));
+  } else if (settings.measure == "steps") {
+    const auto times = measure_steps(name, settings.scale(), settings.seconds);
+    print_field("step_ms", times.compiled_ms);
+    print_field("eager_step_ms", times.eager_ms);
+  } else {
+    const auto peaks = peaks_of_steps(name, settings.scale());
+    print_field("peak_mb", peaks.compiled_mib);
+    print_field("eager_peak_mb", peaks.eager_mib);
+  }
+}
+
+// --- the process that asks
+
+using Fields = std::map<std::string, double>;
+
+Fields run_measurement(const Settings& settings, const std::string& name, const std::string& what) {
+  std::ostringstream command;
+  command << "'" << std::filesystem::read_symlink("/proc/self/exe").string() << "' --measure " << what
+          << " --workload " << name << " --threads " << settings.threads << " --seconds " << settings.seconds
+          << (settings.smoke ? " --smoke" : "");
+  auto* pipe = popen(command.str().c_str(), "r");
+  if (pipe == nullptr) throw std::runtime_error("cannot start " + command.str());
+  Fields fields;
+  char field[64];
+  double value = 0;
+  while (std::fscanf(pipe, "%63s %lf", field, &value) == 2) fields[field] = value;
+  if (pclose(pipe) != 0) throw std::runtime_error("failed: " + command.str());
+  return fields;
+}
+
+struct Row {
+  std::string workload;
+  double first_call_s = 0, step_ms = 0, eager_step_ms = 0, peak_mb = 0, eager_peak_mb = 0;
+  double step_ratio() const { return eager_step_ms / step_ms; }
+  double peak_ratio() const { return peak_mb / eager_peak_mb; }
+};
+
+Row measure_row(const Settings& settings, const std::string& name) {
+  Row row;
+  row.workload = name;
+  std::vector<double> first_calls;
+  for (int i = 0; i < settings.first_calls; ++i)
+    first_calls.push_back(run_measurement(settings, name, "first").at("first_call_s"));
+  row.first_call_s = median(first_calls);
+  const auto times = run_measurement(settings, name, "steps");
+  row.step_ms = times.at("step_ms");
+  row.eager_step_ms = times.at("eager_step_ms");
+  const auto peaks = run_measurement(settings, name, "memory");
+  row.peak_mb = peaks.at("peak_mb");
+  row.eager_peak_mb = peaks.at("eager_peak_mb");
+  return row;
+}
+
+void print_head() {
+  std::printf("%-10s %13s %10s %10s %11s %9s %9s %10s\n", "workload", "first call, s", "step, ms",
+              "eager, ms", "eager/step", "peak, MB", "eager, MB", "peak/eager");
+}
+
+void print_row(const Row& row) {
+  std::printf("%-10s %13.3f %10.3f %10.3f %10.2fx %9.3f %9.3f %10.2f\n", row.workload.c_str(),
+              row.first_call_s, row.step_ms, row.eager_step_ms, row.step_ratio(), row.peak_mb,
+              row.eager_peak_mb, row.peak_ratio());
+  std::fflush(stdout);
+}
+
+void print_mean(const std::vector<Row>& rows) {
+  double logarithms = 0;
+  for (const auto& row : rows) logarithms += std::log(row.step_ratio());
+  std::printf("%-10s %47.2fx\n", "geo. mean", std::exp(logarithms / static_cast<double>(rows.size())));
+}
+
+void write_json(const std::vector<Row>& rows, const std::string& path) {
+  const auto folder = std::filesystem::path(path).parent_path();
+  if (!folder.empty()) std::filesystem::create_directories(folder);
+  std::ofstream out(path);
+  out.precision(6);
+  const char* separator = "";
+  out << "[\n";
+  for (const auto& row : rows) {
+    out << separator << R"(  {"workload": ")" << row.workload << R"(", "first_call_s": )" << row.first_call_s
+        << R"(, "step_ms": )" << row.step_ms << R"(, "eager_step_ms": )" << row.eager_step_ms
+        << R"(, "step_ratio": )" << row.step_ratio() << R"(, "peak_mb": )" << row.peak_mb
+        << R"(, "eager_peak_mb": )" << row.eager_peak_mb << "}";
+    separator = ",\n";
+  }
+  out << "\n]\n";
+  if (!out.flush()) throw std::runtime_error("cannot write " + path);
+}
+
+/// Gives whether all could be measured. One that fails does not keep the others out of the table.
+bool make_table(const Settings& settings) {
+  const auto names = settings.workloads.empty() ? workload_names(settings.set) : settings.workloads;
+  print_head();
+  std::vector<Row> rows;
+  for (const auto& name : names) {
+    try {
+      rows.push_back(measure_row(settings, name));
+      print_row(rows.back());
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "%s: %s\n", name.c_str(), error.what());
+    }
+  }
+  if (!rows.empty()) print_mean(rows);
+  if (!settings.json.empty()) write_json(rows, settings.json);
+  return rows.size() == names.size();
+}
+
+int run(int argc, char** argv) {
+  Settings settings;
+  const std::map<std::string, WorkloadSet> sets{
+      {"peers", WorkloadSet::Peers}, {"more", WorkloadSet::More}, {"all", WorkloadSet::All}};
+  CLI::App app{"Training steps of the workloads, compiled beside eager"};
+  app.add_option("--set", settings.set, "which workloads: peers, more or all")
+      ->transform(CLI::CheckedTransformer(sets));
+  app.add_option("--workload", settings.workloads, "only these")
+      ->check(CLI::IsMember(workload_names(WorkloadSet::All)));
+  app.add_option("--seconds", settings.seconds, "how long the steps of a workload are timed");
+  app.add_option("--threads", settings.threads, "of LibTorch")->check(CLI::PositiveNumber);
+  app.add_option("--first-calls", settings.first_calls, "processes whose first calls are timed")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--json", settings.json, "file to write the rows to");
+  app.add_flag("--smoke", settings.smoke, "little data and few steps: whether it runs, not how fast");
+  app.add_option("--measure", settings.measure, "one measurement of one workload, in this process")
+      ->check(CLI::IsMember({"first", "steps", "memory"}))
+      ->needs("--workload");
+  CLI11_PARSE(app, argc, argv);
+  if (settings.smoke) {
+    settings.seconds = 0;
+    settings.first_calls = 1;
+  }
+  if (settings.measure.empty()) return make_table(settings) ? 0 : 1;
+  measure(settings);
+  return 0;
+}
+
+}  // namespace
+}  // namespace antegrad::benchmarks
+
+int main(int argc, char** argv) {
+  try {
+    return antegrad::benchmarks::run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "bench_steps: %s\n", error.what());
+    return 1;
+  }
+}

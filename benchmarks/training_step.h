@@ -1,0 +1,57 @@
+#pragma once
+// A step of training as every benchmark runs it, and the memory that it takes.
+#include <antegrad/antegrad.h>
+
+#include "../tests/counting_allocator.h"
+#include "workloads.h"
+
+namespace antegrad::benchmarks {
+
+inline void drop_gradients(const Workload& workload) {
+  for (const auto* tensors : {&workload.parameters, &workload.inputs})
+    for (const auto& tensor : *tensors)
+      if (tensor.requires_grad()) tensor.mutable_grad().reset();
+}
+
+/// Zeroes gradients, forward, backward.
+template <class Loss>
+at::Tensor step(const Workload& workload, const Loss& loss_of) {
+  drop_gradients(workload);
+  auto loss = loss_of(workload.parameters, workload.inputs);
+  loss.backward();
+  return loss;
+}
+
+inline auto compile_loss(const Workload& workload, Options options = {}) {
+  options.name = workload.name;
+  return compile(workload.loss, options);
+}
+
+/// What there is at the peak of a step, in MiB, beyond `before` bytes: gradients, activations, temporaries,
+/// and what earlier steps left behind, such as memory kept for the next one.
+template <class Loss>
+double peak_of_step(const Workload& workload, const Loss& loss_of, int64_t before) {
+  auto& memory = test::CountingAllocator::installed();
+  for (int i = 0; i < 3; ++i) step(workload, loss_of);
+  drop_gradients(workload);
+  memory.restart_peak();
+  step(workload, loss_of);
+  drop_gradients(workload);
+  return static_cast<double>(memory.peak_bytes() - before) / (1 << 20);
+}
+
+struct Peaks {
+  double eager_mib = 0, compiled_mib = 0;
+};
+/// Eager first: it leaves nothing behind. The counting allocator stays for the rest of the process.
+inline Peaks peaks_of_steps(const std::string& name, Scale scale = Scale::Full) {
+  const auto& memory = test::CountingAllocator::installed();
+  const auto workload = make_workload(name, scale);
+  const auto before = memory.live_bytes();
+  Peaks peaks;
+  peaks.eager_mib = peak_of_step(workload, workload.loss, before);
+  peaks.compiled_mib = peak_of_step(workload, compile_loss(workload), before);
+  return peaks;
+}
+
+}  // namespace antegrad::benchmarks

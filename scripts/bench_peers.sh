@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Measures PyTorch, JAX and antegrad on the same workloads, on two threads. Installs the peers when they are missing.
+#
+#   scripts/bench_peers.sh BENCH_STEPS [options of benchmarks/peers/compare.py]
+#   ANTEGRAD_PEERS=/path        where the peers go (default: .peers in the project; about 6 GB)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+torch_version=2.11.0   # as the LibTorch that antegrad is built with
+jax_version=0.10.2
+peers=${ANTEGRAD_PEERS:-$PWD/.peers}
+python=$peers/venv/bin/python
+
+say() { printf 'bench-peers: %s\n' "$*" >&2; }
+can_reach() { python3 -c 'import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=10)' "$1" 2>/dev/null; }
+
+# torch.compile needs a C++ compiler and Python's headers.
+missing=()
+command -v g++ >/dev/null || missing+=(g++)
+python3 -c 'import os, sysconfig, sys; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' ||
+  missing+=(python3-dev)
+python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv)
+if ((${#missing[@]})); then
+  if ((EUID == 0)) && command -v apt-get >/dev/null; then
+    say "installing ${missing[*]}"
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get update -qq
+    apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+  else
+    say "missing: ${missing[*]}; install them (as root: apt-get install ${missing[*]}) and run this again"
+    exit 1
+  fi
+fi
+
+has() { "$python" -c "import importlib.metadata as m, sys; sys.exit(m.version('$1').split('+')[0] != '$2')" 2>/dev/null; }
+[[ -x $python ]] || python3 -m venv "$peers/venv"
+pip=("$python" -m pip install -q --disable-pip-version-check --no-cache-dir)
+if ! has torch "$torch_version"; then
+  cpu_wheels=https://download.pytorch.org/whl/cpu   # 200 MB; the one of PyPI comes with 3 GB of CUDA
+  if can_reach "$cpu_wheels/torch/"; then
+    say "installing torch $torch_version for CPUs"
+    "${pip[@]}" "torch==$torch_version" --index-url "$cpu_wheels" --extra-index-url https://pypi.org/simple
+  else
+    say "installing torch $torch_version from PyPI (3 GB)"
+    "${pip[@]}" "torch==$torch_version"
+  fi
+fi
+has jax "$jax_version" || { say "installing jax $jax_version"; "${pip[@]}" "jax[cpu]==$jax_version"; }
+
+export PYTHONDONTWRITEBYTECODE=1
+exec "$python" benchmarks/peers/compare.py "$@"

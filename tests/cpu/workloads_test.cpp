@@ -1,0 +1,76 @@
+// The workloads of the benchmarks at small sizes, compiled beside eager: what is measured there is right.
+#include "../../benchmarks/workloads.h"
+
+#include <antegrad/antegrad.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+namespace antegrad::benchmarks {
+namespace {
+
+/// Relative to the largest value of a tensor: what another order of additions may change.
+double tolerance(at::ScalarType type) { return type == at::kDouble ? 1e-11 : 2e-5; }
+
+Workload make(const std::string& name, at::ScalarType type) {
+  torch::manual_seed(7);
+  auto workload = make_workload(name, Scale::Small);
+  for (auto* tensors : {&workload.parameters, &workload.inputs})
+    for (auto& tensor : *tensors)
+      if (tensor.is_floating_point())
+        tensor = tensor.detach().to(type).clone().set_requires_grad(tensor.requires_grad());
+  return workload;
+}
+
+/// What is left of two steps: the losses, all gradients, all inputs (some are written).
+template <class Loss>
+Tensors train(const Workload& workload, const Loss& loss_of) {
+  Tensors out;
+  for (int step = 0; step < 2; ++step) {
+    torch::manual_seed(step);
+    auto loss = loss_of(workload.parameters, workload.inputs);
+    loss.backward();
+    out.push_back(loss.detach());
+  }
+  for (const auto& parameter : workload.parameters) out.push_back(parameter.grad());
+  for (const auto& input : workload.inputs) {
+    out.push_back(input.detach());
+    if (input.requires_grad()) out.push_back(input.grad());
+  }
+  return out;
+}
+
+void expect_close(const Tensors& eager, const Tensors& compiled) {
+  ASSERT_EQ(eager.size(), compiled.size());
+  for (size_t i = 0; i < eager.size(); ++i) {
+    ASSERT_TRUE(compiled[i].defined()) << i;
+    ASSERT_EQ(eager[i].scalar_type(), compiled[i].scalar_type()) << i;
+    ASSERT_EQ(eager[i].sizes(), compiled[i].sizes()) << i;
+    const auto largest = eager[i].abs().max().item<double>();
+    const auto difference = (eager[i] - compiled[i]).abs().max().item<double>();
+    EXPECT_LE(difference, tolerance(eager[i].scalar_type()) * largest) << i << ", largest value " << largest;
+  }
+}
+
+class Workloads : public testing::TestWithParam<std::string> {
+ protected:
+  void compare(at::ScalarType type) {
+    const auto eager = make(GetParam(), type), compiled = make(GetParam(), type);
+    Options options;
+    options.name = GetParam();
+    options.rng = Rng::Eager;  // dropout and the VAE are to draw the same numbers
+    options.verify = true;
+    const auto function = compile(compiled.loss, options);
+    expect_close(train(eager, eager.loss), train(compiled, function));
+    EXPECT_EQ(function.report().captures, 1U);
+    EXPECT_EQ(function.report().eager_calls, 0U);
+  }
+};
+
+TEST_P(Workloads, AsEagerInFloat) { compare(at::kFloat); }
+TEST_P(Workloads, AsEagerInDouble) { compare(at::kDouble); }
+
+INSTANTIATE_TEST_SUITE_P(All, Workloads, testing::ValuesIn(workload_names(WorkloadSet::All)),
+                         [](const auto& name) { return name.param; });
+
+}  // namespace
+}  // namespace antegrad::benchmarks
