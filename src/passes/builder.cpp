@@ -133,7 +133,11 @@ Value Builder::reduce(std::string_view op, Value x, const Dims& dims, bool keepd
 }
 
 Value Builder::sum(Value x, const Dims& dims, bool keepdim) {
-  return reduce("aten.sum.dim_IntList", x, dims, keepdim);
+  const auto result = reduce("aten.sum.dim_IntList", x, dims, keepdim);
+  const auto dtype = type(x).dtype;  // LibTorch's sums of integers are i64 unless told otherwise
+  if (!dims.empty() && !ir::is_floating(dtype) && dtype != DType::I64)
+    nodes_.back().attrs = {{"dtype", dtype}};
+  return result;
 }
 
 Value Builder::mean(Value x, const Dims& dims, bool keepdim) {

@@ -68,9 +68,21 @@ struct Executable::Entry {
   std::vector<PreparedBirth> births;
   std::unique_ptr<Instruction> instruction;
   std::vector<int32_t> fresh;  ///< registers that LibTorch fills, maybe with an argument that is in the arena
+  std::vector<std::pair<int32_t, TensorShape>>
+      read_by_kernels;  ///< results of LibTorch's, as kernels take them
   std::unique_ptr<Comparison> comparison;
   std::vector<int32_t> dying;  ///< registers that no later instruction reads
 };
+
+/// Kernels address memory by the strides that the graph was captured with.
+static void bring_to(const TensorShape& shape, at::Tensor& tensor) {
+  if (tensor.strides() == at::IntArrayRef(shape.strides) || tensor.numel() == 0) return;
+  TORCH_CHECK(tensor.sizes() == at::IntArrayRef(shape.sizes), "antegrad: an op gave a result of sizes ",
+              tensor.sizes(), " where ", at::IntArrayRef(shape.sizes), " were captured");
+  auto copy = empty_tensor(shape);
+  copy.copy_(tensor);
+  tensor = std::move(copy);
+}
 
 /// LibTorch's calls for the same graph, made when they are first needed.
 struct Executable::Fallback {
@@ -124,6 +136,10 @@ void Executable::assemble(const schedule::Program& program, const std::vector<Ke
   for (const auto& input : graph.inputs) inputs_.push_back(register_of(input.value));
   for (const auto& output : graph.outputs) outputs_.push_back(register_of(output.value));
   ComparisonMaker comparisons(program, placement.register_of);
+  std::vector<bool> kernels_read(graph.values.size());
+  for (const auto& step : program.steps)
+    if (const auto* run = std::get_if<schedule::RunKernel>(&step))
+      for (auto value : run->buffers) kernels_read[static_cast<size_t>(value.index)] = true;
   entries_.reserve(program.steps.size());
   for (size_t s = 0; s < program.steps.size(); ++s) {
     Entry entry;
@@ -134,8 +150,11 @@ void Executable::assemble(const schedule::Program& program, const std::vector<Ke
     }
     entry.instruction = make_step(program, s, kernels, placement);
     if (const auto* run = std::get_if<schedule::RunNode>(&program.steps[s]); run && !placement.writes_out[s])
-      for (auto v : graph.nodes[static_cast<size_t>(run->node)].outputs)
+      for (auto v : graph.nodes[static_cast<size_t>(run->node)].outputs) {
         if (arena_tensors_ && graph.storage_of(v) == v) entry.fresh.push_back(register_of(v));
+        if (kernels_read[static_cast<size_t>(v.index)])
+          entry.read_by_kernels.emplace_back(register_of(v), TensorShape(graph.tensor_type(v)));
+      }
     if (compare) entry.comparison = comparisons.next(s);
     entry.dying = std::move(placement.dying[s]);
     entries_.push_back(std::move(entry));
@@ -190,6 +209,8 @@ void Executable::run_entries(Registers& registers) const {
           tensor.storage().unsafeGetStorageImpl() == registers.arena_storage.unsafeGetStorageImpl())
         tensor = clone_with_strides(tensor);
     }
+    for (const auto& [slot, shape] : entry.read_by_kernels)
+      bring_to(shape, registers[static_cast<size_t>(slot)]);
     if (entry.comparison) entry.comparison->run(registers);
     for (auto slot : entry.dying) registers[static_cast<size_t>(slot)] = at::Tensor();
   }

@@ -76,6 +76,9 @@ class Placer {
       ir::for_each_input(node, take);
       for (auto v : node.effects.writes) take(v);
       for (auto v : node.outputs) take(v);
+      // LibTorch copies the whole storage of what it scatters into: not the arena.
+      if (node.op.find("_scatter") != std::string::npos && !node.args.empty())
+        if (const auto* into = node.args[0].as<ir::ValueId>()) leaves_[at(graph_.storage_of(*into))] = true;
     }
     for (const auto& output : graph_.outputs) {
       if (!output.value.valid()) continue;

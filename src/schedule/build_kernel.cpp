@@ -37,7 +37,10 @@ class KernelBuilder {
         out_(fusion, plan_) {}
 
   BuiltKernel run() {
-    for (auto index : group_.items) emit_roots(index);
+    // Stage by stage: what a section defines is visible in later ones only.
+    auto items = group_.items;
+    std::ranges::stable_sort(items, {}, [&](int32_t index) { return stages_.stage(index); });
+    for (auto index : items) emit_roots(index);
     BuiltKernel built{out_.finish(), out_.owners()};
     auto& kernel = built.kernel;
     kernel.loops = plan_.extents;

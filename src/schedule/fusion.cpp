@@ -6,7 +6,6 @@ namespace antegrad::schedule {
 namespace {
 
 const ir::Dim kOne(1);
-constexpr size_t kMostItems = 160;      // in a group: compile time grows faster than what is saved
 constexpr int64_t kLeastInner = 16;     // fewer iterations of an inner loop are not worth a vector loop
 constexpr int64_t kLeastForDear = 128;  // rows as long as that hide what is computed once per row
 
@@ -25,7 +24,11 @@ void Fusion::add_node(int32_t index) {
   if (places_.is_view_node(index)) return;
   std::string why;
   auto items = lower(graph_, index, settings_, why);
-  for (const auto& item : items) places_.add(graph_, item.output);
+  for (const auto& item : items) {
+    places_.add(graph_, item.output);
+    for (const auto& operand : item.operands)
+      if (operand.value.valid() && !places_.owner(operand.value).valid()) places_.add(graph_, operand.value);
+  }
   if (items.size() == 1 && items[0].form == Form::Scatter && items[0].source.valid() &&
       !is_zero(items[0].source))
     add_item(copy_of(items[0].source, items[0]));
@@ -205,6 +208,10 @@ bool Fusion::bind(Group& group, const Item& item, Dims& dims) const {
   return true;
 }
 
+int64_t Fusion::count_dear(const Group& group) const {
+  return std::ranges::count_if(group.items, [&](int32_t i) { return items_[static_cast<size_t>(i)].dear; });
+}
+
 /// Two dims of an item cannot be the same loop.
 static bool are_disjoint(const Dims& dims) {
   Atoms all;
@@ -221,7 +228,7 @@ bool Fusion::join(int32_t index, int32_t group_index) {
   auto& group = groups_[static_cast<size_t>(group_index)];
   const auto& item = items_[static_cast<size_t>(index)];
   const auto cluster = clusters_.find(group_cluster_[static_cast<size_t>(group_index)]);
-  if (group.items.size() >= kMostItems) return false;
+  if (group.items.size() >= kMostItems || (item.dear && count_dear(group) >= kMostDear)) return false;
   const auto reads = clusters_read(item);
   for (auto read : reads)
     if (read != cluster && clusters_.depends(read, cluster)) return false;

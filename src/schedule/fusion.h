@@ -44,10 +44,15 @@ class Fusion {
   size_t first_dim(const Item& item, size_t operand) const;
 
  private:
+  // Compile time grows faster than what is saved.
+  static constexpr size_t kMostItems = 128;  ///< in a group
+  static constexpr int64_t kMostDear = 24;   ///< of these, functions that are long when inlined
+
   void add_node(int32_t node);
   void add_item(Item item);
   Item copy_of(ir::ValueId source, const Item& scatter) const;
   bool is_free(const Item& item) const;
+  int64_t count_dear(const Group& group) const;
   void seed(int32_t item);
   bool join(int32_t item, int32_t group);
   void add_to(int32_t group, int32_t item, std::vector<Atoms> placement);

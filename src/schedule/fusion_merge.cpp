@@ -123,7 +123,8 @@ void Fusion::merge_operands(int32_t index) {
 
 bool Fusion::merge(int32_t into, int32_t other, int32_t index) {
   auto *a = &groups_[static_cast<size_t>(into)], *b = &groups_[static_cast<size_t>(other)];
-  if (a->items.size() + b->items.size() > 160 || (a->chunks > 0 && b->chunks > 0 && a->chunks != b->chunks))
+  if (a->items.size() + b->items.size() > kMostItems || count_dear(*a) + count_dear(*b) > kMostDear ||
+      (a->chunks > 0 && b->chunks > 0 && a->chunks != b->chunks))
     return false;
   if (!clusters_.may_merge(group_cluster_[static_cast<size_t>(into)],
                            group_cluster_[static_cast<size_t>(other)]))

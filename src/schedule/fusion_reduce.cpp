@@ -115,8 +115,12 @@ bool Fusion::make_sink(Group& group, int32_t index, const Atoms& outer, bool col
     return n.is_constant() ? n.constant() : int64_t{1} << 16;
   };
   const int64_t by_work = std::clamp<int64_t>(size(group.all_atoms()) / 8192, 1, 32);
+  // Floats are added one after the other within a chunk: not too many of them.
   const int64_t by_length = columns ? size(outer) / 512 : 1;
-  group.chunks = static_cast<int32_t>(std::clamp<int64_t>(std::max(by_work, by_length), 1, 256));
+  const int64_t columns_count =
+      columns ? std::max<int64_t>(1, size(group.all_atoms()) / std::max<int64_t>(1, size(outer))) : 1;
+  const int64_t most = std::clamp<int64_t>((1 << 18) / columns_count, 64, 4096);
+  group.chunks = static_cast<int32_t>(std::clamp<int64_t>(std::max(by_work, by_length), 1, most));
   return true;
 }
 
@@ -140,8 +144,10 @@ void Fusion::finish(int32_t group_index, int32_t index) {
   total.form = Form::Reduction;
   total.output = output;
   total.sizes = sizes;
-  total.operands = {{partial, {}, dtype}};
-  total.computes = total.result = dtype;
+  // Many floats are added up in double.
+  const auto wide = dtype == ir::DType::F32 && sink.combine == Combine::Sum ? ir::DType::F64 : dtype;
+  total.operands = {{partial, {}, wide}};
+  total.computes = total.result = wide;
   total.combine = sink.combine;
   total.reduced.assign(sizes.size(), false);
   total.reduced[0] = true;

@@ -45,6 +45,16 @@ std::vector<Access> accesses(const Fusion& fusion, const Group& group, const std
     if (item.form == Form::Random || item.form == Form::Iota)
       out.push_back(
           {address_of(group, item.sizes, ir::contiguous_strides(item.sizes), 0, placement, 0), false});
+    if (std::ranges::find(group.sinks, index) != group.sinks.end()) {
+      // Accumulators have no term for what is reduced.
+      Access access;
+      for (size_t d = 0; d < placement.size(); ++d)
+        if (!item.reduced[d]) {
+          const auto part = address_of(group, {item.sizes[d]}, {ir::Dim(1)}, 0, placement, d);
+          access.address.terms.insert(access.address.terms.end(), part.terms.begin(), part.terms.end());
+        }
+      out.push_back(access);
+    }
     const auto found = group.values.find(item.output.index);
     if (item.form != Form::Scatter && stored[static_cast<size_t>(item.output.index)]) {
       if (found != group.values.end())

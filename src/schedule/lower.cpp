@@ -269,7 +269,9 @@ std::vector<Item> lower(ir::Graph& graph, int32_t index, const Settings& setting
   }
   for (const auto& row : kReductions)
     if (row.op == node.op) return lower_reduction(graph, index, row.combine, why);
-  if (node.op == "aten.cat" || node.op == "aten.constant_pad_nd") return lower_parts(graph, index, why);
+  if (node.op == "aten.cat" || node.op == "aten.constant_pad_nd" || node.op == "aten.slice_scatter" ||
+      node.op == "aten.select_scatter")
+    return lower_parts(graph, index, why);
   if (node.op == "antegrad.constant") return lower_constant(graph, index, why);
   if (node.op.starts_with("antegrad.random_")) return lower_random(graph, index, why);
   if (auto items = lower_indexing(graph, index, why); !items.empty()) return items;

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "schedule/item.h"
 
 namespace antegrad::schedule {
@@ -90,11 +92,74 @@ std::vector<Item> lower_pad(ir::Graph& graph, int32_t index, std::string& why) {
   return items;
 }
 
+/// A part of another tensor, as a view of its own.
+ir::ValueId part_view(ir::Graph& graph, ir::ValueId of, const Box& box) {
+  auto type = graph.tensor_type(of);
+  for (size_t d = 0; d < box.begin.size(); ++d) type.offset = type.offset + box.begin[d] * type.strides[d];
+  type.sizes = box.sizes;
+  return graph.add_value(type, graph.storage_of(of));
+}
+
+/// slice_scatter and select_scatter: what is written, and what stays before and after it.
+std::vector<Item> lower_scatter(ir::Graph& graph, int32_t index, std::string& why) {
+  const auto node = graph.nodes[static_cast<size_t>(index)];
+  const auto type = graph.tensor_type(node.outputs[0]);
+  const auto* self = node.args[0].as<ir::ValueId>();
+  const auto* source = node.args.size() > 1 ? node.args[1].as<ir::ValueId>() : nullptr;
+  const auto integer = [&](size_t position, int64_t otherwise) {
+    const auto* arg = find_arg(node, position);
+    const auto* dim = arg == nullptr ? nullptr : arg->as<ir::Dim>();
+    return arg == nullptr                         ? std::optional(otherwise)
+           : dim != nullptr && dim->is_constant() ? std::optional(dim->constant())
+                                                  : std::nullopt;
+  };
+  why = "it does not write one box";
+  const auto dim = integer(2, 0);
+  if (self == nullptr || source == nullptr || !dim || type.sizes.empty()) return {};
+  if (graph.tensor_type(*self).dtype != type.dtype || graph.tensor_type(*source).dtype != type.dtype ||
+      !is_lowered_type(graph.type_of(*self)))
+    return {};
+  for (auto id : {*self, *source})
+    if (graph.tensor_type(graph.storage_of(id)).dtype != type.dtype) return {};
+  const auto d = static_cast<size_t>(*dim < 0 ? *dim + static_cast<int64_t>(type.sizes.size()) : *dim);
+  if (!type.sizes[d].is_constant()) return {};
+  const auto size = type.sizes[d].constant();
+  const bool selects = node.op == "aten.select_scatter";
+  const auto clamp = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size); };
+  const auto first = integer(3, 0), last = selects ? first : integer(4, size),
+             step = selects ? std::optional<int64_t>(1) : integer(5, 1);
+  if (!first || !last || !step || *step != 1) return {};
+  const auto begin = clamp(*first), end = selects ? begin + 1 : std::max(begin, clamp(*last));
+  if (begin >= end || end > size) return {};
+  Box box{std::vector<ir::Dim>(type.sizes.size()), type.sizes};
+  const auto between = [&](int64_t from, int64_t to) {
+    auto part = box;
+    part.begin[d] = from;
+    part.sizes[d] = to - from;
+    return part;
+  };
+  auto written = *source;
+  if (selects) {
+    auto with_dim = graph.tensor_type(*source);
+    with_dim.sizes.insert(with_dim.sizes.begin() + static_cast<int64_t>(d), ir::Dim(1));
+    with_dim.strides.insert(with_dim.strides.begin() + static_cast<int64_t>(d), ir::Dim(1));
+    written = graph.add_value(with_dim, graph.storage_of(*source));
+  }
+  if (!(graph.tensor_type(written).sizes == between(begin, end).sizes)) return {};
+  std::vector<Item> items = {copy_part(graph, index, written, between(begin, end))};
+  if (begin > 0)
+    items.push_back(copy_part(graph, index, part_view(graph, *self, between(0, begin)), between(0, begin)));
+  if (end < size)
+    items.push_back(copy_part(graph, index, part_view(graph, *self, between(end, size)), between(end, size)));
+  return items;
+}
+
 }  // namespace
 
 std::vector<Item> lower_parts(ir::Graph& graph, int32_t node, std::string& why) {
-  return graph.nodes[static_cast<size_t>(node)].op == "aten.cat" ? lower_cat(graph, node, why)
-                                                                 : lower_pad(graph, node, why);
+  const auto op = graph.nodes[static_cast<size_t>(node)].op;
+  if (op == "aten.cat") return lower_cat(graph, node, why);
+  return op == "aten.constant_pad_nd" ? lower_pad(graph, node, why) : lower_scatter(graph, node, why);
 }
 
 }  // namespace antegrad::schedule

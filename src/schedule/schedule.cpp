@@ -50,9 +50,27 @@ int64_t grain_of(const Kernel& kernel) {
   return std::max<int64_t>(1, static_cast<int64_t>(8 * kTaskNanoseconds / cost));
 }
 
+/// Reshapes of whole tensors that do not count as views for autograd are views for us.
+void make_views(ir::Graph& graph) {
+  for (auto& node : graph.nodes) {
+    const auto* source = node.op == "aten._unsafe_view" ? node.args[0].as<ir::ValueId>() : nullptr;
+    if (source == nullptr || !graph.tensor_type(*source).is_contiguous() ||
+        !(graph.tensor_type(*source).offset == ir::Dim(0)))
+      continue;
+    const auto result = node.outputs[0], storage = graph.storage_of(*source);
+    node.op = "aten.view";
+    graph.values[static_cast<size_t>(result.index)].base = storage;
+    for (auto& value : graph.values)
+      if (value.base == result) value.base = storage;
+  }
+}
+
 class Scheduler {
  public:
-  Scheduler(const ir::Graph& graph, const Settings& settings) : settings_(settings) { out_.graph = graph; }
+  Scheduler(const ir::Graph& graph, const Settings& settings) : settings_(settings) {
+    out_.graph = graph;
+    make_views(out_.graph);
+  }
 
   Program run() {
     Fusion fusion(out_.graph, settings_);

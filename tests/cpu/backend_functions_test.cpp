@@ -60,7 +60,7 @@ TEST(Functions, BackwardLeavesWhatOthersHold) {
   const auto kept = y.detach().clone();
   const auto tangent = torch::ones({1000});
   const auto first = torch::autograd::grad({y}, {x}, {tangent}, /*retain_graph=*/true)[0];
-  EXPECT_TRUE(at::allclose(first, expected));
+  EXPECT_TRUE(at::allclose(first, expected, 1e-4, 1e-4));  // some are differences of large numbers
   EXPECT_TRUE(at::equal(tangent, torch::ones({1000})));
   const auto second = torch::autograd::grad({y}, {x}, {tangent})[0];
   EXPECT_TRUE(at::equal(first, second));

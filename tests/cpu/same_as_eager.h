@@ -2,15 +2,15 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include <cstring>
 #include <string>
 #include <vector>
 
 #include "antegrad/antegrad.h"
+#include "closeness.h"
 
 namespace antegrad::test {
 
-/// Bit for bit, with everything that can be asked of a tensor: NaNs and signed zeros count.
+/// With everything that can be asked of a tensor. Values: see closeness.h.
 inline testing::AssertionResult same(const at::Tensor& eager, const at::Tensor& compiled) {
   auto differ = [](const auto&... what) { return testing::AssertionFailure() << c10::str(what...); };
   if (eager.defined() != compiled.defined())
@@ -26,9 +26,7 @@ inline testing::AssertionResult same(const at::Tensor& eager, const at::Tensor& 
     return differ("requires_grad: ", eager.requires_grad(), " and ", compiled.requires_grad());
   if (eager.is_inference() != compiled.is_inference())
     return differ("is_inference: ", eager.is_inference(), " and ", compiled.is_inference());
-  const auto a = eager.detach().contiguous();
-  const auto b = compiled.detach().contiguous();
-  if (a.nbytes() > 0 && std::memcmp(a.const_data_ptr(), b.const_data_ptr(), a.nbytes()) != 0)
+  if (!same_values(eager.detach(), compiled.detach()))
     return differ("values:\n", eager, "\nand\n", compiled);
   return testing::AssertionSuccess();
 }

@@ -1,13 +1,13 @@
-// Every sampled overload, captured and run, against eager: types, results and argument state, bit for bit.
+// Every sampled overload, captured and run, against eager: types, results and argument state.
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <antegrad/antegrad.h>
 
-#include <cstring>
 #include <map>
 #include <set>
 
 #include "capture/capture.h"
 #include "capture/op_schema.h"
+#include "closeness.h"
 #include "samples/samples.h"
 
 namespace antegrad {
@@ -63,13 +63,6 @@ std::vector<at::Tensor> call(const Sample& sample, const std::vector<at::Tensor>
   return tensors_of(stack);
 }
 
-bool same_bits(const at::Tensor& a, const at::Tensor& b) {
-  auto x = a.resolve_conj().resolve_neg().contiguous();
-  auto y = b.resolve_conj().resolve_neg().contiguous();
-  return x.nbytes() == y.nbytes() &&
-         (x.nbytes() == 0 || std::memcmp(x.const_data_ptr(), y.const_data_ptr(), x.nbytes()) == 0);
-}
-
 std::string difference(const at::Tensor& eager, const at::Tensor& compiled, bool values) {
   if (eager.defined() != compiled.defined()) return "definedness";
   if (!eager.defined()) return "";
@@ -78,7 +71,8 @@ std::string difference(const at::Tensor& eager, const at::Tensor& compiled, bool
   if (eager.sizes() != compiled.sizes()) return c10::str("sizes ", eager.sizes(), " / ", compiled.sizes());
   if (eager.numel() > 0 && eager.strides() != compiled.strides())
     return c10::str("strides ", eager.strides(), " / ", compiled.strides());
-  if (values && !same_bits(eager, compiled)) return "values";
+  const auto plain = [](const at::Tensor& t) { return t.resolve_conj().resolve_neg(); };
+  if (values && !test::same_values(plain(eager), plain(compiled))) return "values";
   return "";
 }
 

@@ -491,22 +491,24 @@ int64_t k4_sum(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
 static inline __attribute__((always_inline)) int64_t k5_sum_strip(void* const* buffers, const int64_t* dims, int64_t first, int64_t n) {
   const float* b0 = (const float*)buffers[0];
   float* b1 = (float*)buffers[1];
-  float v1[64];
-  for (int64_t l = 0; l < n; ++l) v1[l] = 0.0f;
+  double v2[64];
+  for (int64_t l = 0; l < n; ++l) v2[l] = 0.0;
   for (int64_t i1 = 0; i1 < 78; ++i1) {
 #pragma omp simd
     for (int64_t l = 0; l < n; ++l) {
       const int64_t i0 = first + l;
       // aten.sum.dim_IntList -> f32[1,64]
       const float v0 = b0[i0 + i1 * 64];
-      v1[l] += v0;
+      const double v1 = (double)v0;
+      v2[l] += v1;
     }
   }
 #pragma omp simd
   for (int64_t l = 0; l < n; ++l) {
     const int64_t i0 = first + l;
     // aten.sum.dim_IntList -> f32[1,64]
-    b1[i0] = v1[l];
+    const float v3 = (float)v2[l];
+    b1[i0] = v3;
   }
   return 0;
 }
@@ -649,22 +651,24 @@ int64_t k6_div(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
 static inline __attribute__((always_inline)) int64_t k7_sum_strip(void* const* buffers, const int64_t* dims, int64_t first, int64_t n) {
   const float* b0 = (const float*)buffers[0];
   float* b1 = (float*)buffers[1];
-  float v1[32];
-  for (int64_t l = 0; l < n; ++l) v1[l] = 0.0f;
+  double v2[32];
+  for (int64_t l = 0; l < n; ++l) v2[l] = 0.0;
   for (int64_t i1 = 0; i1 < 78; ++i1) {
 #pragma omp simd
     for (int64_t l = 0; l < n; ++l) {
       const int64_t i0 = first + l;
       // aten.sum.dim_IntList -> f32[1,32]
       const float v0 = b0[i0 + i1 * 32];
-      v1[l] += v0;
+      const double v1 = (double)v0;
+      v2[l] += v1;
     }
   }
 #pragma omp simd
   for (int64_t l = 0; l < n; ++l) {
     const int64_t i0 = first + l;
     // aten.sum.dim_IntList -> f32[1,32]
-    b1[i0] = v1[l];
+    const float v3 = (float)v2[l];
+    b1[i0] = v3;
   }
   return 0;
 }

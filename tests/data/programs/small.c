@@ -243,23 +243,24 @@ int64_t k3_div(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
 // small, backward
 //   kernel k0_add: 1 units, 6 sections
 //   kernel k1_mul: 8 units, 2 sections
-//   kernel k2_sum: 1 units, 2 sections
-//   kernel k2_sum: 1 units, 2 sections
-//   kernel k3_sum: 1 units, 3 sections
+//   kernel k2_sum: 16 units, 2 sections
+//   kernel k3_sum: 1 units, 2 sections
+//   kernel k3_sum: 1 units, 2 sections
+//   kernel k4_sum: 1 units, 3 sections
 //   kernel k1_mul: 8 units, 2 sections
-//   kernel k4_sum: 16 units, 2 sections
-//   kernel k2_sum: 1 units, 2 sections
-//   kernel k2_sum: 1 units, 2 sections
-//   kernel k3_sum: 1 units, 3 sections
+//   kernel k2_sum: 16 units, 2 sections
+//   kernel k3_sum: 1 units, 2 sections
+//   kernel k3_sum: 1 units, 2 sections
+//   kernel k4_sum: 1 units, 3 sections
 //   kernel k1_mul: 8 units, 2 sections
-//   kernel k4_sum: 16 units, 2 sections
-//   kernel k2_sum: 1 units, 2 sections
-//   kernel k2_sum: 1 units, 2 sections
+//   kernel k2_sum: 16 units, 2 sections
+//   kernel k3_sum: 1 units, 2 sections
+//   kernel k3_sum: 1 units, 2 sections
 //   kernel k5_sum: 1 units, 3 sections
 //   kernel k6_sum: 8 units, 2 sections
 //   kernel k7_sum: 1 units, 5 sections
-//   kernel k4_sum: 16 units, 2 sections
-//   kernel k2_sum: 1 units, 2 sections
+//   kernel k2_sum: 16 units, 2 sections
+//   kernel k3_sum: 1 units, 2 sections
 
 // %0 = buffer 0
 // %1 = buffer 1
@@ -309,35 +310,33 @@ int64_t k3_div(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
 // %44: f32[8,1] = aten.sum.dim_IntList(%43)
 // %45: f32[8,1] = aten.div.Scalar(%44, 16)
 // %46: f32[8,1] = aten.add.Scalar(%45, 1e-05)
-// %9: f32[8,1] = aten.rsqrt(%46)
-// %10: f32[8,16] = aten.mul.Tensor(%42, %9)
-// %47: f32[8,16] = aten.mul.Tensor(%10, %11)
-// %48: f32[8,16] = aten.add.Tensor(%47, %12)
-// %51: f32[16,8,16] = aten.mul.Tensor(%49, %50)
-// %13: f32[16,16] = aten.sum.dim_IntList(%51)
-// %14: f32[1,16] = aten.sum.dim_IntList(%8)
-// %52: f32[8,1] = aten.sum.dim_IntList(%28)
+// %10: f32[8,1] = aten.rsqrt(%46)
+// %11: f32[8,16] = aten.mul.Tensor(%42, %10)
+// %47: f32[8,16] = aten.mul.Tensor(%11, %12)
+// %14: f32[8,16] = aten.add.Tensor(%47, %13)
+// %9: f32[1,16] = aten.sum.dim_IntList(%8)
+// %48: f32[8,1] = aten.sum.dim_IntList(%28)
+// %49: f32[8,1] = aten.div.Scalar(%48, 16)
+// %50: f32[8,16] = aten.sub.Tensor(%28, %49)
+// %51: f32[8,16] = aten.mul.Tensor(%50, %50)
+// %52: f32[8,1] = aten.sum.dim_IntList(%51)
 // %53: f32[8,1] = aten.div.Scalar(%52, 16)
-// %54: f32[8,16] = aten.sub.Tensor(%28, %53)
-// %55: f32[8,16] = aten.mul.Tensor(%54, %54)
-// %56: f32[8,1] = aten.sum.dim_IntList(%55)
+// %54: f32[8,1] = aten.add.Scalar(%53, 1e-05)
+// %15: f32[8,1] = aten.rsqrt(%54)
+// %16: f32[8,16] = aten.mul.Tensor(%50, %15)
+// %55: f32[8,16] = aten.mul.Tensor(%16, %17)
+// %19: f32[8,16] = aten.add.Tensor(%55, %18)
+// %56: f32[8,1] = aten.sum.dim_IntList(%26)
 // %57: f32[8,1] = aten.div.Scalar(%56, 16)
-// %58: f32[8,1] = aten.add.Scalar(%57, 1e-05)
-// %15: f32[8,1] = aten.rsqrt(%58)
-// %16: f32[8,16] = aten.mul.Tensor(%54, %15)
-// %59: f32[8,16] = aten.mul.Tensor(%16, %17)
-// %19: f32[8,16] = aten.add.Tensor(%59, %18)
-// %60: f32[8,1] = aten.sum.dim_IntList(%26)
+// %58: f32[8,16] = aten.sub.Tensor(%26, %57)
+// %59: f32[8,16] = aten.mul.Tensor(%58, %58)
+// %60: f32[8,1] = aten.sum.dim_IntList(%59)
 // %61: f32[8,1] = aten.div.Scalar(%60, 16)
-// %62: f32[8,16] = aten.sub.Tensor(%26, %61)
-// %63: f32[8,16] = aten.mul.Tensor(%62, %62)
-// %64: f32[8,1] = aten.sum.dim_IntList(%63)
-// %65: f32[8,1] = aten.div.Scalar(%64, 16)
-// %66: f32[8,1] = aten.add.Scalar(%65, 1e-05)
-// %20: f32[8,1] = aten.rsqrt(%66)
-// %21: f32[8,16] = aten.mul.Tensor(%62, %20)
-// %67: f32[8,16] = aten.mul.Tensor(%21, %22)
-// %24: f32[8,16] = aten.add.Tensor(%67, %23)
+// %62: f32[8,1] = aten.add.Scalar(%61, 1e-05)
+// %20: f32[8,1] = aten.rsqrt(%62)
+// %21: f32[8,16] = aten.mul.Tensor(%58, %20)
+// %63: f32[8,16] = aten.mul.Tensor(%21, %22)
+// %24: f32[8,16] = aten.add.Tensor(%63, %23)
 int64_t k0_add(void* const* buffers, const int64_t* dims, int64_t begin, int64_t end) {
   const float* b0 = (const float*)buffers[0];
   _Alignas(64) float b1[16];
@@ -353,9 +352,9 @@ int64_t k0_add(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
   float* b11 = (float*)buffers[8];
   float* b12 = (float*)buffers[9];
   float* b13 = (float*)buffers[10];
-  const float* b14 = (const float*)buffers[11];
+  float* b14 = (float*)buffers[11];
   const float* b15 = (const float*)buffers[12];
-  float* b16 = (float*)buffers[13];
+  const float* b16 = (const float*)buffers[13];
   float* b17 = (float*)buffers[14];
   float* b18 = (float*)buffers[15];
   float* b19 = (float*)buffers[16];
@@ -370,23 +369,21 @@ int64_t k0_add(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
   for (int64_t chunk = begin; chunk < end; ++chunk) {
     const int64_t from = 8 * chunk / 1;
     const int64_t to = 8 * (chunk + 1) / 1;
-    float* acc0 = b17 + chunk * 16;
+    float* acc0 = b12 + chunk * 16;
     for (int64_t j = 0; j < 16; ++j) acc0[j] = 0.0f;
-    float* acc1 = b16 + chunk * 16;
-    for (int64_t j = 0; j < 16; ++j) acc1[j] = 0.0f;
     for (int64_t i0 = from; i0 < to; ++i0) {
       // aten.mul.Tensor -> f32[8,16]
       const float v15 = b9[0];
       float v28 = 0.0f;
-      float v61 = 0.0f;
-      float v75 = 0.0f;
+      float v29 = 0.0f;
+      float v30 = 0.0f;
       const float v16 = 2.0f;
       // aten.mul.Tensor -> f32[8,16]
       const float v17 = v15 * v16;
       const float v18 = 128.0f;
       const float v19 = v17 / v18;
       const float v23 = 1.0f;
-#pragma omp simd reduction(+:v28) reduction(+:v61) reduction(+:v75)
+#pragma omp simd reduction(+:v28) reduction(+:v29) reduction(+:v30)
       for (int64_t i1 = 0; i1 < 16; ++i1) {
         // aten.silu -> f32[8,16]
         const float v0 = b0[i0 * 16 + i1];
@@ -432,128 +429,124 @@ int64_t k0_add(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
         // aten.sum.dim_IntList -> f32[1,16]
         acc0[i1] += v27;
         // aten.sum.dim_IntList -> f32[8,1]
-        v61 += v8;
-        v75 += v7;
+        v29 += v8;
+        v30 += v7;
       }
-      const float v36 = 16.0f;
+      const float v38 = 16.0f;
       // aten.div.Scalar -> f32[8,1]
-      const float v37 = v28 / v36;
-      const float v62 = v61 / v36;
-      const float v76 = v75 / v36;
-      float v40 = 0.0f;
-      float v65 = 0.0f;
-      float v79 = 0.0f;
-#pragma omp simd reduction(+:v40) reduction(+:v65) reduction(+:v79)
+      const float v39 = v28 / v38;
+      const float v43 = v29 / v38;
+      const float v47 = v30 / v38;
+      float v42 = 0.0f;
+      float v46 = 0.0f;
+      float v50 = 0.0f;
+#pragma omp simd reduction(+:v42) reduction(+:v46) reduction(+:v50)
       for (int64_t i1 = 0; i1 < 16; ++i1) {
         // aten.add.Tensor -> f32[8,16]
-        const float v29 = b6[i0 * 16 + i1];
+        const float v31 = b6[i0 * 16 + i1];
         // aten.silu -> f32[8,16]
-        const float v30 = b1[i1];
-        // aten.add.Tensor -> f32[8,16]
-        const float v31 = v29 + v30;
-        // aten.silu -> f32[8,16]
-        const float v32 = b3[i1];
+        const float v32 = b1[i1];
         // aten.add.Tensor -> f32[8,16]
         const float v33 = v31 + v32;
         // aten.silu -> f32[8,16]
-        const float v34 = b5[i1];
+        const float v34 = b3[i1];
         // aten.add.Tensor -> f32[8,16]
         const float v35 = v33 + v34;
+        // aten.silu -> f32[8,16]
+        const float v36 = b5[i1];
+        // aten.add.Tensor -> f32[8,16]
+        const float v37 = v35 + v36;
         // aten.sub.Tensor -> f32[8,16]
-        const float v38 = v35 - v37;
+        const float v40 = v37 - v39;
         // aten.mul.Tensor -> f32[8,16]
-        const float v39 = v38 * v38;
+        const float v41 = v40 * v40;
         // aten.sum.dim_IntList -> f32[8,1]
-        v40 += v39;
+        v42 += v41;
         // aten.sub.Tensor -> f32[8,16]
-        const float v63 = v33 - v62;
+        const float v44 = v35 - v43;
         // aten.mul.Tensor -> f32[8,16]
-        const float v64 = v63 * v63;
+        const float v45 = v44 * v44;
         // aten.sum.dim_IntList -> f32[8,1]
-        v65 += v64;
+        v46 += v45;
         // aten.sub.Tensor -> f32[8,16]
-        const float v77 = v31 - v76;
+        const float v48 = v33 - v47;
         // aten.mul.Tensor -> f32[8,16]
-        const float v78 = v77 * v77;
+        const float v49 = v48 * v48;
         // aten.sum.dim_IntList -> f32[8,1]
-        v79 += v78;
+        v50 += v49;
       }
-      const float v41 = 16.0f;
+      const float v51 = 16.0f;
       // aten.div.Scalar -> f32[8,1]
-      const float v42 = v40 / v41;
-      const float v43 = 1e-05f;
+      const float v52 = v42 / v51;
+      const float v53 = 1e-05f;
       // aten.add.Scalar -> f32[8,1]
-      const float v44 = v42 + v43;
+      const float v54 = v52 + v53;
       // aten.rsqrt -> f32[8,1]
-      const float v45 = ag_rsqrt_f32(v44);
-      b12[i0] = v45;
+      const float v55 = ag_rsqrt_f32(v54);
+      b13[i0] = v55;
       // aten.div.Scalar -> f32[8,1]
-      const float v66 = v65 / v41;
+      const float v69 = v46 / v51;
       // aten.add.Scalar -> f32[8,1]
-      const float v67 = v66 + v43;
+      const float v70 = v69 + v53;
       // aten.rsqrt -> f32[8,1]
-      const float v68 = ag_rsqrt_f32(v67);
-      b18[i0] = v68;
+      const float v71 = ag_rsqrt_f32(v70);
+      b18[i0] = v71;
       // aten.div.Scalar -> f32[8,1]
-      const float v80 = v79 / v41;
+      const float v78 = v50 / v51;
       // aten.add.Scalar -> f32[8,1]
-      const float v81 = v80 + v43;
+      const float v79 = v78 + v53;
       // aten.rsqrt -> f32[8,1]
-      const float v82 = ag_rsqrt_f32(v81);
-      b23[i0] = v82;
+      const float v80 = ag_rsqrt_f32(v79);
+      b23[i0] = v80;
 #pragma omp simd
       for (int64_t i1 = 0; i1 < 16; ++i1) {
         // aten.add.Tensor -> f32[8,16]
-        const float v46 = b6[i0 * 16 + i1];
+        const float v56 = b6[i0 * 16 + i1];
         // aten.silu -> f32[8,16]
-        const float v47 = b1[i1];
+        const float v57 = b1[i1];
         // aten.add.Tensor -> f32[8,16]
-        const float v48 = v46 + v47;
+        const float v58 = v56 + v57;
         // aten.silu -> f32[8,16]
-        const float v49 = b3[i1];
+        const float v59 = b3[i1];
         // aten.add.Tensor -> f32[8,16]
-        const float v50 = v48 + v49;
+        const float v60 = v58 + v59;
         // aten.silu -> f32[8,16]
-        const float v51 = b5[i1];
+        const float v61 = b5[i1];
         // aten.add.Tensor -> f32[8,16]
-        const float v52 = v50 + v51;
+        const float v62 = v60 + v61;
         // aten.sub.Tensor -> f32[8,16]
-        const float v53 = v52 - v37;
+        const float v63 = v62 - v39;
         // aten.mul.Tensor -> f32[8,16]
-        const float v54 = v53 * v45;
-        b13[i0 * 16 + i1] = v54;
-        const float v55 = b11[i0 * 16 + i1];
-        const float v56 = b14[i1];
-        const float v57 = v54 * v56;
+        const float v64 = v63 * v55;
+        b14[i0 * 16 + i1] = v64;
+        const float v65 = b15[i1];
+        const float v66 = v64 * v65;
         // aten.add.Tensor -> f32[8,16]
-        const float v58 = b15[i1];
-        const float v59 = v57 + v58;
-        // aten.mul.Tensor -> f32[16,8,16]
-        const float v60 = v55 * v59;
-        // aten.sum.dim_IntList -> f32[16,16]
-        acc1[i1 * 17] += v60;
+        const float v67 = b16[i1];
+        const float v68 = v66 + v67;
+        b17[i0 * 16 + i1] = v68;
         // aten.sub.Tensor -> f32[8,16]
-        const float v69 = v50 - v62;
+        const float v72 = v60 - v43;
         // aten.mul.Tensor -> f32[8,16]
-        const float v70 = v69 * v68;
-        b19[i0 * 16 + i1] = v70;
-        const float v71 = b20[i1];
-        const float v72 = v70 * v71;
+        const float v73 = v72 * v71;
+        b19[i0 * 16 + i1] = v73;
+        const float v74 = b20[i1];
+        const float v75 = v73 * v74;
         // aten.add.Tensor -> f32[8,16]
-        const float v73 = b21[i1];
-        const float v74 = v72 + v73;
-        b22[i0 * 16 + i1] = v74;
+        const float v76 = b21[i1];
+        const float v77 = v75 + v76;
+        b22[i0 * 16 + i1] = v77;
         // aten.sub.Tensor -> f32[8,16]
-        const float v83 = v48 - v76;
+        const float v81 = v58 - v47;
         // aten.mul.Tensor -> f32[8,16]
-        const float v84 = v83 * v82;
-        b24[i0 * 16 + i1] = v84;
-        const float v85 = b25[i1];
-        const float v86 = v84 * v85;
+        const float v82 = v81 * v80;
+        b24[i0 * 16 + i1] = v82;
+        const float v83 = b25[i1];
+        const float v84 = v82 * v83;
         // aten.add.Tensor -> f32[8,16]
-        const float v87 = b26[i1];
-        const float v88 = v86 + v87;
-        b27[i0 * 16 + i1] = v88;
+        const float v85 = b26[i1];
+        const float v86 = v84 + v85;
+        b27[i0 * 16 + i1] = v86;
       }
     }
   }
@@ -631,8 +624,55 @@ int64_t k1_mul(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
 
 // %0 = buffer 0
 // %1 = buffer 1
+// %2 = buffer 2
+// %5: f32[16,8,16] = aten.mul.Tensor(%3, %4)
+// %2: f32[16,16] = aten.sum.dim_IntList(%5)
+static inline __attribute__((always_inline)) int64_t k2_sum_strip(void* const* buffers, const int64_t* dims, int64_t i0, int64_t first, int64_t n) {
+  const float* b0 = (const float*)buffers[0];
+  const float* b1 = (const float*)buffers[1];
+  float* b2 = (float*)buffers[2];
+  float v3[16];
+  for (int64_t l = 0; l < n; ++l) v3[l] = 0.0f;
+  for (int64_t i2 = 0; i2 < 8; ++i2) {
+    // aten.mul.Tensor -> f32[16,8,16]
+    const float v0 = b0[i0 + i2 * 16];
+#pragma omp simd
+    for (int64_t l = 0; l < n; ++l) {
+      const int64_t i1 = first + l;
+      const float v1 = b1[i1 + i2 * 16];
+      const float v2 = v0 * v1;
+      // aten.sum.dim_IntList -> f32[16,16]
+      v3[l] += v2;
+    }
+  }
+#pragma omp simd
+  for (int64_t l = 0; l < n; ++l) {
+    const int64_t i1 = first + l;
+    // aten.sum.dim_IntList -> f32[16,16]
+    b2[i0 * 16 + i1] = v3[l];
+  }
+  return 0;
+}
+
+int64_t k2_sum(void* const* buffers, const int64_t* dims, int64_t begin, int64_t end) {
+  if (begin >= end) return 0;
+  int64_t strip = begin % 1;
+  int64_t i0 = begin / 1;
+  for (int64_t u = begin; u < end; ++u) {
+    const int64_t first = strip * 64;
+    k2_sum_strip(buffers, dims, i0, first, 16);
+    if (++strip == 1) {
+      strip = 0;
+      ++i0;
+    }
+  }
+  return 0;
+}
+
+// %0 = buffer 0
+// %1 = buffer 1
 // %1: f32[16] = aten.sum.dim_IntList(%0)
-static inline __attribute__((always_inline)) int64_t k2_sum_strip(void* const* buffers, const int64_t* dims, int64_t first, int64_t n) {
+static inline __attribute__((always_inline)) int64_t k3_sum_strip(void* const* buffers, const int64_t* dims, int64_t first, int64_t n) {
   const float* b0 = (const float*)buffers[0];
   float* b1 = (float*)buffers[1];
   float v1[16];
@@ -655,10 +695,10 @@ static inline __attribute__((always_inline)) int64_t k2_sum_strip(void* const* b
   return 0;
 }
 
-int64_t k2_sum(void* const* buffers, const int64_t* dims, int64_t begin, int64_t end) {
+int64_t k3_sum(void* const* buffers, const int64_t* dims, int64_t begin, int64_t end) {
   for (int64_t strip = begin; strip < end; ++strip) {
     const int64_t first = strip * 64;
-    k2_sum_strip(buffers, dims, first, 16);
+    k3_sum_strip(buffers, dims, first, 16);
   }
   return 0;
 }
@@ -688,7 +728,7 @@ int64_t k2_sum(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
 // %21: f32[8,16] = aten.add.Scalar(%20, 1)
 // %7: f32[8,16] = aten.mul.Tensor(%18, %21)
 // %8: f32[1,16] = aten.sum.dim_IntList(%7)
-int64_t k3_sum(void* const* buffers, const int64_t* dims, int64_t begin, int64_t end) {
+int64_t k4_sum(void* const* buffers, const int64_t* dims, int64_t begin, int64_t end) {
   const float* b0 = (const float*)buffers[0];
   const float* b1 = (const float*)buffers[1];
   const float* b2 = (const float*)buffers[2];
@@ -755,53 +795,6 @@ int64_t k3_sum(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
         // aten.sum.dim_IntList -> f32[1,16]
         acc0[i1] += v23;
       }
-    }
-  }
-  return 0;
-}
-
-// %0 = buffer 0
-// %1 = buffer 1
-// %2 = buffer 2
-// %5: f32[16,8,16] = aten.mul.Tensor(%3, %4)
-// %2: f32[16,16] = aten.sum.dim_IntList(%5)
-static inline __attribute__((always_inline)) int64_t k4_sum_strip(void* const* buffers, const int64_t* dims, int64_t i0, int64_t first, int64_t n) {
-  const float* b0 = (const float*)buffers[0];
-  const float* b1 = (const float*)buffers[1];
-  float* b2 = (float*)buffers[2];
-  float v3[16];
-  for (int64_t l = 0; l < n; ++l) v3[l] = 0.0f;
-  for (int64_t i2 = 0; i2 < 8; ++i2) {
-    // aten.mul.Tensor -> f32[16,8,16]
-    const float v0 = b0[i0 + i2 * 16];
-#pragma omp simd
-    for (int64_t l = 0; l < n; ++l) {
-      const int64_t i1 = first + l;
-      const float v1 = b1[i1 + i2 * 16];
-      const float v2 = v0 * v1;
-      // aten.sum.dim_IntList -> f32[16,16]
-      v3[l] += v2;
-    }
-  }
-#pragma omp simd
-  for (int64_t l = 0; l < n; ++l) {
-    const int64_t i1 = first + l;
-    // aten.sum.dim_IntList -> f32[16,16]
-    b2[i0 * 16 + i1] = v3[l];
-  }
-  return 0;
-}
-
-int64_t k4_sum(void* const* buffers, const int64_t* dims, int64_t begin, int64_t end) {
-  if (begin >= end) return 0;
-  int64_t strip = begin % 1;
-  int64_t i0 = begin / 1;
-  for (int64_t u = begin; u < end; ++u) {
-    const int64_t first = strip * 64;
-    k4_sum_strip(buffers, dims, i0, first, 16);
-    if (++strip == 1) {
-      strip = 0;
-      ++i0;
     }
   }
   return 0;
