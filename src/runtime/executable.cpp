@@ -84,6 +84,18 @@ static void bring_to(const TensorShape& shape, at::Tensor& tensor) {
   tensor = std::move(copy);
 }
 
+/// Kernels read memory: tensors that stand for zeros have none, others stand for what is not in theirs.
+static void fill_memory(at::Tensor& tensor) {
+  if (!tensor.defined()) return;
+  constexpr c10::DispatchKeySet kLazy(
+      {c10::DispatchKey::ZeroTensor, c10::DispatchKey::Conjugate, c10::DispatchKey::Negative});
+  if (!tensor.unsafeGetTensorImpl()->key_set().has_any(kLazy)) return;
+  const capture::BelowRecording below;
+  auto copy = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options());
+  tensor._is_zerotensor() ? copy.zero_() : copy.copy_(tensor);
+  tensor = std::move(copy);
+}
+
 /// LibTorch's calls for the same graph, made when they are first needed.
 struct Executable::Fallback {
   ir::Graph graph;
@@ -127,6 +139,7 @@ std::unique_ptr<Instruction> Executable::make_step(const schedule::Program& prog
 void Executable::assemble(const schedule::Program& program, const std::vector<KernelCode>& kernels,
                           bool compare) {
   const auto& graph = program.graph;
+  runs_kernels_ = !program.kernels.empty();
   auto placement = place(program, {.keep_all = compare});
   register_count_ = static_cast<size_t>(placement.registers);
   arena_bytes_ = placement.arena_bytes;
@@ -188,6 +201,9 @@ void Executable::run(Registers& registers, std::vector<at::Tensor>& outputs) con
   } else {
     registers.arena = small;
   }
+  if (runs_kernels_)
+    for (auto slot : inputs_)
+      if (slot >= 0) fill_memory(registers[static_cast<size_t>(slot)]);
   try {
     run_entries(registers);
   } catch (const IndexOutOfRange&) {
@@ -209,8 +225,10 @@ void Executable::run_entries(Registers& registers) const {
           tensor.storage().unsafeGetStorageImpl() == registers.arena_storage.unsafeGetStorageImpl())
         tensor = clone_with_strides(tensor);
     }
-    for (const auto& [slot, shape] : entry.read_by_kernels)
+    for (const auto& [slot, shape] : entry.read_by_kernels) {
+      fill_memory(registers[static_cast<size_t>(slot)]);
       bring_to(shape, registers[static_cast<size_t>(slot)]);
+    }
     if (entry.comparison) entry.comparison->run(registers);
     for (auto slot : entry.dying) registers[static_cast<size_t>(slot)] = at::Tensor();
   }

@@ -68,6 +68,7 @@ class Executable {
   std::vector<int32_t> inputs_;   ///< register per graph input; -1: not used
   std::vector<int32_t> outputs_;  ///< register per graph output; -1: undefined
   int64_t arena_bytes_ = 0;
+  bool runs_kernels_ = false;
   bool arena_tensors_ = false;          ///< LibTorch reads or writes some of it
   std::unique_ptr<Fallback> fallback_;  ///< where some kernel may fail
 };

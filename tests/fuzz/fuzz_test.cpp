@@ -34,6 +34,7 @@ std::optional<std::string> difference_of(const Program& program) {
   options.unit_strides = false;  // out= gives empty tensors other strides on the meta device than on the CPU
   const bool has_set = to_string(program).find("set_(") != std::string::npos;
   options.views = !has_set;
+  options.short_floats = to_string(program).find("BFloat16") != std::string::npos;
   try {
     auto difference = check(program, compile_under_test, options);
     // After set_ a tensor keeps its version counter and its base, which a view made anew does not have.

@@ -47,10 +47,11 @@ Op binary(const char* name, Binary function, Scope::Accept accept = is_real) {
   return op;
 }
 
-/// Few inputs and few results, so that the last bit of the function itself never shows.
+/// Few inputs and few results, so that the last bit of the function itself never shows. (Those of short
+/// floats would: generated code keeps more of them between ops.)
 Unary coarse(Tensor (*function)(const Tensor&)) {
   return [function](const Tensor& t) {
-    return at::round(at::mul(function(at::div(whole(t), 8)), 13)).to(at::kFloat);
+    return at::round(at::mul(function(at::div(whole(t).to(at::kFloat), 8)), 13));
   };
 }
 

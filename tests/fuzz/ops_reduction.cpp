@@ -58,7 +58,8 @@ void add_reductions(std::vector<Op>& table) {
   table.push_back(reduction(
       "coarse_softmax",
       [](const Tensor& t, int64_t d, bool) {
-        return Tensors{at::round(at::mul(at::softmax(whole(t), d), 13.37))};
+        const auto shares = at::softmax(whole(t).to(at::kFloat), d);  // short floats would round visibly
+        return Tensors{at::round(at::mul(shares, 13.37)).to(t.scalar_type())};
       },
       is_float));
   table.push_back(full_reduction("sum", [](const Tensor& t) { return at::sum(t); }));

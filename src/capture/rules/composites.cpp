@@ -29,8 +29,12 @@ Tensor range(int64_t steps, OptionalType dtype) {
 void add_pointwise(RuleTable& table) {
   table.add("isinf", [](const Tensor& x) { return pointwise({x}, kBool); });
   auto ldexp = [](const Tensor& x, const Tensor& exponent) {
-    auto dtype = float_type(at::result_type(x, exponent));
-    return pointwise({x, exponent}, at::isFloatingType(x.scalar_type()) ? x.scalar_type() : dtype);
+    // A power of two of an integer is a number of x's type.
+    if (!at::isFloatingType(exponent.scalar_type()))
+      return pointwise(
+          {x, exponent},
+          float_type(at::isFloatingType(x.scalar_type()) ? x.scalar_type() : at::result_type(x, exponent)));
+    return pointwise({x, exponent}, at::result_type(x, exponent));
   };
   table.add("ldexp.Tensor", ldexp);
   table.add_out("ldexp.out", ldexp);
