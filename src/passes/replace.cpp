@@ -9,6 +9,24 @@
 namespace antegrad::passes {
 namespace {
 
+/// Its elements are not next to each other in memory: no op that is put in place of another gives that.
+bool has_gaps(const ir::TensorType& type) {
+  std::vector<std::pair<int64_t, int64_t>> dims;  // stride, size
+  for (size_t d = 0; d < type.sizes.size(); ++d) {
+    if (!type.sizes[d].is_constant() || !type.strides[d].is_constant()) return !type.is_contiguous();
+    if (type.sizes[d].constant() == 0) return false;
+    if (type.sizes[d].constant() != 1)
+      dims.emplace_back(type.strides[d].constant(), type.sizes[d].constant());
+  }
+  std::ranges::sort(dims);
+  int64_t expected = 1;
+  for (const auto& [stride, size] : dims) {
+    if (stride != expected) return true;
+    expected *= size;
+  }
+  return false;
+}
+
 class Replacer {
  public:
   Replacer(ir::Graph& graph, Decomposition (*rule_of)(std::string_view))
@@ -33,7 +51,7 @@ class Replacer {
   bool replace(const ir::Node& node) {
     if (node.effects.random || node.effects.ordered) return false;
     const auto build = rule_of_(node.op);
-    if (build == nullptr || has_read_undefined_output(node)) return false;
+    if (build == nullptr || has_read_undefined_output(node) || gives_gaps(node)) return false;
     const size_t values = graph_.values.size();
     try {
       Builder builder(graph_, node);
@@ -45,6 +63,13 @@ class Replacer {
       graph_.values.resize(values);
       return false;
     }
+  }
+
+  bool gives_gaps(const ir::Node& node) const {
+    return std::ranges::any_of(node.outputs, [&](ir::ValueId id) {
+      const auto* type = graph_.type_of(id).tensor();
+      return type != nullptr && has_gaps(*type);
+    });
   }
 
   bool has_read_undefined_output(const ir::Node& node) const {

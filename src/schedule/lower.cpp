@@ -263,7 +263,8 @@ std::vector<Item> lower(ir::Graph& graph, int32_t index, const Settings& setting
     return {};
   }
   const auto& type = graph.tensor_type(node.outputs[0]);
-  if (graph.storage_of(node.outputs[0]) != node.outputs[0] || !has_dense_memory(type)) {
+  if (graph.storage_of(node.outputs[0]) != node.outputs[0] || !has_dense_memory(type) ||
+      !(type.offset == ir::Dim(0))) {
     why = "the result is empty, or its memory is not dense";
     return {};
   }

@@ -166,7 +166,7 @@ FusionTheme make_binary_ops() {
   FusionTheme table;
 #define SMOOTH(name) table.push_back(binary(#name, at::name))
   SMOOTH(mul), SMOOTH(mul), SMOOTH(div), SMOOTH(maximum), SMOOTH(minimum), SMOOTH(fmax), SMOOTH(fmin);
-  SMOOTH(hypot), SMOOTH(logaddexp), SMOOTH(logaddexp2), SMOOTH(xlogy), SMOOTH(ldexp);
+  SMOOTH(hypot), SMOOTH(logaddexp), SMOOTH(logaddexp2), SMOOTH(xlogy), SMOOTH(mul);
 #undef SMOOTH
 #define JUMPING(name) table.push_back(binary(#name, at::name, kJumps))
   JUMPING(pow), JUMPING(atan2), JUMPING(copysign), JUMPING(floor_divide), JUMPING(remainder), JUMPING(fmod),

@@ -29,12 +29,11 @@ Tensor range(int64_t steps, OptionalType dtype) {
 void add_pointwise(RuleTable& table) {
   table.add("isinf", [](const Tensor& x) { return pointwise({x}, kBool); });
   auto ldexp = [](const Tensor& x, const Tensor& exponent) {
-    // A power of two of an integer is a number of x's type.
-    if (!at::isFloatingType(exponent.scalar_type()))
-      return pointwise(
-          {x, exponent},
-          float_type(at::isFloatingType(x.scalar_type()) ? x.scalar_type() : at::result_type(x, exponent)));
-    return pointwise({x, exponent}, at::result_type(x, exponent));
+    const bool whole = !at::isFloatingType(exponent.scalar_type());
+    const auto dtype = whole && at::isFloatingType(x.scalar_type())
+                           ? x.scalar_type()
+                           : float_type(at::result_type(x, exponent));
+    return pointwise({x, pointwise({exponent}, dtype)}, dtype);  // by a power of two
   };
   table.add("ldexp.Tensor", ldexp);
   table.add_out("ldexp.out", ldexp);
