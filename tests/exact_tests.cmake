@@ -8,3 +8,4 @@ set(exact_tests
 )
 # Of tests with many programs, those that run with generated code.
 set(compiled_filter_gradient_fuzz_test --gtest_filter=*Seeds0To1999)
+set(compiled_filter_fuzz_test --gtest_filter=-*Fresh*)
