@@ -4,28 +4,11 @@
 #include <iterator>
 #include <utility>
 
+#include "ir/layout.h"
 #include "passes/rewrite.h"
 
 namespace antegrad::passes {
 namespace {
-
-/// Its elements are not next to each other in memory: no op that is put in place of another gives that.
-bool has_gaps(const ir::TensorType& type) {
-  std::vector<std::pair<int64_t, int64_t>> dims;  // stride, size
-  for (size_t d = 0; d < type.sizes.size(); ++d) {
-    if (!type.sizes[d].is_constant() || !type.strides[d].is_constant()) return !type.is_contiguous();
-    if (type.sizes[d].constant() == 0) return false;
-    if (type.sizes[d].constant() != 1)
-      dims.emplace_back(type.strides[d].constant(), type.sizes[d].constant());
-  }
-  std::ranges::sort(dims);
-  int64_t expected = 1;
-  for (const auto& [stride, size] : dims) {
-    if (stride != expected) return true;
-    expected *= size;
-  }
-  return false;
-}
 
 class Replacer {
  public:
@@ -65,10 +48,11 @@ class Replacer {
     }
   }
 
+  /// No op that is put in place of another gives memory with gaps.
   bool gives_gaps(const ir::Node& node) const {
     return std::ranges::any_of(node.outputs, [&](ir::ValueId id) {
       const auto* type = graph_.type_of(id).tensor();
-      return type != nullptr && has_gaps(*type);
+      return type != nullptr && !ir::is_dense(*type);
     });
   }
 

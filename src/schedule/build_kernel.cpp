@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ir/text.h"
 #include "schedule/kernel_writer.h"
 #include "schedule/stages.h"
 
@@ -330,11 +331,8 @@ class KernelBuilder {
 
   std::string describe(int32_t index) const {
     const auto& source = item(index);
-    const auto& type = graph().tensor_type(source.output);
-    std::string sizes;
-    for (const auto& size : type.sizes) sizes += (sizes.empty() ? "" : ",") + size.to_string();
-    return fmt::format("{} -> {}[{}]", graph().nodes[static_cast<size_t>(source.node)].op,
-                       ir::name(type.dtype), sizes);
+    return fmt::format("{} -> {}", graph().nodes[static_cast<size_t>(source.node)].op,
+                       ir::print(graph().type_of(source.output)));
   }
 
   const Fusion& fusion_;

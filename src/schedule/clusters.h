@@ -11,8 +11,6 @@ class Clusters {
   int32_t add();
   void depend(int32_t cluster, int32_t on);
   bool depends(int32_t cluster, int32_t on) const;  ///< directly or not
-  /// Whether `cluster` could depend on `on` as well without a cycle.
-  bool may_depend(int32_t cluster, int32_t on) const { return cluster == find(on) || !depends(on, cluster); }
   bool may_merge(int32_t a, int32_t b) const;
   void merge(int32_t into, int32_t other);
   int32_t find(int32_t cluster) const;

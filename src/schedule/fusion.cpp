@@ -6,7 +6,6 @@ namespace antegrad::schedule {
 namespace {
 
 const ir::Dim kOne(1);
-constexpr int64_t kLeastInner = 16;     // fewer iterations of an inner loop are not worth a vector loop
 constexpr int64_t kLeastForDear = 128;  // rows as long as that hide what is computed once per row
 
 }  // namespace

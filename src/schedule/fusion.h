@@ -45,8 +45,9 @@ class Fusion {
 
  private:
   // Compile time grows faster than what is saved.
-  static constexpr size_t kMostItems = 128;  ///< in a group
-  static constexpr int64_t kMostDear = 24;   ///< of these, functions that are long when inlined
+  static constexpr size_t kMostItems = 128;   ///< in a group
+  static constexpr int64_t kLeastInner = 16;  ///< shorter inner loops are not worth a vector loop
+  static constexpr int64_t kMostDear = 24;    ///< of these, functions that are long when inlined
 
   void add_node(int32_t node);
   void add_item(Item item);
@@ -64,12 +65,11 @@ class Fusion {
   bool merge(int32_t into, int32_t other, int32_t item);
   bool reads_agree(int32_t into, int32_t other, const std::map<int32_t, int32_t>& map);
   void absorb(int32_t into, int32_t other, const std::map<int32_t, int32_t>& map);
-  static const std::vector<int32_t>& makers_none();
   void materialise_free();
   std::vector<int32_t> clusters_read(const Item& item) const;
   void add_reads(ir::ValueId value, std::vector<int32_t>& clusters) const;
-  int32_t fast_atom(const Item& item, const std::vector<Atoms>& placement) const;
-  int32_t placement_fast(const Item& item, const std::vector<Atoms>& placement) const;
+  /// The atom of a reduction's operand, or among those it keeps, that neighbours in memory differ in.
+  int32_t fast_atom(const Item& item, const std::vector<Atoms>& placement, bool kept = false) const;
 
   ir::Graph& graph_;
   const Settings& settings_;

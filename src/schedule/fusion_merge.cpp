@@ -137,7 +137,8 @@ bool Fusion::merge(int32_t into, int32_t other, int32_t index) {
     map.clear();
     for (size_t k = 0; k < item.operands.size() && !changed; ++k) {
       const auto value = item.operands[k].value;
-      const auto& made_by = value.valid() ? makers(value) : makers_none();
+      if (!value.valid()) continue;
+      const auto& made_by = makers(value);
       if (made_by.size() != 1 || group_of(made_by[0]) != other) continue;
       const auto dims = dims_in(*b, value);
       if (!dims) return false;
@@ -195,11 +196,6 @@ bool Fusion::reads_agree(int32_t into, int32_t other, const std::map<int32_t, in
     }
   }
   return true;
-}
-
-const std::vector<int32_t>& Fusion::makers_none() {
-  static const std::vector<int32_t> kNone;
-  return kNone;
 }
 
 void Fusion::absorb(int32_t into, int32_t other, const std::map<int32_t, int32_t>& map) {

@@ -8,7 +8,6 @@ namespace antegrad::schedule {
 namespace {
 
 const ir::Dim kOne(1);
-constexpr int64_t kLeastInner = 16;        // shorter rows are not worth a vector loop
 constexpr int64_t kSmallReduction = 8192;  // elements that one thread reduces at once
 
 /// Whether every dim that is reduced lies outside of every dim that is kept.
@@ -29,12 +28,12 @@ bool is_below(const ir::Dim& dim, int64_t limit) { return dim.is_constant() && d
 
 }  // namespace
 
-int32_t Fusion::fast_atom(const Item& item, const std::vector<Atoms>& placement) const {
+int32_t Fusion::fast_atom(const Item& item, const std::vector<Atoms>& placement, bool kept) const {
   const auto& type = graph_.tensor_type(item.operands[0].value);
   int32_t best = -1;
   int64_t least = std::numeric_limits<int64_t>::max();
   for (size_t d = 0; d < type.sizes.size(); ++d) {
-    if (placement[d].empty() || type.strides[d] == ir::Dim(0)) continue;
+    if (placement[d].empty() || type.strides[d] == ir::Dim(0) || (kept && item.reduced[d])) continue;
     const auto stride =
         type.strides[d].is_constant() ? type.strides[d].constant() : std::numeric_limits<int64_t>::max() - 1;
     if (stride > least) continue;
@@ -54,17 +53,12 @@ bool Fusion::reduce(Group& group, int32_t index, const std::vector<Atoms>& place
     if (keep.empty()) {
       const bool small = is_below(group.product(all), kSmallReduction + 1);
       if (!small || !group.sinks.empty()) return make_sink(group, index, red, false);
-      group.split = true;
-      group.outer = {group.add_atom(kOne)};
-      group.spaces = {all};
+      group.split_into({group.add_atom(kOne)}, all);
       return true;
     }
     const auto fast = fast_atom(item, placement);
     if (item.finishes) {
-      group.split = true;
-      group.outer = keep;
-      group.spaces = {red};
-      group.lane = fast;
+      group.split_into(keep, red, fast);
       return true;
     }
     const bool keeps_fast = std::ranges::find(keep, fast) != keep.end();
@@ -75,14 +69,9 @@ bool Fusion::reduce(Group& group, int32_t index, const std::vector<Atoms>& place
       return make_sink(group, index, red, true);
     }
     if (!group.sink_outer.empty() && (keeps_fast || !same_set(group.sink_outer, keep))) return false;
-    group.split = true;
-    group.outer = keep;
-    group.spaces = {red};
     const bool short_rows = is_below(group.product(red), kLeastInner) && !is_below(group.product(keep), 64);
-    if (keeps_fast)
-      group.lane = fast;
-    else if (short_rows && group.sink_outer.empty())
-      group.lane = placement_fast(item, placement);
+    const bool side_by_side = !keeps_fast && short_rows && group.sink_outer.empty();
+    group.split_into(keep, red, keeps_fast ? fast : side_by_side ? fast_atom(item, placement, true) : -1);
     return true;
   }
   if (same_set(keep, group.outer)) return true;  // rows, over one of the spaces
@@ -90,20 +79,6 @@ bool Fusion::reduce(Group& group, int32_t index, const std::vector<Atoms>& place
   if (!all_outer) return false;
   if (keep.empty()) return make_sink(group, index, group.outer, false);
   return group.lane < 0 && make_sink(group, index, group.outer, true);
-}
-
-/// The kept atom that neighbours in memory differ in.
-int32_t Fusion::placement_fast(const Item& item, const std::vector<Atoms>& placement) const {
-  const auto& type = graph_.tensor_type(item.operands[0].value);
-  int32_t best = -1;
-  int64_t least = std::numeric_limits<int64_t>::max();
-  for (size_t d = 0; d < placement.size(); ++d) {
-    if (item.reduced[d] || placement[d].empty() || !type.strides[d].is_constant()) continue;
-    if (type.strides[d].constant() >= least) continue;
-    least = type.strides[d].constant();
-    best = placement[d].back();
-  }
-  return best;
 }
 
 bool Fusion::make_sink(Group& group, int32_t index, const Atoms& outer, bool columns) {

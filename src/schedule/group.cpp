@@ -15,10 +15,10 @@ void replace_in(Atoms& atoms, int32_t atom, const Atoms& by) {
 }
 
 bool is_reshape(std::string_view op) {
-  for (const auto* name : {"aten.view", "aten._unsafe_view", "aten.reshape", "aten._reshape_alias",
-                           "aten.squeeze", "aten.squeeze.dim", "aten.squeeze.dims", "aten.unsqueeze",
-                           "aten.flatten.using_ints", "aten.unflatten.int", "aten.alias", "aten.detach",
-                           "antegrad.alias", "aten.view_as", "aten.reshape_as", "aten.lift_fresh"})
+  for (const auto* name :
+       {"aten.view", "aten.reshape", "aten._reshape_alias", "aten.squeeze", "aten.squeeze.dim",
+        "aten.squeeze.dims", "aten.unsqueeze", "aten.flatten.using_ints", "aten.unflatten.int", "aten.alias",
+        "aten.detach", "antegrad.alias", "aten.view_as", "aten.reshape_as", "aten.lift_fresh"})
     if (op == name) return true;
   return false;
 }
@@ -84,6 +84,13 @@ void Group::replace(int32_t atom, const Atoms& by) {
   replace_in(sink_outer, atom, by);
   for (auto& space : spaces) replace_in(space, atom, by);
   if (lane == atom) lane = by.back();
+}
+
+void Group::split_into(Atoms rows, Atoms inner, int32_t vector_over) {
+  split = true;
+  outer = std::move(rows);
+  spaces = {std::move(inner)};
+  lane = vector_over;
 }
 
 std::pair<int32_t, int32_t> Group::split_atom(int32_t atom, const ir::Dim& slow, const ir::Dim& fast) {

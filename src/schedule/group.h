@@ -34,6 +34,8 @@ class Group {
   std::vector<Dims*> pending;  ///< dims under construction, which must follow when atoms are split
 
   int32_t add_atom(ir::Dim extent);
+  /// Rows over `outer`, each of one space; see `lane`.
+  void split_into(Atoms outer, Atoms inner, int32_t lane = -1);
   /// In row-major order; the atom is replaced wherever it is used.
   std::pair<int32_t, int32_t> split_atom(int32_t atom, const ir::Dim& slow, const ir::Dim& fast);
   Atoms all_atoms() const;  ///< in use, ascending

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "ir/layout.h"
 #include "ir/ops.h"
 #include "schedule/item.h"
 
@@ -11,24 +12,6 @@ namespace antegrad::schedule {
 namespace {
 
 using ir::DType;
-
-/// Elements that share memory cannot be written one by one.
-bool has_dense_memory(const ir::TensorType& type) {
-  std::vector<std::pair<ir::Dim, ir::Dim>> dims;  // stride, size
-  for (size_t i = 0; i < type.sizes.size(); ++i)
-    if (!(type.sizes[i] == ir::Dim(1))) dims.emplace_back(type.strides[i], type.sizes[i]);
-  for (const auto& [stride, size] : dims)
-    if (!stride.is_constant() || !size.is_constant()) return type.is_contiguous();
-  std::ranges::sort(dims,
-                    [](const auto& a, const auto& b) { return a.first.constant() < b.first.constant(); });
-  int64_t expected = 1;
-  for (const auto& [stride, size] : dims) {
-    if (size.constant() == 0) return false;
-    if (stride.constant() != expected) return false;
-    expected *= size.constant();
-  }
-  return true;
-}
 
 struct ReductionRow {
   std::string_view op;
@@ -263,8 +246,8 @@ std::vector<Item> lower(ir::Graph& graph, int32_t index, const Settings& setting
     return {};
   }
   const auto& type = graph.tensor_type(node.outputs[0]);
-  if (graph.storage_of(node.outputs[0]) != node.outputs[0] || !has_dense_memory(type) ||
-      !(type.offset == ir::Dim(0))) {
+  if (graph.storage_of(node.outputs[0]) != node.outputs[0] || type.numel() == ir::Dim(0) ||
+      !ir::is_dense(type) || !(type.offset == ir::Dim(0))) {
     why = "the result is empty, or its memory is not dense";
     return {};
   }

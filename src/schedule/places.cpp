@@ -16,8 +16,6 @@ bool Places::makes_views(const ir::Graph& graph, const ir::Node& node) const {
   for (auto id : node.outputs) {
     const auto* type = graph.type_of(id).tensor();
     if (type == nullptr || type->dtype != graph.tensor_type(source).dtype) return false;
-    if (node.op == "aten._unsafe_view")
-      return graph.tensor_type(source).is_contiguous() && type->is_contiguous();
     if (graph.storage_of(id) == id) return false;
   }
   return true;
@@ -56,9 +54,8 @@ Places::Places(const ir::Graph& graph) {
       viewed_[static_cast<size_t>(id.index)] = *node.args[0].as<ir::ValueId>();
       const auto viewed = *node.args[0].as<ir::ValueId>();
       const auto& type = graph.tensor_type(id);
-      const bool moves = node.op != "aten._unsafe_view";
-      const auto shift = moves ? type.offset - graph.tensor_type(viewed).offset : ir::Dim(0);
-      place = {of(viewed).owner, type.strides, of(viewed).offset + shift};
+      place = {of(viewed).owner, type.strides,
+               of(viewed).offset + (type.offset - graph.tensor_type(viewed).offset)};
     }
   }
 }

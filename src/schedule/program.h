@@ -44,7 +44,6 @@ struct Settings {
   bool fuse = true;  ///< false: a kernel per op
   /// Whether code can be made for an expression over operands of a type.
   std::function<bool(std::string_view expression, ir::DType operand)> supports;
-  bool small_kernels_parallel = false;  ///< tests: many tasks also for little work
 };
 
 Program schedule(const ir::Graph& graph, const Settings& settings);

@@ -143,7 +143,7 @@ class Scheduler {
       if (decision.nodes.empty() || decision.nodes.back() != node) decision.nodes.push_back(node);
     }
     const auto count = units(built.kernel);
-    const auto grain = settings_.small_kernels_parallel ? 1 : grain_of(built.kernel);
+    const auto grain = grain_of(built.kernel);
     const auto sections = built.kernel.sections.size();
     const auto kernel = keep(std::move(built.kernel));
     decision.what = fmt::format("kernel {}: {} units, {} sections",
@@ -194,10 +194,7 @@ class Scheduler {
                         ? name(operand.value)
                         : std::visit([](auto v) { return fmt::format("{}", v); }, operand.number);
       }
-      const auto& type = out_.graph.tensor_type(item.output);
-      std::string sizes;
-      for (const auto& size : type.sizes) sizes += (sizes.empty() ? "" : ",") + size.to_string();
-      text += fmt::format("{}: {}[{}] = {}({})\n", name(item.output), ir::name(type.dtype), sizes,
+      text += fmt::format("{}: {} = {}({})\n", name(item.output), ir::print(out_.graph.type_of(item.output)),
                           out_.graph.nodes[static_cast<size_t>(item.node)].op, operands);
     }
     return text;

@@ -625,7 +625,7 @@ int64_t k1_mul(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
 // %0 = buffer 0
 // %1 = buffer 1
 // %2 = buffer 2
-// %5: f32[16,8,16] = aten.mul.Tensor(%3, %4)
+// %5: f32[16,8,16]{16,256,1} = aten.mul.Tensor(%3, %4)
 // %2: f32[16,16] = aten.sum.dim_IntList(%5)
 static inline __attribute__((always_inline)) int64_t k2_sum_strip(void* const* buffers, const int64_t* dims, int64_t i0, int64_t first, int64_t n) {
   const float* b0 = (const float*)buffers[0];
@@ -634,7 +634,7 @@ static inline __attribute__((always_inline)) int64_t k2_sum_strip(void* const* b
   float v3[16];
   for (int64_t l = 0; l < n; ++l) v3[l] = 0.0f;
   for (int64_t i2 = 0; i2 < 8; ++i2) {
-    // aten.mul.Tensor -> f32[16,8,16]
+    // aten.mul.Tensor -> f32[16,8,16]{16,256,1}
     const float v0 = b0[i0 + i2 * 16];
 #pragma omp simd
     for (int64_t l = 0; l < n; ++l) {
