@@ -181,6 +181,11 @@ Dim sum_of(const std::vector<Dim>& parts) {
 
 using detail::DimExpr;
 
+void Dim::throw_not_constant() const {
+  throw Error(ErrorCode::Internal, "dim", fmt::format("{} is taken for a constant", to_string()),
+              "Set Options::dynamic to None, and report it");
+}
+
 Dim Dim::symbol(int32_t index) {
   if (index < 0)
     throw Error(ErrorCode::InvalidArgument, "dim", fmt::format("symbol index {} is negative", index));

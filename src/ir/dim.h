@@ -30,8 +30,12 @@ class Dim {
   static Dim symbol(int32_t index);
 
   bool is_constant() const { return expr_ == nullptr; }
-  int64_t constant() const { return constant_; }  ///< only when is_constant()
-  std::optional<int32_t> as_symbol() const;       ///< the index when this is exactly one symbol
+  int64_t constant() const {  ///< only when is_constant(); else throws Error(Internal)
+    if (expr_ != nullptr) throw_not_constant();
+    return constant_;
+  }
+  bool is(int64_t value) const { return is_constant() && constant_ == value; }
+  std::optional<int32_t> as_symbol() const;  ///< the index when this is exactly one symbol
 
   friend Dim operator+(const Dim& a, const Dim& b);
   friend Dim operator-(const Dim& a, const Dim& b);
@@ -57,6 +61,7 @@ class Dim {
 
  private:
   friend struct detail::DimExpr;
+  [[noreturn]] void throw_not_constant() const;
   int64_t constant_ = 0;
   std::shared_ptr<const detail::DimExpr> expr_;  ///< null for a constant
 };

@@ -23,6 +23,10 @@ struct SameAs {
     return value == *other.as<T>();
   }
   bool operator()(double value) const { return same_bits(value, *other.as<double>()); }
+  bool operator()(const Real& value) const {
+    const auto& rhs = *other.as<Real>();
+    return value.form == rhs.form && same_bits(value.scale, rhs.scale) && value.dim == rhs.dim;
+  }
   bool operator()(const std::complex<double>& value) const {
     const auto& rhs = *other.as<std::complex<double>>();
     return same_bits(value.real(), rhs.real()) && same_bits(value.imag(), rhs.imag());
@@ -110,6 +114,14 @@ const TensorType& Graph::tensor_type(ValueId id) const {
 ValueId Graph::storage_of(ValueId id) const {
   const ValueId base = values[static_cast<size_t>(id.index)].base;
   return base.valid() ? base : id;
+}
+
+int64_t Graph::hint_of(const Dim& dim) const {
+  constexpr int64_t kUnknown = 64;
+  return dim.evaluate([&](int32_t s) {
+    const auto& symbol = symbols[static_cast<size_t>(s)];
+    return symbol.hint != 0 ? symbol.hint : std::clamp(kUnknown, symbol.range.lower, symbol.range.upper);
+  });
 }
 
 Numbering number_values(const Graph& graph) {

@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "ir/real.h"
 #include "ir/types.h"
 
 namespace antegrad::ir {
@@ -28,8 +29,8 @@ using GraphPtr = std::shared_ptr<const Graph>;
 /// One argument of an op: a value of the graph, a literal, or a list of arguments.
 struct Arg {
   using List = std::vector<Arg>;
-  std::variant<None, ValueId, bool, Dim, double, std::complex<double>, std::string, DType, Device, Layout,
-               MemoryFormat, Bytes, GraphPtr, List>
+  std::variant<None, ValueId, bool, Dim, double, Real, std::complex<double>, std::string, DType, Device,
+               Layout, MemoryFormat, Bytes, GraphPtr, List>
       v;
 
   Arg() = default;
@@ -137,12 +138,19 @@ struct Value {
 enum class Stage : uint8_t { Traced, Functional, Joint, Forward, Backward, Lowered };
 std::string_view name(Stage stage);
 
+/// What is known of a symbol that dims may name.
+struct Symbol {
+  Range range;
+  int64_t hint = 0;  ///< a value it had; 0: none is known
+  bool operator==(const Symbol&) const = default;
+};
+
 /// A straight-line program. Plain data: copy it, edit the vectors. Values may have holes after an edit;
 /// compact() numbers them densely in order of definition, which printing and comparing assume.
 struct Graph {
   std::string name = "graph";
   Stage stage = Stage::Traced;
-  std::vector<Range> symbols;  ///< the range of each symbol that dims may name
+  std::vector<Symbol> symbols;
   std::vector<Value> values;
   std::vector<Input> inputs;
   std::vector<Node> nodes;  ///< in order of execution
@@ -154,6 +162,7 @@ struct Graph {
   const Type& type_of(ValueId id) const { return values[static_cast<size_t>(id.index)].type; }
   const TensorType& tensor_type(ValueId id) const;  ///< throws Error(Internal) when it is no tensor
   ValueId storage_of(ValueId id) const;             ///< its base, or itself
+  int64_t hint_of(const Dim& dim) const;            ///< its likely value, for estimates only
 
   void compact();
 };

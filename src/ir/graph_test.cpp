@@ -102,7 +102,7 @@ TEST(Graph, EqualitySeesEveryMember) {
   const std::vector<std::function<void(Graph&)>> edits = {
       [](Graph& g) { g.name = "h"; },
       [](Graph& g) { g.stage = Stage::Forward; },
-      [](Graph& g) { g.symbols[0].upper = 8; },
+      [](Graph& g) { g.symbols[0].range.upper = 8; },
       [](Graph& g) { g.inputs[0].role = InputRole::Param; },
       [](Graph& g) { g.inputs[0].name = "z"; },
       [](Graph& g) { g.values[1].base = {}; },

@@ -1,23 +1,21 @@
 #include "ir/layout.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace antegrad::ir {
 
 bool is_dense(const TensorType& type) {
-  std::vector<std::pair<int64_t, int64_t>> dims;  // stride, size
+  std::vector<size_t> dims;  // those not found yet
   for (size_t d = 0; d < type.sizes.size(); ++d) {
-    if (!type.sizes[d].is_constant() || !type.strides[d].is_constant()) return type.is_contiguous();
-    if (type.sizes[d].constant() == 0) return true;
-    if (type.sizes[d].constant() != 1)
-      dims.emplace_back(type.strides[d].constant(), type.sizes[d].constant());
+    if (type.sizes[d].is(0)) return true;
+    if (!type.sizes[d].is(1)) dims.push_back(d);
   }
-  std::ranges::sort(dims);
-  int64_t expected = 1;
-  for (const auto& [stride, size] : dims) {
-    if (stride != expected) return false;
-    expected *= size;
+  Dim expected = 1;
+  while (!dims.empty()) {
+    const auto next = std::ranges::find(dims, expected, [&](size_t d) { return type.strides[d]; });
+    if (next == dims.end()) return false;
+    expected = expected * type.sizes[*next];
+    dims.erase(next);
   }
   return true;
 }

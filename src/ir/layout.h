@@ -4,7 +4,7 @@
 namespace antegrad::ir {
 
 /// Elements are next to each other in memory, in some order of the dims; also where there are none. With
-/// symbolic sizes only row-major counts.
+/// symbolic sizes: by form, so for all of them.
 bool is_dense(const TensorType& type);
 
 }  // namespace antegrad::ir

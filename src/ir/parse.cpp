@@ -93,11 +93,13 @@ void Parser::symbols(Scope& scope) {
   do {
     expect("s" + std::to_string(scope.graph.symbols.size()));
     expect(":");
-    Range range;
+    Symbol symbol;
+    auto& range = symbol.range;
     if (!current().is("..")) range.lower = integer("a lower bound");
     expect("..");
     if (current().kind == Token::Kind::Int || current().is("-")) range.upper = integer("an upper bound");
-    scope.graph.symbols.push_back(range);
+    if (accept("~")) symbol.hint = integer("a likely value");
+    scope.graph.symbols.push_back(symbol);
   } while (accept(","));
   expect("]");
 }

@@ -12,6 +12,8 @@ namespace {
 constexpr std::array kLayouts{Layout::Strided, Layout::Sparse};
 constexpr std::array kFormats{MemoryFormat::Contiguous, MemoryFormat::Preserve, MemoryFormat::ChannelsLast,
                               MemoryFormat::ChannelsLast3d};
+constexpr std::array kRealForms{Real::Form::Times, Real::Form::Over, Real::Form::TimesSqrt,
+                                Real::Form::OverSqrt};
 constexpr std::array<std::string_view, 3> kDevices{"cpu", "cuda", "meta"};
 constexpr std::array<std::string_view, 7> kScalars{"none", "int", "float", "bool", "complex", "str", "token"};
 
@@ -56,6 +58,8 @@ Arg Parser::word_arg() {
   const Token& token = current();
   if (token.is("inf") || token.is("nan")) return number();
   if (token.is("complex")) return complex();
+  for (const auto form : kRealForms)
+    if (token.is(name(form))) return real(form);
   if (token.is("graph")) return std::make_shared<const Graph>(graph());
   if (is_device(token)) return device();
   const Token word = lexer_.take();
@@ -88,6 +92,16 @@ std::complex<double> Parser::complex() {
   const double imaginary = number();
   expect(")");
   return {real, imaginary};
+}
+
+Real Parser::real(Real::Form form) {
+  lexer_.take();
+  expect("(");
+  const double scale = number();
+  expect(",");
+  Dim dim = this->dim();
+  expect(")");
+  return {form, scale, std::move(dim)};
 }
 
 double Parser::number() {

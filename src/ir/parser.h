@@ -52,6 +52,7 @@ class Parser {
   Arg word_arg();
   Arg::List list(Scope& scope);
   std::complex<double> complex();
+  Real real(Real::Form form);
   double number();
   Bytes bytes();
   Device device();

@@ -97,6 +97,12 @@ void Printer::arg(std::string& out, const Arg& arg, int indent) const {
   if (const auto* flag = arg.as<bool>()) out += *flag ? "true" : "false";
   if (const auto* dim = arg.as<Dim>()) out += dim->to_string();
   if (const auto* number = arg.as<double>()) print_double(out, *number);
+  if (const auto* real = arg.as<Real>()) {
+    out += name(real->form);
+    out += '(';
+    print_double(out, real->scale);
+    out += ", " + real->dim.to_string() + ')';
+  }
   if (const auto* number = arg.as<std::complex<double>>()) {
     out += "complex(";
     print_double(out, number->real());
@@ -208,7 +214,8 @@ void Printer::header(std::string& out) const {
   for (size_t i = 0; i < graph_.symbols.size(); ++i) {
     out += i ? ", s" : " [s";
     out += std::to_string(i) + ": ";
-    print_range(out, graph_.symbols[i]);
+    print_range(out, graph_.symbols[i].range);
+    if (graph_.symbols[i].hint != 0) out += " ~ " + std::to_string(graph_.symbols[i].hint);
   }
   out += graph_.symbols.empty() ? " {" : "] {";
 }

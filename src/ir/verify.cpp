@@ -66,7 +66,7 @@ void Verifier::run() {
 
 void Verifier::check_symbols() {
   for (size_t i = 0; i < graph_.symbols.size(); ++i) {
-    const Range& range = graph_.symbols[i];
+    const Range& range = graph_.symbols[i].range;
     if (range.lower > range.upper)
       fail(fmt::format("symbol s{} has the empty range {}..{}", i, range.lower, range.upper));
   }
@@ -148,6 +148,7 @@ void Verifier::check_input(const Input& input) {
 void Verifier::check_arg(const Arg& arg) {
   if (const auto* id = arg.as<ValueId>()) check_use(*id);
   if (const auto* dim = arg.as<Dim>()) check_dim(*dim);
+  if (const auto* real = arg.as<Real>()) check_dim(real->dim);
   if (const auto* bytes = arg.as<Bytes>(); bytes && !*bytes) fail("an argument is bytes without contents");
   if (const auto* graph = arg.as<GraphPtr>()) {
     if (!*graph) fail("an argument is a graph without contents");

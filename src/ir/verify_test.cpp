@@ -145,7 +145,7 @@ TEST(Verify, Symbols) {
               "s1 names symbol s1, the graph declares 1 symbols", "%3:");
   expect_fact(
       [](Graph& g) {
-        g.symbols[0] = {3, 2};
+        g.symbols[0].range = {3, 2};
       },
       "symbol s0 has the empty range 3..2", "graph @g functional");
 }

@@ -8,21 +8,24 @@
 namespace antegrad::partition {
 namespace {
 
-constexpr int64_t kTypicalSize = 128;
+/// What a size, stride or offset likely is; expressions may be negative where no tensor has such a size.
+int64_t likely(const ir::Graph& graph, const ir::Dim& dim) {
+  return dim.is_constant() ? dim.constant() : std::max<int64_t>(0, graph.hint_of(dim));
+}
 
 int64_t elements(const ir::Graph& graph, const ir::TensorType& type) {
   int64_t count = 1;
-  for (const auto& size : type.sizes) count *= evaluate(graph, size);
+  for (const auto& size : type.sizes) count *= likely(graph, size);
   return count;
 }
 
 /// From the start of the storage to the last element.
 int64_t extent(const ir::Graph& graph, const ir::TensorType& type) {
-  int64_t last = evaluate(graph, type.offset);
+  int64_t last = likely(graph, type.offset);
   for (size_t i = 0; i < type.sizes.size(); ++i) {
-    const int64_t size = evaluate(graph, type.sizes[i]);
+    const int64_t size = likely(graph, type.sizes[i]);
     if (size == 0) return 0;
-    last += (size - 1) * evaluate(graph, type.strides[i]);
+    last += (size - 1) * likely(graph, type.strides[i]);
   }
   return last + 1;
 }
@@ -44,7 +47,7 @@ double elements_touched(const ir::Graph& graph, const ir::Node& node) {
 }
 
 double last_size(const ir::Graph& graph, const ir::TensorType& type) {
-  return type.sizes.empty() ? 1 : static_cast<double>(evaluate(graph, type.sizes.back()));
+  return type.sizes.empty() ? 1 : static_cast<double>(likely(graph, type.sizes.back()));
 }
 
 /// Two per element of the result and of the contracted dimension, which is the last one of the left factor.
@@ -60,7 +63,7 @@ double convolution_flops(const ir::Graph& graph, const ir::TensorType& input, co
   if (weight.sizes.empty()) return 0;
   const auto& positions = transposed ? input : result;
   const double per_position = static_cast<double>(elements(graph, weight)) /
-                              static_cast<double>(std::max<int64_t>(1, evaluate(graph, weight.sizes[0])));
+                              static_cast<double>(std::max<int64_t>(1, likely(graph, weight.sizes[0])));
   return 2.0 * static_cast<double>(elements(graph, positions)) * per_position;
 }
 
@@ -68,7 +71,7 @@ double convolution_flops(const ir::Graph& graph, const ir::TensorType& input, co
 double attention_flops(const ir::Graph& graph, const ir::TensorType& query, const ir::TensorType& key,
                        const ir::TensorType& value) {
   if (key.sizes.size() < 2) return 0;
-  const double keys = static_cast<double>(evaluate(graph, key.sizes[key.sizes.size() - 2]));
+  const double keys = static_cast<double>(likely(graph, key.sizes[key.sizes.size() - 2]));
   const double rows = static_cast<double>(elements(graph, query)) / std::max(1.0, last_size(graph, query));
   return 2.0 * rows * keys * (last_size(graph, query) + last_size(graph, value));
 }
@@ -76,14 +79,6 @@ double attention_flops(const ir::Graph& graph, const ir::TensorType& query, cons
 bool is_attention(const ir::Node& node) { return node.op.find("scaled_dot_product") != std::string::npos; }
 
 }  // namespace
-
-int64_t evaluate(const ir::Graph& graph, const ir::Dim& dim) {
-  if (dim.is_constant()) return dim.constant();
-  return dim.evaluate([&](int32_t symbol) {
-    const auto& range = graph.symbols[static_cast<size_t>(symbol)];
-    return std::clamp(kTypicalSize, range.lower, range.upper);
-  });
-}
 
 int64_t dense_bytes(const ir::Graph& graph, ir::ValueId id) {
   const auto* type = graph.type_of(id).tensor();

@@ -6,10 +6,8 @@
 
 namespace antegrad::partition {
 
-// What values take and nodes cost. A symbolic size counts as 128, or the nearest number in its range: plans
-// are made once for all sizes.
-
-int64_t evaluate(const ir::Graph& graph, const ir::Dim& dim);
+// What values take and nodes cost. Symbolic sizes count with their likely value (Graph::hint_of): plans are
+// made once for all sizes.
 
 /// Of a dense tensor of that type; 0 for what is no tensor.
 int64_t dense_bytes(const ir::Graph& graph, ir::ValueId id);

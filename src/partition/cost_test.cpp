@@ -57,9 +57,15 @@ TEST(Cost, Bytes) {
   EXPECT_EQ(bytes_read(graph, graph.nodes[1]), 400);
 }
 
-TEST(Cost, SymbolicSizesAreTypicalOnesInTheirRange) {
-  const auto graph = graph_of("in %0: f32[s0,s1,s2] user", "[s0: 2..1024, s1: 2..16, s2: 500..1000]");
-  EXPECT_EQ(dense_bytes(graph, {0}), 4 * 128 * 16 * 500);
+TEST(Cost, SymbolicSizesAreLikelyOnes) {
+  const auto graph =
+      graph_of("in %0: f32[s0,s1,s2] user in %1: f32[s3,s3]{3*s3,3}+s3 user in %2: f32[s3-6] user",
+               "[s0: 2..1024, s1: 2..16, s2: 500..1000, s3: 1.. ~ 5]");
+  EXPECT_EQ(dense_bytes(graph, {0}), 4 * 64 * 16 * 500);
+  EXPECT_EQ(dense_bytes(graph, {1}), 4 * 25);
+  EXPECT_EQ(storage_bytes(graph, {1}), 4 * (5 + 4 * 15 + 4 * 3 + 1));
+  EXPECT_EQ(dense_bytes(graph, {2}), 0);
+  EXPECT_EQ(storage_bytes(graph, {2}), 0);
 }
 
 TEST(Cost, OpsWithoutARowAreDear) {

@@ -7,6 +7,7 @@
 
 #include "graph/random_joint.h"
 #include "graph/symbolic.h"
+#include "ir/substitute.h"
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "partition/cost.h"
@@ -152,6 +153,40 @@ TEST(Partition, KeepsMeaningUnderEveryPolicy) {
   }
   EXPECT_GT(recomputed, 1000) << "the graphs give the partitioner too little to do";
   EXPECT_GT(copies, 20);
+}
+
+/// Plans are made for the likely sizes and hold for all.
+TEST(Partition, KeepsMeaningAtEverySize) {
+  for (uint32_t seed = 0; seed < kGraphs; ++seed) {
+    const auto joint = random_symbolic_joint(seed, 2 + static_cast<int>(seed % 25));
+    ASSERT_NO_THROW(ir::verify(joint)) << ir::print(joint);
+    for (const auto& [name, policy] : policies()) {
+      SCOPED_TRACE(fmt::format("seed {}, {}\n{}", seed, name, ir::print(joint)));
+      const auto parts = partition(joint, policy);
+      ASSERT_NO_FATAL_FAILURE(check(joint, parts));
+      EXPECT_EQ(parts.forward.symbols, joint.symbols);
+      EXPECT_EQ(parts.backward.symbols, joint.symbols);
+      for (const std::vector<int64_t>& values : {std::vector<int64_t>{4, 1}, {1, 1}, {1, 70}}) {
+        auto at_values = parts;
+        at_values.forward = ir::substitute(parts.forward, values);
+        at_values.backward = ir::substitute(parts.backward, values);
+        ASSERT_NO_FATAL_FAILURE(check(ir::substitute(joint, values), at_values));
+      }
+      if (HasFailure()) return;
+    }
+  }
+}
+
+/// At the likely sizes the plan is the one that is made for them.
+TEST(Partition, SymbolsCountAsTheirLikelyValues) {
+  for (uint32_t seed = 0; seed < kGraphs; ++seed) {
+    const auto joint = random_symbolic_joint(seed, 2 + static_cast<int>(seed % 25));
+    const auto symbolic = partition(joint), plain = partition(ir::substitute(joint, {4, 1}));
+    ASSERT_EQ(symbolic.saved, plain.saved) << ir::print(joint);
+    ASSERT_EQ(symbolic.saved_bytes, plain.saved_bytes) << ir::print(joint);
+    ASSERT_EQ(symbolic.peak.peak(), plain.peak.peak()) << ir::print(joint);
+    ASSERT_EQ(ir::substitute(symbolic.backward, {4, 1}), plain.backward) << ir::print(joint);
+  }
 }
 
 TEST(Partition, TakesGraphsWithHoles) {

@@ -24,18 +24,16 @@ DType wide(DType dtype) {
 Builder::Builder(ir::Graph& graph, const ir::Node& replaced)
     : graph_(graph), provenance_(replaced.provenance), first_new_(graph.values.size()) {}
 
-/// Reductions of nothing and complex numbers stay with LibTorch.
+/// Empty tensors and complex numbers stay with LibTorch.
 void Builder::refuse_unusual(Value operand) const {
   const auto& type = graph_.tensor_type(operand);
-  const auto range_of = [&](int32_t symbol) { return graph_.symbols[static_cast<size_t>(symbol)]; };
   if (ir::is_complex(type.dtype)) throw Unusual();
   for (const auto& size : type.sizes)
-    if (size.bounds(range_of).lower <= 0) throw Unusual();
+    if (size.is(0)) throw Unusual();
 }
 
-int64_t Builder::largest(const Dim& size) const {
-  return size.bounds([&](int32_t symbol) { return graph_.symbols[static_cast<size_t>(symbol)]; }).upper;
-}
+int64_t Builder::least(const Dim& dim) const { return bounds(graph_, dim).lower; }
+int64_t Builder::largest(const Dim& dim) const { return bounds(graph_, dim).upper; }
 
 Value Builder::emit(std::string op, std::vector<ir::Arg> args, ir::TensorType type,
                     std::vector<ir::NamedArg> attrs) {
@@ -73,8 +71,9 @@ Value Builder::pointwise(std::string_view op, std::vector<ir::Arg> args, std::op
     operands.push_back(&graph_.tensor_type(*id));
     if (!broadcast(operands.back()->sizes, sizes)) throw Unusual();
   }
-  ir::TensorType result{dtype.value_or(operands[0]->dtype), operands[0]->device, sizes,
-                        pointwise_strides(sizes, operands), 0};
+  const auto strides = pointwise_strides(graph_, sizes, operands);
+  if (!strides) throw Unusual();
+  ir::TensorType result{dtype.value_or(operands[0]->dtype), operands[0]->device, sizes, *strides, 0};
   return emit(std::string(op), std::move(args), std::move(result));
 }
 
@@ -120,9 +119,11 @@ Dim Builder::count(Value x, const Dims& dims) const {
 
 Value Builder::reduce(std::string_view op, Value x, const Dims& dims, bool keepdim) {
   if (dims.empty()) return x;
+  const bool needs_elements = op == "aten.amax" || op == "aten.amin";
   Sizes kept;
   for (size_t i = 0; i < rank(x); ++i) {
     const bool reduced = std::ranges::find(dims, static_cast<int64_t>(i)) != dims.end();
+    if (reduced && needs_elements && least(sizes(x)[i]) < 1) throw Unusual();
     if (!reduced) kept.push_back(sizes(x)[i]);
     if (reduced && keepdim) kept.push_back(1);
   }
@@ -160,7 +161,7 @@ Value Builder::full(const Sizes& sizes, DType dtype, const ir::Device& device, d
 }
 
 Value Builder::pad(Value x, int64_t dim, const Dim& before, const Dim& after) {
-  if (before == Dim(0) && after == Dim(0)) return x;
+  if (before.is(0) && after.is(0)) return x;
   Sizes padded = sizes(x);
   const auto at = static_cast<size_t>(dim);
   padded[at] = padded[at] + before + after;

@@ -15,7 +15,7 @@ using Sizes = std::vector<ir::Dim>;
 
 /// Emits the nodes that take the place of one node, with its provenance. Operands of one op have the same
 /// dtype: rules convert first, so results have the types that LibTorch would give them. A number may stand
-/// wherever `ir::Arg` is taken. Complex operands, and sizes that may be 0, are Unusual.
+/// wherever `ir::Arg` is taken. Complex operands, empty ones, and layouts that symbols hide are Unusual.
 class Builder {
  public:
   Builder(ir::Graph& graph, const ir::Node& replaced);
@@ -25,7 +25,10 @@ class Builder {
   Sizes sizes(Value x) const { return graph_.tensor_type(x).sizes; }
   size_t rank(Value x) const { return graph_.tensor_type(x).sizes.size(); }
 
-  int64_t largest(const ir::Dim& size) const;  ///< its upper bound
+  int64_t least(const ir::Dim& dim) const;                                  ///< a lower bound
+  int64_t largest(const ir::Dim& dim) const;                                ///< an upper bound
+  int64_t likely(const ir::Dim& dim) const { return graph_.hint_of(dim); }  ///< nothing may rely on it
+  const std::vector<ir::Symbol>& symbols() const { return graph_.symbols; }
 
   // --- pointwise
   Value unary(std::string_view op, Value x) { return pointwise(op, {x}); }
@@ -56,6 +59,7 @@ class Builder {
   // --- reductions; over no dimensions they are x itself
   Value sum(Value x, const Dims& dims, bool keepdim = false);
   Value mean(Value x, const Dims& dims, bool keepdim = false);
+  /// Extrema of what may be empty are Unusual: LibTorch refuses them.
   Value reduce(std::string_view op, Value x, const Dims& dims, bool keepdim);
   Dims all_dims(Value x) const;
   ir::Dim count(Value x, const Dims& dims) const;  ///< how many elements one result is made of

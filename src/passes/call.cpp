@@ -77,11 +77,17 @@ double Call::number(size_t i, std::optional<double> fallback) const {
   return arg(i).as<ir::None>() != nullptr ? value_or_unusual(fallback) : number_of(arg(i));
 }
 
-int64_t Call::integer(size_t i, std::optional<int64_t> fallback) const {
+ir::Dim Call::dim(size_t i, std::optional<ir::Dim> fallback) const {
   if (arg(i).as<ir::None>() != nullptr) return value_or_unusual(fallback);
-  const auto* dim = arg(i).as<ir::Dim>();
-  if (dim == nullptr || !dim->is_constant()) throw Unusual();
-  return dim->constant();
+  const auto* given = arg(i).as<ir::Dim>();
+  if (given == nullptr) throw Unusual();
+  return *given;
+}
+
+int64_t Call::integer(size_t i, std::optional<int64_t> fallback) const {
+  const auto given = dim(i, fallback);
+  if (!given.is_constant()) throw Unusual();
+  return given.constant();
 }
 
 bool Call::flag(size_t i, std::optional<bool> fallback) const {

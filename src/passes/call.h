@@ -26,8 +26,9 @@ class Call {
   double number(size_t i, std::optional<double> fallback = {}) const;
   int64_t integer(size_t i, std::optional<int64_t> fallback = {}) const;
   bool flag(size_t i, std::optional<bool> fallback = {}) const;
-  std::vector<ir::Dim> dims(size_t i) const;      ///< none: empty
-  std::vector<int64_t> integers(size_t i) const;  ///< likewise
+  ir::Dim dim(size_t i, std::optional<ir::Dim> fallback = {}) const;  ///< an integer that may be symbolic
+  std::vector<ir::Dim> dims(size_t i) const;                          ///< none: empty
+  std::vector<int64_t> integers(size_t i) const;                      ///< likewise
   /// Numbers of dimensions, not negative; none or an empty list means all.
   std::vector<int64_t> dims_or_all(size_t i, size_t rank) const;
   const ir::Arg& arg(size_t i) const;                   ///< none when left out

@@ -61,7 +61,8 @@ void refuse_promotion(const Call& call, const std::vector<ir::Arg>& args, const 
   for (const auto& arg : args) {
     const auto* id = arg.as<Value>();
     if (id != nullptr && call.type(*id).dtype != result.dtype) throw Unusual();
-    if (arg.as<double>() != nullptr && !ir::is_floating(result.dtype)) throw Unusual();
+    const bool is_real = arg.as<double>() != nullptr || arg.as<ir::Real>() != nullptr;
+    if (is_real && !ir::is_floating(result.dtype)) throw Unusual();
     if (arg == ir::Arg()) throw Unusual();
   }
 }

@@ -1,17 +1,28 @@
 // Gradients of views and of embeddings, triangles of matrices, stacks: by padding, joining and comparing
 // positions.
+#include <limits>
+
 #include "passes/decompositions.h"
 
 namespace antegrad::passes {
 namespace {
 
-/// A position as a schema takes it: negative ones count from the end, and those outside end at the border.
-ir::Dim position(const ir::Arg& arg, const ir::Dim& size, const ir::Dim& fallback) {
-  if (arg == ir::Arg()) return fallback;
-  const auto* given = arg.as<ir::Dim>();
-  if (given == nullptr || !given->is_constant()) throw Unusual();
-  if (given->constant() < 0) return max(size + *given, ir::Dim(0));
-  return min(*given, size);
+/// A position as schemas take it: negative ones count from the end.
+ir::Dim position(Builder& b, const ir::Dim& given, const ir::Dim& size) {
+  if (b.least(given) >= 0) return given;
+  if (b.largest(given) >= 0) throw Unusual();
+  return size + given;
+}
+
+/// Where slice(start, end, step) of so many elements begins: starts outside end at the border.
+ir::Dim slice_start(Builder& b, const Call& call, const ir::Dim& size, const ir::Dim& elements) {
+  constexpr int64_t kNoEnd = std::numeric_limits<int64_t>::max();
+  const auto end = call.dim(4, kNoEnd);
+  if (call.integer(5) == 1 && (end.is(kNoEnd) || end == size)) return size - elements;
+  const auto start = position(b, call.dim(3, 0), size);
+  if (b.least(start) < 0) return max(start, ir::Dim(0));
+  const bool is_inside = b.least(elements) > 0 || b.least(size - start) >= 0;
+  return is_inside ? start : min(start, size);
 }
 
 /// Zeros, but grad at start, start + step, …
@@ -19,7 +30,7 @@ void slice_backward(Builder& b, const Call& call) {
   auto grad = call.tensor(0);
   const auto dim = Call::wrapped(call.integer(2), b.rank(grad));
   const auto size = call.dims(1).at(static_cast<size_t>(dim));
-  const auto start = position(call.arg(3), size, 0);
+  const auto start = slice_start(b, call, size, b.sizes(grad).at(static_cast<size_t>(dim)));
   const auto step = call.integer(5);
   if (step != 1) {
     grad = b.merge_dims(b.pad(b.unsqueeze(grad, dim + 1), dim + 1, 0, step - 1), dim);
@@ -31,10 +42,8 @@ void slice_backward(Builder& b, const Call& call) {
 void select_backward(Builder& b, const Call& call) {
   const auto sizes = call.dims(1);
   const auto dim = Call::wrapped(call.integer(2), sizes.size());
-  const auto size = sizes[static_cast<size_t>(dim)];
-  const auto* index = call.arg(3).as<ir::Dim>();
-  if (index == nullptr || !index->is_constant()) throw Unusual();
-  const auto at = index->constant() < 0 ? size + *index : *index;
+  const auto& size = sizes[static_cast<size_t>(dim)];
+  const auto at = position(b, call.dim(3), size);
   b.define(call.output(0), b.pad(b.unsqueeze(call.tensor(0), dim), dim, at, size - at - 1));
 }
 
@@ -76,7 +85,7 @@ void triangle(Builder& b, const Call& call) {
   const auto device = type.device;
   const auto rows = positions(b, sizes[rank - 2], row, rank, device);
   const auto columns = positions(b, sizes[rank - 1], row + 1, rank, device);
-  const auto keep = b.compare(kLower ? "le" : "ge", b.sub(columns, rows), call.integer(1, 0));
+  const auto keep = b.compare(kLower ? "le" : "ge", b.sub(columns, rows), call.dim(1, 0));
   b.define(call.output(0), b.where(keep, x, 0.0));
 }
 

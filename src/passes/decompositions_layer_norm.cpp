@@ -82,9 +82,8 @@ struct Groups {
 
   Groups(Builder& b, const Call& call, Value x, size_t channels_at)
       : dtype(wide(call.type(x).dtype)), count(call.integer(channels_at + 2)) {
-    const auto channels = call.integer(channels_at);
-    if (b.rank(x) < 2 || channels % count.constant() != 0) throw Unusual();
-    size = channels / count.constant();
+    if (b.rank(x) < 2 || count.is(0)) throw Unusual();
+    size = floor_div(call.dim(channels_at), count);
     for (int64_t dim = 2; dim <= static_cast<int64_t>(b.rank(x)); ++dim) inner.push_back(dim);
   }
 

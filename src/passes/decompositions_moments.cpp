@@ -8,10 +8,11 @@ namespace antegrad::passes {
 namespace {
 
 /// How many elements minus the correction, at least 0, as an argument of div.
-ir::Arg divisor(const ir::Dim& count, double correction) {
+ir::Arg divisor(Builder& b, const ir::Dim& count, double correction) {
   if (count.is_constant()) return std::max(static_cast<double>(count.constant()) - correction, 0.0);
   if (correction != std::floor(correction)) throw Unusual();
-  return max(count - static_cast<int64_t>(correction), ir::Dim(0));
+  const auto rest = count - static_cast<int64_t>(correction);
+  return b.least(rest) >= 0 ? rest : max(rest, ir::Dim(0));
 }
 
 struct Moments {
@@ -27,7 +28,7 @@ Moments moments(Builder& b, const Call& call) {
   const auto mean = b.mean(x, dims, keepdim);
   const auto centered = b.sub(x, keepdim ? mean : b.unsqueeze(mean, dims));
   const auto squares = b.sum(b.square(centered), dims, keepdim);
-  return {mean, b.div(squares, divisor(b.count(x, dims), call.keyword_number("correction", 1)))};
+  return {mean, b.div(squares, divisor(b, b.count(x, dims), call.keyword_number("correction", 1)))};
 }
 
 template <bool kRoot, bool kMean>

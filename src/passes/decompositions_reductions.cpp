@@ -77,6 +77,7 @@ void aminmax(Builder& b, const Call& call) {
   const auto x = call.tensor(0);
   refuse_scalar(b, x);
   const auto* dim = call.keyword("dim").as<ir::Dim>();
+  if (dim != nullptr && !dim->is_constant()) throw Unusual();
   const auto dims = dim != nullptr ? Dims{call.wrapped(dim->constant(), b.rank(x))} : b.all_dims(x);
   const bool keepdim = call.keyword("keepdim") == ir::Arg(true);
   b.define(call.output(0), b.reduce("aten.amin", x, dims, keepdim));
@@ -124,6 +125,7 @@ Value norm_of(Builder& b, Value x, double p, const Dims& dims, bool keepdim) {
   if (p == kInfinity) return b.reduce("aten.amax", b.abs(x), dims, keepdim);
   if (p == -kInfinity) return b.reduce("aten.amin", b.abs(x), dims, keepdim);
   if (p == 0) return b.sum(b.to(b.compare("ne", x, 0.0), b.type(x).dtype), dims, keepdim);
+  if (p < 0 && b.least(b.count(x, dims)) < 1) throw Unusual();  // LibTorch refuses those of nothing
   return b.pow(b.sum(b.pow(b.abs(x), p), dims, keepdim), 1 / p);
 }
 

@@ -14,7 +14,7 @@ Dims image_dims(Builder& b, Value x) {
 }
 
 bool are_ones(const std::vector<ir::Dim>& sizes) {
-  return !sizes.empty() && std::ranges::all_of(sizes, [](const ir::Dim& size) { return size == ir::Dim(1); });
+  return !sizes.empty() && std::ranges::all_of(sizes, [](const ir::Dim& size) { return size.is(1); });
 }
 
 std::vector<ir::Dim> image_sizes(Builder& b, Value x) {
@@ -51,7 +51,7 @@ void require_one_window(Builder& b, const Call& call, Value image, Value pooled,
   auto window = call.dims(kernel);
   if (window.size() == 1) window.push_back(window[0]);
   const bool no_padding =
-      std::ranges::all_of(call.dims(kernel + 2), [](const ir::Dim& size) { return size == ir::Dim(0); });
+      std::ranges::all_of(call.dims(kernel + 2), [](const ir::Dim& size) { return size.is(0); });
   if (window != image_sizes(b, image) || !no_padding || !(call.arg(kernel + 5) == ir::Arg()) ||
       !are_ones(image_sizes(b, pooled)))
     throw Unusual();
@@ -69,13 +69,12 @@ void avg_pool2d_backward(Builder& b, const Call& call) {
 
 /// By how much each image dimension grows from `small` to `large`; the scales that were given, if any, say
 /// the same.
-std::vector<int64_t> whole_factors(const Call& call, const Sizes& small, const Sizes& large,
+std::vector<int64_t> whole_factors(Builder& b, const Call& call, const Sizes& small, const Sizes& large,
                                    size_t scales_at) {
   std::vector<int64_t> factors;
   for (size_t i = 2; i < small.size(); ++i) {
-    if (!small[i].is_constant() || !large[i].is_constant()) throw Unusual();
-    if (large[i].constant() % small[i].constant() != 0) throw Unusual();
-    factors.push_back(large[i].constant() / small[i].constant());
+    factors.push_back(b.likely(large[i]) / std::max<int64_t>(b.likely(small[i]), 1));
+    if (!(small[i] * factors.back() == large[i])) throw Unusual();
     const auto& scale = call.arg(scales_at + i - 2);
     if (!(scale == ir::Arg()) && !(scale == ir::Arg(static_cast<double>(factors.back())))) throw Unusual();
   }
@@ -86,7 +85,7 @@ std::vector<int64_t> whole_factors(const Call& call, const Sizes& small, const S
 void upsample_nearest(Builder& b, const Call& call) {
   const auto x = call.tensor(0);
   const auto& large = call.output_type(0);
-  const auto factors = whole_factors(call, b.sizes(x), large.sizes, 2);
+  const auto factors = whole_factors(b, call, b.sizes(x), large.sizes, 2);
   ir::Arg::List indices = {ir::Arg(), ir::Arg()};
   for (size_t i = 0; i < factors.size(); ++i) {
     const auto pixels = b.arange(large.sizes[i + 2], large.device);
@@ -101,7 +100,7 @@ void upsample_nearest(Builder& b, const Call& call) {
 void upsample_nearest_backward(Builder& b, const Call& call) {
   auto grad = b.to(call.tensor(0), wide(call.output_type(0).dtype));
   const auto small = call.output_type(0).sizes;
-  const auto factors = whole_factors(call, small, b.sizes(grad), 3);
+  const auto factors = whole_factors(b, call, small, b.sizes(grad), 3);
   Dims summed;
   for (size_t i = 0; i < factors.size(); ++i) {
     const auto dim = static_cast<int64_t>(2 + 2 * i);

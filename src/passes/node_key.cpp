@@ -22,6 +22,12 @@ struct HashLiteral {
   size_t operator()(bool value) const { return value ? 1 : 2; }
   size_t operator()(const ir::Dim& value) const { return value.hash(); }
   size_t operator()(double value) const { return std::hash<uint64_t>{}(std::bit_cast<uint64_t>(value)); }
+  size_t operator()(const ir::Real& value) const {
+    size_t seed = static_cast<size_t>(value.form);
+    mix(seed, (*this)(value.scale));
+    mix(seed, value.dim.hash());
+    return seed;
+  }
   size_t operator()(const std::complex<double>& value) const {
     size_t seed = (*this)(value.real());
     mix(seed, (*this)(value.imag()));

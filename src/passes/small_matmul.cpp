@@ -7,10 +7,20 @@
 namespace antegrad::passes {
 namespace {
 
+/// How many multiplications there are. A size that was small in one call need not be in the next: symbols
+/// count as 64 at least.
+int64_t multiplications(Builder& b, Value products) {
+  constexpr int64_t kOften = 64;
+  return b.count(products, b.all_dims(products)).evaluate([&](int32_t s) {
+    const auto& symbol = b.symbols()[static_cast<size_t>(s)];
+    return std::min(std::max(symbol.hint, kOften), symbol.range.upper);
+  });
+}
+
 void require_small(Builder& b, Value products) {
   const auto dtype = b.type(products).dtype;
   const bool is_known = dtype == ir::DType::F32 || dtype == ir::DType::F64;
-  if (!is_known || b.largest(b.count(products, b.all_dims(products))) > kSmallMatmul) throw Unusual();
+  if (!is_known || multiplications(b, products) > kSmallMatmul) throw Unusual();
 }
 
 /// […, M, K] times […, K, N]. The last dimension of the products is one that the right matrix has side by

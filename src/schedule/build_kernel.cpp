@@ -47,7 +47,7 @@ class KernelBuilder {
     kernel.loops = plan_.extents;
     kernel.outer = plan_.outer;
     kernel.lane = plan_.lane;
-    kernel.chunks = group_.sinks.empty() ? 0 : group_.chunks;
+    if (!group_.sinks.empty()) kernel.chunks = group_.chunks;
     kernel.owner = owner_;
     kernel.clear = clear_;
     kernel.symbols = static_cast<int32_t>(graph().symbols.size());
@@ -78,7 +78,9 @@ class KernelBuilder {
 
   void keep_for_later(int32_t index, Where where) {
     const auto id = emit_item(index, where);
-    const auto buffer = out_.scratch(out_.type_of(id), stages_.elements_of_space(where.space));
+    ir::Dim rows = 1;
+    for (auto loop : plan_.outer) rows = rows * plan_.extents[static_cast<size_t>(loop)];
+    const auto buffer = out_.scratch(out_.type_of(id), stages_.elements_of_space(where.space), rows);
     out_.store(id, buffer, scratch_address(where.space), where);
     scratch_[index] = buffer;
   }
@@ -126,8 +128,11 @@ class KernelBuilder {
     op.buffer = out_.buffer(source.output, Buffer::Kind::Output);
     const auto& type = graph().tensor_type(source.output);
     owner_ = true;
-    if (!source.source.valid() || fusion_.is_zero(source.source))
-      clear_.emplace_back(op.buffer, floor_div(type.numel(), type.sizes[0]));
+    if (!source.source.valid() || fusion_.is_zero(source.source)) {
+      ir::Dim per_position = 1;
+      for (size_t d = 1; d < type.sizes.size(); ++d) per_position = per_position * type.sizes[d];
+      clear_.emplace_back(op.buffer, per_position);
+    }
     out_.add(where, std::move(op));
   }
 
@@ -184,8 +189,8 @@ class KernelBuilder {
       Op op;
       op.code = OpCode::Index;
       op.dtype = ir::DType::I64;
-      const auto step = std::get<int64_t>(free.step);
-      op.address.offset = address.offset * step + std::get<int64_t>(free.number);
+      const auto step = *as_dim(free.step);
+      op.address.offset = address.offset * step + *as_dim(free.number);
       for (const auto& [loop, c] : address.terms) op.address.terms.emplace_back(loop, c * step);
       return out_.cast(out_.define(where, std::move(op), ir::DType::I64), type, where);
     }

@@ -5,7 +5,8 @@ namespace antegrad::schedule {
 
 struct BuiltKernel {
   Kernel kernel;
-  std::vector<ir::ValueId> buffers;  ///< as RunKernel::buffers
+  /// As RunKernel::buffers. Not valid: memory that only the kernel uses, for the caller to make a value for.
+  std::vector<ir::ValueId> buffers;
 };
 
 /// `stored`: per value, whether it is in memory for others to read.

@@ -6,12 +6,11 @@ namespace antegrad::schedule {
 namespace {
 
 const ir::Dim kOne(1);
-constexpr int64_t kLeastForDear = 128;  // rows as long as that hide what is computed once per row
 
 }  // namespace
 
-Fusion::Fusion(ir::Graph& graph, const Settings& settings)
-    : graph_(graph), settings_(settings), places_(graph) {}
+Fusion::Fusion(ir::Graph& graph, const Settings& settings, MemoryModel* memory)
+    : graph_(graph), settings_(settings), memory_(memory), places_(graph) {}
 
 void Fusion::run() {
   const auto count = static_cast<int32_t>(graph_.nodes.size());
@@ -35,11 +34,13 @@ void Fusion::add_node(int32_t index) {
   if (!items.empty()) return;
   const auto cluster = clusters_.add();
   cluster_key_.push_back(index);
+  cluster_start_.push_back(index);
   const auto& node = graph_.nodes[static_cast<size_t>(index)];
   std::vector<int32_t> reads;
   ir::for_each_input(node, [&](ir::ValueId id) { add_reads(id, reads); });
   for (auto id : node.effects.writes) add_reads(id, reads);
   for (auto read : reads) clusters_.depend(cluster, read);
+  for (auto read : reads) set_start(cluster, start_of(read));
   for (auto id : node.outputs) extern_cluster_[id.index] = cluster;
   if (!node.effects.none()) {  // stays in order with its like
     if (last_effect_ >= 0) clusters_.depend(cluster, last_effect_);
@@ -132,14 +133,6 @@ void Fusion::add_item(Item item) {
   seed(index);
 }
 
-size_t Fusion::first_dim(const Item& item, size_t operand) const {
-  const auto rank = graph_.tensor_type(item.operands[operand].value).sizes.size();
-  const bool is_index =
-      item.form == Form::Gather || (item.form == Form::Scatter && operand + 1 < item.operands.size());
-  if (is_index) return static_cast<size_t>(item.index_begin + item.index_rank) - rank;
-  return item.sizes.size() - rank;
-}
-
 std::optional<Dims> Fusion::dims_in(Group& group, ir::ValueId id) const {
   std::vector<ir::ValueId> chain;
   while (places_.is_view(id)) {
@@ -161,6 +154,12 @@ std::optional<Dims> Fusion::dims_in(Group& group, ir::ValueId id) const {
   return dims;
 }
 
+/// Such rows hide what is computed once for each of them.
+bool Fusion::has_long_rows(const Group& group) const {
+  constexpr int64_t kLeastForDear = 128;
+  return likely(group.product(group.spaces[0])) >= kLeastForDear;
+}
+
 /// Dims that no operand of the group decides become inner loops of the group.
 bool Fusion::bind(Group& group, const Item& item, Dims& dims) const {
   std::vector<size_t> open;
@@ -173,11 +172,9 @@ bool Fusion::bind(Group& group, const Item& item, Dims& dims) const {
       bound = united(bound, *dims[d]);
   }
   if (!group.split) return open.empty() && same_set(bound, group.all_atoms());
-  const auto inner = group.product(group.spaces[0]);
-  const bool is_long = !inner.is_constant() || inner.constant() >= kLeastForDear;
   if (open.empty()) {
     if (is_subset(bound, group.outer))
-      return group.lane >= 0 || item.form == Form::Reduction || is_long || !item.dear;
+      return group.lane >= 0 || item.form == Form::Reduction || has_long_rows(group) || !item.dear;
     return std::ranges::any_of(
         group.spaces, [&](const Atoms& space) { return same_set(bound, united(group.outer, space)); });
   }
@@ -196,8 +193,8 @@ bool Fusion::bind(Group& group, const Item& item, Dims& dims) const {
   }
   ir::Dim wanted = 1;
   for (auto d : open) wanted = wanted * item.sizes[d];
-  const auto too_short = [](const ir::Dim& n) { return n.is_constant() && n.constant() < 2 * kLeastInner; };
-  if (group.lane >= 0 || too_short(wanted) || too_short(inner)) return false;
+  const auto too_short = [&](const ir::Dim& n) { return likely(n) < 2 * kLeastInner; };
+  if (group.lane >= 0 || too_short(wanted) || too_short(group.product(group.spaces[0]))) return false;
   Atoms space;
   for (auto d : open) {
     space.push_back(group.add_atom(item.sizes[d]));
@@ -252,12 +249,16 @@ bool Fusion::join(int32_t index, int32_t group_index) {
     }
   }
   group.pending.clear();
-  if (!fits || !are_disjoint(total) || !bind(group, item, total)) return false;
+  if (!fits || !are_disjoint(total) || !has_memory_for(group_index, item, reads)) return false;
+  if (!bind(group, item, total)) return false;
   std::vector<Atoms> placement;
   for (auto& atoms : total) placement.push_back(*atoms);
   if (item.form == Form::Reduction && !reduce(group, index, placement)) return false;
+  const auto before = memory_ == nullptr ? MemoryModel::Work() : work_of(group_index);
   add_to(group_index, index, std::move(placement));
   for (auto read : reads) clusters_.depend(cluster, read);
+  for (auto read : reads) set_start(cluster, start_of(read));
+  if (memory_ != nullptr) memory_->replace({before}, work_of(group_index));
   return true;
 }
 
@@ -291,8 +292,12 @@ void Fusion::seed(int32_t index) {
   group_alive_.push_back(true);
   const auto cluster = clusters_.add();
   cluster_key_.push_back(items_[static_cast<size_t>(index)].node);
+  cluster_start_.push_back(items_[static_cast<size_t>(index)].node);
   group_cluster_.push_back(cluster);
-  for (auto read : clusters_read(items_[static_cast<size_t>(index)])) clusters_.depend(cluster, read);
+  for (auto read : clusters_read(items_[static_cast<size_t>(index)])) {
+    clusters_.depend(cluster, read);
+    set_start(cluster, start_of(read));
+  }
   for (auto earlier : makers(items_[static_cast<size_t>(index)].output))
     if (earlier < index && items_[static_cast<size_t>(index)].form == Form::Scatter)
       clusters_.depend(cluster, group_cluster_[static_cast<size_t>(group_of(earlier))]);
@@ -303,6 +308,7 @@ void Fusion::seed(int32_t index) {
   }
   if (items_[static_cast<size_t>(index)].form == Form::Reduction) reduce(groups_.back(), index, placement);
   add_to(group_index, index, std::move(placement));
+  if (memory_ != nullptr) memory_->replace({}, work_of(group_index));
 }
 
 /// Free items that someone reads from memory get kernels of their own.
@@ -340,8 +346,7 @@ void Fusion::materialise_free() {
 
 bool Fusion::is_zero(ir::ValueId id) const {
   const auto* item = free_item(id);
-  return item != nullptr && item->form == Form::Constant &&
-         std::visit([](auto v) { return v == 0; }, item->number);
+  return item != nullptr && item->form == Form::Constant && equals(item->number, 0);
 }
 
 std::vector<Fusion::Unit> Fusion::units() const {

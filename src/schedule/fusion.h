@@ -6,6 +6,7 @@
 
 #include "schedule/clusters.h"
 #include "schedule/group.h"
+#include "schedule/memory_model.h"
 #include "schedule/places.h"
 
 namespace antegrad::schedule {
@@ -16,7 +17,8 @@ namespace antegrad::schedule {
 /// those of the group, and groups that meet in a node are merged when theirs can.
 class Fusion {
  public:
-  Fusion(ir::Graph& graph, const Settings& settings);
+  /// With a model of memory, nothing is fused that it does not allow.
+  Fusion(ir::Graph& graph, const Settings& settings, MemoryModel* memory = nullptr);
   void run();
 
   const ir::Graph& graph() const { return graph_; }
@@ -41,7 +43,10 @@ class Fusion {
   std::optional<Dims> dims_in(Group& group, ir::ValueId id) const;
   bool is_zero(ir::ValueId id) const;  ///< a free item that is 0 everywhere
   /// Where the dims of an operand are among the iteration dims of its item.
-  size_t first_dim(const Item& item, size_t operand) const;
+  size_t first_dim(const Item& item, size_t operand) const {
+    return schedule::first_dim(graph_, item, operand);
+  }
+  int64_t likely(const ir::Dim& dim) const { return graph_.hint_of(dim); }  ///< for estimates
 
  private:
   // Compile time grows faster than what is saved.
@@ -58,8 +63,10 @@ class Fusion {
   bool join(int32_t item, int32_t group);
   void add_to(int32_t group, int32_t item, std::vector<Atoms> placement);
   bool bind(Group& group, const Item& item, Dims& dims) const;
+  bool has_long_rows(const Group& group) const;
   bool reduce(Group& group, int32_t item, const std::vector<Atoms>& placement);
   bool make_sink(Group& group, int32_t item, const Atoms& outer, bool columns);
+  ir::Dim chunks_for(const Group& group, const Atoms& outer, bool columns) const;
   void finish(int32_t group, int32_t item);
   void merge_operands(int32_t item);
   bool merge(int32_t into, int32_t other, int32_t item);
@@ -67,12 +74,20 @@ class Fusion {
   void absorb(int32_t into, int32_t other, const std::map<int32_t, int32_t>& map);
   void materialise_free();
   std::vector<int32_t> clusters_read(const Item& item) const;
+  int64_t start_of(int32_t cluster) const;
+  void set_start(int32_t cluster, int64_t start);
+  MemoryModel::Work work_of(int32_t group) const;
+  MemoryModel::Work merged_work(int32_t a, int32_t b) const;
+  void add_work(const Item& item, MemoryModel::Work& work) const;
+  bool has_memory_for(int32_t group, const Item& item, const std::vector<int32_t>& reads) const;
+  bool has_memory_for(int32_t a, int32_t b) const;
   void add_reads(ir::ValueId value, std::vector<int32_t>& clusters) const;
   /// The atom of a reduction's operand, or among those it keeps, that neighbours in memory differ in.
   int32_t fast_atom(const Item& item, const std::vector<Atoms>& placement, bool kept = false) const;
 
   ir::Graph& graph_;
   const Settings& settings_;
+  MemoryModel* memory_;
   Places places_;
   std::vector<Item> items_;
   std::vector<int32_t> item_group_;  ///< -1: free
@@ -85,7 +100,8 @@ class Fusion {
   std::vector<int32_t> extern_clusters_;
   std::unordered_map<int32_t, int32_t> stored_free_;  ///< by owner: the item that stores it
   std::vector<int64_t> cluster_key_;
-  int32_t last_effect_ = -1;  ///< cluster
+  std::vector<int64_t> cluster_start_;  ///< after which node it runs
+  int32_t last_effect_ = -1;            ///< cluster
   Clusters clusters_;
 };
 

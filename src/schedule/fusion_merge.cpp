@@ -2,6 +2,7 @@
 #include <map>
 
 #include "schedule/fusion.h"
+#include "schedule/sizes.h"
 
 namespace antegrad::schedule {
 namespace {
@@ -28,13 +29,13 @@ bool pair_up(Group& a, const Atoms& in_a, Group& b, const Atoms& in_b, AtomMap& 
       if (!added && at->second != x) return false;
       continue;
     }
-    if (!dx.is_constant() || !dy.is_constant()) return false;
-    const auto nx = dx.constant(), ny = dy.constant();
-    if (nx > ny ? nx % ny != 0 : ny % nx != 0) return false;
-    if (nx > ny)
-      a.split_atom(x, ir::Dim(nx / ny), ir::Dim(ny));
+    const auto small_x = dx, small_y = dy;  // splitting moves what dx and dy refer to
+    if (const auto times = divided(dx, dy))
+      a.split_atom(x, *times, small_y);
+    else if (const auto more = divided(dy, dx))
+      b.split_atom(y, *more, small_x);
     else
-      b.split_atom(y, ir::Dim(ny / nx), ir::Dim(nx));
+      return false;
     changed = true;
     return true;
   }
@@ -48,14 +49,11 @@ bool is_injective(const AtomMap& map) {
   return std::adjacent_find(images.begin(), images.end()) == images.end();
 }
 
-/// Whether a group with all its loops mapped fits into one that is split.
-bool flat_fits_split(const Group& flat, const AtomMap& map, const Group& split) {
+/// Whether a group with all its loops mapped fits into one that is split; `long_rows`: whether that one has.
+bool flat_fits_split(const Group& flat, const AtomMap& map, const Group& split, bool long_rows) {
   const auto image = mapped(flat.all_atoms(), map);
   if (image.size() != flat.all_atoms().size()) return false;
-  if (is_subset(image, split.outer)) {
-    const auto inner = split.product(split.spaces[0]);
-    return flat.sinks.empty() && (split.lane >= 0 || !inner.is_constant() || inner.constant() >= 128);
-  }
+  if (is_subset(image, split.outer)) return flat.sinks.empty() && (split.lane >= 0 || long_rows);
   const bool full = std::ranges::any_of(
       split.spaces, [&](const Atoms& space) { return same_set(image, united(split.outer, space)); });
   if (!full) return false;
@@ -86,7 +84,7 @@ bool map_spaces(const Group& from, AtomMap& map, Group& to) {
   return true;
 }
 
-bool same_structure(const Group& from, AtomMap& map, Group& to) {
+bool same_structure(const Group& from, AtomMap& map, Group& to, bool long_rows) {
   if (from.split && to.split) {
     const auto outer = mapped(from.outer, map);
     // Groups of one row each have a loop of extent one.
@@ -100,7 +98,7 @@ bool same_structure(const Group& from, AtomMap& map, Group& to) {
     return map_spaces(from, map, to);
   }
   const auto all = from.all_atoms();
-  if (!from.split && to.split) return flat_fits_split(from, map, to);
+  if (!from.split && to.split) return flat_fits_split(from, map, to, long_rows);
   if (from.split) return false;
   const auto image = mapped(all, map);
   if (image.size() != all.size() || !same_set(image, to.all_atoms())) return false;
@@ -124,7 +122,7 @@ void Fusion::merge_operands(int32_t index) {
 bool Fusion::merge(int32_t into, int32_t other, int32_t index) {
   auto *a = &groups_[static_cast<size_t>(into)], *b = &groups_[static_cast<size_t>(other)];
   if (a->items.size() + b->items.size() > kMostItems || count_dear(*a) + count_dear(*b) > kMostDear ||
-      (a->chunks > 0 && b->chunks > 0 && a->chunks != b->chunks))
+      (!a->chunks.is(0) && !b->chunks.is(0) && a->chunks != b->chunks))
     return false;
   if (!clusters_.may_merge(group_cluster_[static_cast<size_t>(into)],
                            group_cluster_[static_cast<size_t>(other)]))
@@ -158,7 +156,8 @@ bool Fusion::merge(int32_t into, int32_t other, int32_t index) {
     std::swap(a, b);
     std::swap(into, other);
   }
-  if (!same_structure(*b, map, *a) || !reads_agree(into, other, map)) return false;
+  if (!same_structure(*b, map, *a, a->split && has_long_rows(*a)) || !reads_agree(into, other, map))
+    return false;
   absorb(into, other, map);
   return true;
 }
@@ -199,6 +198,7 @@ bool Fusion::reads_agree(int32_t into, int32_t other, const std::map<int32_t, in
 }
 
 void Fusion::absorb(int32_t into, int32_t other, const std::map<int32_t, int32_t>& map) {
+  if (memory_ != nullptr) memory_->replace({work_of(into), work_of(other)}, merged_work(into, other));
   auto &a = groups_[static_cast<size_t>(into)], &b = groups_[static_cast<size_t>(other)];
   const auto translate = [&](std::vector<Atoms> dims) {
     for (auto& atoms : dims)
@@ -212,13 +212,15 @@ void Fusion::absorb(int32_t into, int32_t other, const std::map<int32_t, int32_t
   std::ranges::sort(a.items);
   a.sinks.insert(a.sinks.end(), b.sinks.begin(), b.sinks.end());
   if (a.sink_outer.empty() && !a.split) a.sink_outer = mapped(b.sink_outer, map);
-  if (a.chunks == 0) a.chunks = b.chunks;
+  if (a.chunks.is(0)) a.chunks = b.chunks;
   b = Group();
   group_alive_[static_cast<size_t>(other)] = false;
   const auto x = group_cluster_[static_cast<size_t>(into)], y = group_cluster_[static_cast<size_t>(other)];
   auto& key = cluster_key_[static_cast<size_t>(clusters_.find(x))];
   key = std::max(key, cluster_key_[static_cast<size_t>(clusters_.find(y))]);
+  const auto start = std::max(start_of(x), start_of(y));
   clusters_.merge(x, y);
+  set_start(x, start);
 }
 
 }  // namespace antegrad::schedule

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "schedule/fusion.h"
+#include "schedule/sizes.h"
 
 namespace antegrad::schedule {
 namespace {
@@ -11,20 +12,18 @@ const ir::Dim kOne(1);
 constexpr int64_t kSmallReduction = 8192;  // elements that one thread reduces at once
 
 /// Whether every dim that is reduced lies outside of every dim that is kept.
-bool reduces_slow_dims(const ir::TensorType& type, const std::vector<bool>& reduced) {
+bool reduces_slow_dims(const ir::Graph& graph, const ir::TensorType& type, const std::vector<bool>& reduced) {
   int64_t most_kept = 0, least_reduced = std::numeric_limits<int64_t>::max();
   for (size_t d = 0; d < reduced.size(); ++d) {
     if (type.sizes[d] == kOne) continue;
-    if (!type.strides[d].is_constant()) return d == 0 ? reduced[d] : false;
+    const auto stride = likely_stride(graph, type.strides[d]);
     if (reduced[d])
-      least_reduced = std::min(least_reduced, type.strides[d].constant());
+      least_reduced = std::min(least_reduced, stride);
     else
-      most_kept = std::max(most_kept, type.strides[d].constant());
+      most_kept = std::max(most_kept, stride);
   }
   return most_kept < least_reduced;
 }
-
-bool is_below(const ir::Dim& dim, int64_t limit) { return dim.is_constant() && dim.constant() < limit; }
 
 }  // namespace
 
@@ -34,8 +33,7 @@ int32_t Fusion::fast_atom(const Item& item, const std::vector<Atoms>& placement,
   int64_t least = std::numeric_limits<int64_t>::max();
   for (size_t d = 0; d < type.sizes.size(); ++d) {
     if (placement[d].empty() || type.strides[d] == ir::Dim(0) || (kept && item.reduced[d])) continue;
-    const auto stride =
-        type.strides[d].is_constant() ? type.strides[d].constant() : std::numeric_limits<int64_t>::max() - 1;
+    const auto stride = likely_stride(graph_, type.strides[d]);
     if (stride > least) continue;
     least = stride;
     best = placement[d].back();
@@ -51,7 +49,7 @@ bool Fusion::reduce(Group& group, int32_t index, const std::vector<Atoms>& place
   if (!group.split) {
     const auto all = group.all_atoms();
     if (keep.empty()) {
-      const bool small = is_below(group.product(all), kSmallReduction + 1);
+      const bool small = likely(group.product(all)) <= kSmallReduction;
       if (!small || !group.sinks.empty()) return make_sink(group, index, red, false);
       group.split_into({group.add_atom(kOne)}, all);
       return true;
@@ -63,13 +61,13 @@ bool Fusion::reduce(Group& group, int32_t index, const std::vector<Atoms>& place
     }
     const bool keeps_fast = std::ranges::find(keep, fast) != keep.end();
     const auto& type = graph_.tensor_type(item.operands[0].value);
-    if (keeps_fast && reduces_slow_dims(type, item.reduced) &&
-        !is_below(group.product(red), 2 * kLeastInner)) {
+    if (keeps_fast && reduces_slow_dims(graph_, type, item.reduced) &&
+        likely(group.product(red)) >= 2 * kLeastInner) {
       if (!group.sink_outer.empty() && !same_set(group.sink_outer, red)) return false;
       return make_sink(group, index, red, true);
     }
     if (!group.sink_outer.empty() && (keeps_fast || !same_set(group.sink_outer, keep))) return false;
-    const bool short_rows = is_below(group.product(red), kLeastInner) && !is_below(group.product(keep), 64);
+    const bool short_rows = likely(group.product(red)) < kLeastInner && likely(group.product(keep)) >= kStrip;
     const bool side_by_side = !keeps_fast && short_rows && group.sink_outer.empty();
     group.split_into(keep, red, keeps_fast ? fast : side_by_side ? fast_atom(item, placement, true) : -1);
     return true;
@@ -84,19 +82,25 @@ bool Fusion::reduce(Group& group, int32_t index, const std::vector<Atoms>& place
 bool Fusion::make_sink(Group& group, int32_t index, const Atoms& outer, bool columns) {
   if (columns && !group.split) group.sink_outer = outer;
   group.sinks.push_back(index);
-  if (group.chunks > 0) return true;
-  const auto size = [&](const Atoms& atoms) {
-    const auto n = group.product(atoms);
-    return n.is_constant() ? n.constant() : int64_t{1} << 16;
-  };
-  const int64_t by_work = std::clamp<int64_t>(size(group.all_atoms()) / 8192, 1, 32);
-  // Floats are added one after the other within a chunk: not too many of them.
-  const int64_t by_length = columns ? size(outer) / 512 : 1;
-  const int64_t columns_count =
-      columns ? std::max<int64_t>(1, size(group.all_atoms()) / std::max<int64_t>(1, size(outer))) : 1;
-  const int64_t most = std::clamp<int64_t>((1 << 18) / columns_count, 64, 4096);
-  group.chunks = static_cast<int32_t>(std::clamp<int64_t>(std::max(by_work, by_length), 1, most));
+  if (group.chunks.is(0)) group.chunks = chunks_for(group, outer, columns);
   return true;
+}
+
+/// How many chunks the rows over `outer` are divided into: by sizes only, whatever the number of threads.
+ir::Dim Fusion::chunks_for(const Group& group, const Atoms& outer, bool columns) const {
+  const auto clamped = [](const ir::Dim& n, int64_t least, const ir::Dim& most) {
+    return min(max(n, least), most);
+  };
+  const auto all = group.all_atoms();
+  const auto by_work = clamped(floor_div(group.product(all), 8192), 1, 32);
+  if (!columns) return by_work;
+  // Floats are added one after the other within a chunk: not too many of them.
+  const auto by_length = floor_div(group.product(outer), 512);
+  auto columns_count = group.product(without(all, outer));
+  if (!is_at_least(graph_, columns_count, 1)) columns_count = max(columns_count, 1);
+  const auto most = clamped(floor_div(1 << 18, columns_count), 64, 4096);
+  const auto chunks = clamped(max(by_work, by_length), 1, most);
+  return range_of(graph_, chunks).upper <= 1 ? ir::Dim(1) : chunks;
 }
 
 /// What a sink gives per chunk has to be combined by another kernel.
@@ -106,7 +110,7 @@ void Fusion::finish(int32_t group_index, int32_t index) {
   const auto output = sink.output;
   const auto type = graph_.tensor_type(output);
   const bool whole = type.numel() == kOne && sink.result == ir::DType::F32 && sink.combine == Combine::Sum;
-  if (chunks == 1 && type.dtype == sink.result) return;
+  if (chunks.is(1) && type.dtype == sink.result) return;
   std::vector<ir::Dim> sizes = {chunks};
   sizes.insert(sizes.end(), type.sizes.begin(), type.sizes.end());
   const auto dtype = whole ? ir::DType::F64 : sink.result;

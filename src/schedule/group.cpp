@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "schedule/sizes.h"
+
 namespace antegrad::schedule {
 namespace {
 
@@ -35,8 +37,9 @@ std::optional<std::vector<size_t>> permutation(const ir::Node& node, size_t rank
     return order;
   }
   if (node.op == "aten.transpose.int" || node.op == "aten.swapaxes" || node.op == "aten.swapdims") {
-    const auto *a = node.args[1].as<ir::Dim>(), *b = node.args[2].as<ir::Dim>();
-    if (rank > 0) std::swap(order[wrap(a->constant())], order[wrap(b->constant())]);
+    const auto a = as_int(&node.args[1]), b = as_int(&node.args[2]);
+    if (!a || !b) return std::nullopt;
+    if (rank > 0) std::swap(order[wrap(*a)], order[wrap(*b)]);
     return order;
   }
   if (node.op == "aten.permute") {
@@ -112,13 +115,27 @@ ir::Dim Group::product(const Atoms& atoms) const {
   return out;
 }
 
+bool Group::cut(std::vector<Piece>& pieces, size_t at, const ir::Dim& need, Dims& taken) {
+  auto& piece = pieces[at];
+  if (divided(need, piece.extent)) return true;
+  const auto rest = divided(piece.extent, need);
+  if (!rest) return false;
+  Piece fast{-1, *rest};
+  if (piece.atom >= 0) {
+    const auto [first, second] = split_atom(piece.atom, need, *rest);
+    for (auto& dims : taken)
+      if (dims) replace_in(*dims, piece.atom, {first, second});
+    piece.atom = first;
+    fast.atom = second;
+  }
+  piece.extent = need;
+  pieces.insert(pieces.begin() + static_cast<int64_t>(at) + 1, fast);
+  return true;
+}
+
 std::optional<Dims> Group::regroup(Dims in, const std::vector<ir::Dim>& in_sizes,
                                    const std::vector<ir::Dim>& out_sizes) {
   // The loops of `in` in order, and free stretches between them.
-  struct Piece {
-    int32_t atom;  ///< -1: free
-    ir::Dim extent;
-  };
   std::vector<Piece> pieces;
   for (size_t d = 0; d < in.size(); ++d) {
     if (!in[d])
@@ -135,29 +152,8 @@ std::optional<Dims> Group::regroup(Dims in, const std::vector<ir::Dim>& in_sizes
     ir::Dim have = 1;
     while (!(have == size)) {
       if (next == pieces.size()) return std::nullopt;
-      auto& piece = pieces[next];
-      const auto need = floor_div(size, have);
-      if (!(have * piece.extent == size)) {
-        // More than this dim needs: constant extents can be split.
-        const bool constant = size.is_constant() && have.is_constant() && piece.extent.is_constant();
-        if (!constant && !(mod(size, have * piece.extent) == ir::Dim(0))) return std::nullopt;
-        if (constant && have.constant() * piece.extent.constant() > size.constant()) {
-          if (size.constant() % have.constant() != 0 || piece.extent.constant() % need.constant() != 0)
-            return std::nullopt;
-          const auto rest = floor_div(piece.extent, need);
-          if (piece.atom >= 0) {
-            const auto [slow, fast] = split_atom(piece.atom, need, rest);
-            const auto old = piece.atom;
-            for (auto& dims : out)
-              if (dims) replace_in(*dims, old, {slow, fast});
-            piece = {slow, need};
-            pieces.insert(pieces.begin() + static_cast<int64_t>(next) + 1, {fast, rest});
-          } else {
-            piece.extent = need;
-            pieces.insert(pieces.begin() + static_cast<int64_t>(next) + 1, {-1, rest});
-          }
-        }
-      }
+      const auto need = divided(size, have);
+      if (!need || need->is(0) || !cut(pieces, next, *need, out)) return std::nullopt;
       const auto taken = pieces[next++];
       have = have * taken.extent;
       if (taken.atom < 0) {
@@ -182,8 +178,12 @@ std::optional<Dims> Group::through(const ir::Node& view, const Dims& in, const s
   if (view.op == "aten.expand" || view.op == "aten.expand_as") {
     Dims out(out_sizes.size());
     const size_t added = out_sizes.size() - in.size();
-    for (size_t d = 0; d < in.size(); ++d)
-      if (in_sizes[d] == out_sizes[d + added]) out[d + added] = in[d];
+    for (size_t d = 0; d < in.size(); ++d) {
+      if (in_sizes[d] == out_sizes[d + added])
+        out[d + added] = in[d];
+      else if (!(in_sizes[d] == kOne))
+        return std::nullopt;
+    }
     return out;
   }
   if (const auto order = permutation(view, in.size())) {

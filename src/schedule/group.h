@@ -30,7 +30,7 @@ class Group {
   std::unordered_map<int32_t, std::vector<Atoms>> values;     ///< per value made here: of its dims
   std::vector<int32_t> sinks;                                 ///< items that are
   Atoms sink_outer;            ///< what a sink over some of the loops of a flat group wants to be outer
-  int32_t chunks = 0;          ///< as Kernel::chunks; set by the first sink
+  ir::Dim chunks;              ///< as Kernel::chunks; set by the first sink
   std::vector<Dims*> pending;  ///< dims under construction, which must follow when atoms are split
 
   int32_t add_atom(ir::Dim extent);
@@ -49,6 +49,12 @@ class Group {
                               const std::vector<ir::Dim>& out_sizes);
 
  private:
+  struct Piece {
+    int32_t atom;  ///< -1: free
+    ir::Dim extent;
+  };
+  /// Splits a piece that is more than the rest of a dim needs. False: the dim cannot have it, nor a part.
+  bool cut(std::vector<Piece>& pieces, size_t at, const ir::Dim& need, Dims& taken);
   void replace(int32_t atom, const Atoms& by);
   std::vector<bool> dead_;
 };

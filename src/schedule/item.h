@@ -11,7 +11,7 @@
 
 namespace antegrad::schedule {
 
-using Number = std::variant<int64_t, double>;
+using Number = Literal;
 
 /// What an item reads at each of its iterations: an element of a value, or a number.
 struct Operand {
@@ -44,7 +44,7 @@ struct Item {
   Combine combine = Combine::Sum;  ///< Reduction, Scatter
   std::vector<bool> reduced;       ///< Reduction: per iteration dim
   Number number = int64_t{0};      ///< Constant; Iota: what it begins with; Random: the node's offset
-  Number step = int64_t{1};        ///< Iota
+  Number step = int64_t{1};        ///< Iota; both are integers
   RandomKind random = RandomKind::Bits32;
   ir::ValueId source;             ///< Gather: what is read; Random: the state; Scatter: what it begins with
   std::vector<GatherDim> gather;  ///< Gather, Scatter: per dim of the source, or of the output
@@ -71,6 +71,9 @@ std::vector<Item> lower_indexing(const ir::Graph& graph, int32_t node, std::stri
 /// Results that are made of parts, each written on its own: concatenations, padding.
 std::vector<Item> lower_parts(ir::Graph& graph, int32_t node, std::string& why);
 
+/// Where the dims of an operand are among the iteration dims of its item.
+size_t first_dim(const ir::Graph& graph, const Item& item, size_t operand);
+
 /// An item over the node's only output.
 Item item_of(const ir::Graph& graph, int32_t node, Form form);
 
@@ -78,7 +81,11 @@ Item item_of(const ir::Graph& graph, int32_t node, Form form);
 
 const ir::Arg* find_arg(const ir::Node& node, size_t position, std::string_view name = {});
 std::optional<Number> as_number(const ir::Arg& arg);
+Number as_number(const ir::Dim& dim);
+std::optional<int64_t> as_int(const ir::Arg* arg);  ///< a constant
 std::optional<std::vector<int64_t>> as_ints(const ir::Arg& arg);
+std::optional<ir::Dim> as_dim(const Number& number);  ///< of an integer
+bool equals(const Number& number, double value);      ///< whatever sizes are
 bool is_lowered_type(const ir::Type& type);  ///< a tensor on the CPU of a type that generated code handles
 
 }  // namespace antegrad::schedule

@@ -68,7 +68,7 @@ ir::Dim units_of_all_chunks(const Kernel& kernel) {
 }
 
 ir::Dim units(const Kernel& kernel) {
-  return kernel.chunks > 0 ? ir::Dim(kernel.chunks) : units_of_all_chunks(kernel);
+  return kernel.chunks.is(0) ? units_of_all_chunks(kernel) : kernel.chunks;
 }
 
 }  // namespace antegrad::schedule

@@ -6,9 +6,20 @@
 #include <variant>
 #include <vector>
 
+#include "ir/real.h"
 #include "ir/types.h"
 
 namespace antegrad::schedule {
+
+/// An ir::Real that can be compared.
+struct SizeReal {
+  ir::Real::Form form = ir::Real::Form::Times;
+  double scale = 1;
+  ir::Dim dim;
+  bool operator==(const SizeReal&) const = default;
+};
+/// A number of the graph. Dims and SizeReals are those that depend on sizes: they are not constant.
+using Literal = std::variant<int64_t, double, ir::Dim, SizeReal>;
 
 /// offset + sum of coefficient * loop variable. Loops ascending, no coefficient is the constant 0.
 struct Affine {
@@ -54,7 +65,7 @@ struct Op {
   int32_t result = -1;                 ///< the scalar it defines, unique in the kernel; -1: none
   std::vector<int32_t> args;           ///< scalars
   std::string text;                    ///< Compute: the expression, as in ops.def
-  std::variant<int64_t, double> number = int64_t{0};  ///< Constant; Random: the offset of the node
+  Literal number = int64_t{0};         ///< Constant; Random: the offset of the node, an integer
   Combine combine = Combine::Sum;
   RandomKind random = RandomKind::Bits32;
   int32_t buffer = -1;
@@ -82,6 +93,9 @@ struct Buffer {
   Kind kind = Kind::Input;
   ir::DType dtype = ir::DType::F32;
   ir::Dim elements;
+  /// Scratch: the buffer that has a row for each unit, for where there are more than kMostScratch elements;
+  /// -1: there never are.
+  int32_t spill = -1;
   bool operator==(const Buffer&) const = default;
 };
 
@@ -109,7 +123,7 @@ struct Kernel {
   std::vector<ir::Dim> loops;  ///< extents
   std::vector<int32_t> outer;
   int32_t lane = -1;
-  int32_t chunks = 0;
+  ir::Dim chunks;
   bool owner = false;
   std::vector<std::pair<int32_t, ir::Dim>> clear;  ///< buffer, elements per position
   std::vector<Section> sections;
@@ -118,6 +132,7 @@ struct Kernel {
 };
 
 constexpr int64_t kStrip = 64;
+constexpr int64_t kMostScratch = 16384;  ///< elements of a scratch buffer that fit on the stack
 
 /// The type that computations in a dtype use.
 ir::DType compute_type(ir::DType dtype);
@@ -130,7 +145,8 @@ ir::Dim units_of_all_chunks(const Kernel& kernel);
 /// Without outer loops: the section whose first loop the units run over. -1: the kernel is one unit of work,
 /// since no section has loops, or several have, or it has a Reduce.
 int32_t divided_section(const Kernel& kernel);
-/// A text for people and tests.
+/// Texts for people and tests.
 std::string to_string(const Kernel& kernel);
+std::string to_string(const Literal& number);
 
 }  // namespace antegrad::schedule

@@ -27,10 +27,6 @@ std::string arguments(const Op& op) {
   return "(" + out + ")";
 }
 
-std::string number_text(const Op& op) {
-  return std::visit([](auto number) { return fmt::format("{}", number); }, op.number);
-}
-
 std::string op_text(const Op& op) {
   static constexpr std::string_view kRandom[] = {"bits32", "bits64", "normal32", "normal64"};
   switch (op.code) {
@@ -39,7 +35,7 @@ std::string op_text(const Op& op) {
     case OpCode::Store:
       return fmt::format("store {} {}", address_text(op), arguments(op));
     case OpCode::Constant:
-      return "constant " + number_text(op);
+      return "constant " + to_string(op.number);
     case OpCode::Index:
       return "index " + address_text(op).substr(address_text(op).find('['));
     case OpCode::Compute:
@@ -52,7 +48,7 @@ std::string op_text(const Op& op) {
       return fmt::format("accumulate {} {} {}", name(op.combine), address_text(op), arguments(op));
     case OpCode::Random:
       return fmt::format("random {} {} from {}", kRandom[static_cast<size_t>(op.random)], address_text(op),
-                         number_text(op));
+                         to_string(op.number));
     case OpCode::Scatter:
       return fmt::format("scatter {} {} {}", name(op.combine), address_text(op), arguments(op));
   }
@@ -69,11 +65,20 @@ std::string loop_list(const Kernel& kernel, const std::vector<int32_t>& loops) {
 
 std::string buffer_text(const Buffer& buffer) {
   static constexpr std::string_view kKinds[] = {"in", "out", "scratch"};
-  return fmt::format("{} {}[{}]", kKinds[static_cast<size_t>(buffer.kind)], ir::name(buffer.dtype),
-                     buffer.elements.to_string());
+  auto out = fmt::format("{} {}[{}]", kKinds[static_cast<size_t>(buffer.kind)], ir::name(buffer.dtype),
+                         buffer.elements.to_string());
+  return buffer.spill < 0 ? out : fmt::format("{} or b{}", out, buffer.spill);
 }
 
 }  // namespace
+
+std::string to_string(const Literal& number) {
+  if (const auto* dim = std::get_if<ir::Dim>(&number)) return dim->to_string();
+  if (const auto* real = std::get_if<SizeReal>(&number))
+    return fmt::format("{}({}, {})", name(real->form), real->scale, real->dim.to_string());
+  if (const auto* real = std::get_if<double>(&number)) return fmt::format("{}", *real);
+  return fmt::format("{}", std::get<int64_t>(number));
+}
 
 std::string to_string(const Kernel& kernel) {
   auto out = fmt::format("kernel {}\n", kernel.name);
@@ -81,7 +86,7 @@ std::string to_string(const Kernel& kernel) {
     out += fmt::format("  b{}: {}\n", i, buffer_text(kernel.buffers[i]));
   out += fmt::format("  for {}", loop_list(kernel, kernel.outer));
   if (kernel.lane >= 0) out += fmt::format("; strips of i{}", kernel.lane);
-  if (kernel.chunks > 0) out += fmt::format("; {} chunks", kernel.chunks);
+  if (!kernel.chunks.is(0)) out += fmt::format("; {} chunks", kernel.chunks.to_string());
   if (kernel.owner) out += "; by owner";
   for (const auto& [buffer, elements] : kernel.clear)
     out += fmt::format("; clear b{} by {}", buffer, elements.to_string());

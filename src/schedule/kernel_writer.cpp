@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "schedule/sizes.h"
+
 namespace antegrad::schedule {
 
 Section& KernelWriter::section(Where where) {
@@ -106,9 +108,16 @@ int32_t KernelWriter::buffer(ir::ValueId value, Buffer::Kind kind) {
   return buffer_of_owner_.back();
 }
 
-int32_t KernelWriter::scratch(ir::DType dtype, const ir::Dim& elements) {
+int32_t KernelWriter::scratch(ir::DType dtype, const ir::Dim& elements, const ir::Dim& rows) {
   buffers_.push_back({Buffer::Kind::Scratch, dtype, elements});
-  return static_cast<int32_t>(buffers_.size()) - 1;
+  const auto index = static_cast<int32_t>(buffers_.size()) - 1;
+  if (range_of(fusion_.graph(), elements).upper <= kMostScratch) return index;
+  buffers_.back().spill = index + 1;
+  const auto is_too_long = min(floor_div(elements, kMostScratch + 1), 1);
+  buffers_.push_back({Buffer::Kind::Output, dtype, is_too_long * rows * elements});
+  owners_.emplace_back();
+  buffer_of_owner_.push_back(index + 1);
+  return index;
 }
 
 Kernel KernelWriter::finish() {

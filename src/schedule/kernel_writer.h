@@ -33,11 +33,11 @@ class KernelWriter {
   void store(int32_t id, int32_t buffer, const Affine& address, Where where);
 
   int32_t buffer(ir::ValueId value, Buffer::Kind kind);  ///< of the memory that the value is in
-  int32_t scratch(ir::DType dtype, const ir::Dim& elements);
+  int32_t scratch(ir::DType dtype, const ir::Dim& elements, const ir::Dim& rows);
 
   /// The sections in order, and the buffers; loops and the rest are the caller's.
   Kernel finish();
-  const std::vector<ir::ValueId>& owners() const { return owners_; }
+  const std::vector<ir::ValueId>& owners() const { return owners_; }  ///< as BuiltKernel::buffers
 
  private:
   Section& section(Where where);

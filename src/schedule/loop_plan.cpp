@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "schedule/sizes.h"
+
 namespace antegrad::schedule {
 namespace {
 
@@ -83,14 +85,13 @@ const Access* reference(const std::vector<Access>& all, const Atoms& atoms) {
   return best;
 }
 
-Atoms ordered(Atoms atoms, const std::vector<Access>& all) {
+Atoms ordered(const ir::Graph& graph, Atoms atoms, const std::vector<Access>& all) {
   std::ranges::sort(atoms);
   const auto* access = reference(all, atoms);
   if (access == nullptr) return atoms;
   const auto key = [&](int32_t atom) {
     const auto c = access->address.coefficient(atom);
-    if (!c.is_constant()) return std::numeric_limits<int64_t>::max();
-    return c.constant() == 0 ? std::numeric_limits<int64_t>::max() : c.constant();
+    return c.is(0) ? std::numeric_limits<int64_t>::max() : likely_stride(graph, c);
   };
   std::ranges::stable_sort(atoms, [&](int32_t a, int32_t b) { return key(a) > key(b); });
   return atoms;
@@ -126,8 +127,8 @@ std::vector<int32_t> make_loops(const Group& group, const Atoms& atoms, const st
 }
 
 /// Loops of a group that nothing splits: the last one is the vector loop.
-void plan_flat(const Group& group, const std::vector<Access>& all, LoopPlan& plan) {
-  const auto atoms = ordered(group.all_atoms(), all);
+void plan_flat(const ir::Graph& graph, const Group& group, const std::vector<Access>& all, LoopPlan& plan) {
+  const auto atoms = ordered(graph, group.all_atoms(), all);
   auto loops = make_loops(group, atoms, all, plan, -1);
   plan.space_atoms = {atoms};
   if (loops.size() <= 1) {
@@ -186,11 +187,11 @@ LoopPlan plan_loops(const Fusion& fusion, const Group& group, const std::vector<
   plan.loop_of.assign(group.extents.size(), -1);
   const auto all = accesses(fusion, group, stored);
   if (!group.split && group.sink_outer.empty()) {
-    plan_flat(group, all, plan);
+    plan_flat(fusion.graph(), group, all, plan);
     return plan;
   }
   plan.outer_atoms = group.split ? group.outer : group.sink_outer;
-  auto outer = ordered(plan.outer_atoms, all);
+  auto outer = ordered(fusion.graph(), plan.outer_atoms, all);
   if (group.lane >= 0) {
     std::erase(outer, group.lane);
     outer.push_back(group.lane);
@@ -200,7 +201,7 @@ LoopPlan plan_loops(const Fusion& fusion, const Group& group, const std::vector<
   plan.space_atoms =
       group.split ? group.spaces : std::vector<Atoms>{without(group.all_atoms(), group.sink_outer)};
   for (const auto& space : plan.space_atoms)
-    plan.spaces.push_back(make_loops(group, ordered(space, all), all, plan, -1));
+    plan.spaces.push_back(make_loops(group, ordered(fusion.graph(), space, all), all, plan, -1));
   return plan;
 }
 

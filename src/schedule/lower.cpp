@@ -7,6 +7,7 @@
 #include "ir/layout.h"
 #include "ir/ops.h"
 #include "schedule/item.h"
+#include "schedule/sizes.h"
 
 namespace antegrad::schedule {
 namespace {
@@ -26,15 +27,19 @@ constexpr ReductionRow kReductions[] = {
     {"aten.prod", Combine::Product}, {"aten.prod.dim_int", Combine::Product},
 };
 
-std::vector<bool> reduced_dims(const ir::Node& node, size_t rank) {
+std::optional<std::vector<bool>> reduced_dims(const ir::Node& node, size_t rank) {
   std::vector<bool> reduced(rank, true);
   const bool whole =
       node.op == "aten.sum" || node.op == "aten.any" || node.op == "aten.all" || node.op == "aten.prod";
   const auto* arg = whole ? nullptr : find_arg(node, 1, "dim");
   if (arg == nullptr) return reduced;
   std::vector<int64_t> dims;
-  if (const auto* one = arg->as<ir::Dim>()) dims = {one->constant()};
-  if (auto list = as_ints(*arg)) dims = *list;
+  if (const auto one = as_int(arg))
+    dims = {*one};
+  else if (auto list = as_ints(*arg))
+    dims = *list;
+  else
+    return std::nullopt;
   if (dims.empty()) return reduced;
   reduced.assign(rank, false);
   for (auto d : dims) reduced[static_cast<size_t>(d < 0 ? d + static_cast<int64_t>(rank) : d)] = true;
@@ -54,12 +59,24 @@ std::vector<Item> lower_reduction(const ir::Graph& graph, int32_t index, Combine
     why = "there is nothing to reduce";
     return {};
   }
+  const auto reduced = reduced_dims(node, type.sizes.size());
+  if (!reduced) {
+    why = "which dims it reduces is not known";
+    return {};
+  }
   item.combine = combine;
   item.sizes = type.sizes;
-  item.reduced = reduced_dims(node, type.sizes.size());
-  bool shrinks = false;
-  for (size_t d = 0; d < type.sizes.size(); ++d)
-    shrinks = shrinks || (item.reduced[d] && !(type.sizes[d] == ir::Dim(1)));
+  item.reduced = *reduced;
+  bool shrinks = false, may_be_empty = false;
+  for (size_t d = 0; d < type.sizes.size(); ++d) {
+    if (!item.reduced[d]) continue;
+    shrinks = shrinks || !type.sizes[d].is(1);
+    may_be_empty = may_be_empty || !is_at_least(graph, type.sizes[d], 1);
+  }
+  if (may_be_empty && (combine == Combine::Max || combine == Combine::Min)) {
+    why = "LibTorch reports the maximum of nothing";
+    return {};
+  }
   if (!shrinks) {
     why = "there is nothing to reduce";
     return {};
@@ -98,9 +115,8 @@ std::vector<Item> lower_factory(const ir::Graph& graph, int32_t index, std::stri
     const auto* step = node.op == "aten.arange.start_step" ? find_arg(node, 2) : nullptr;
     const auto by = step == nullptr ? std::optional<Number>(int64_t{1}) : as_number(*step);
     const auto dtype = graph.tensor_type(item.output).dtype;
-    const bool integral = start && by && std::holds_alternative<int64_t>(*start) &&
-                          std::holds_alternative<int64_t>(*by) &&
-                          (dtype == DType::I64 || dtype == DType::I32);
+    const bool integral =
+        start && by && as_dim(*start) && as_dim(*by) && (dtype == DType::I64 || dtype == DType::I32);
     if (integral) {
       item.number = *start;
       item.step = *by;
@@ -111,10 +127,15 @@ std::vector<Item> lower_factory(const ir::Graph& graph, int32_t index, std::stri
   return {};
 }
 
-/// A scalar constant of the graph.
+/// A scalar constant of the graph, given by its bytes or, when it depends on sizes, as a number.
 std::vector<Item> lower_constant(const ir::Graph& graph, int32_t index, std::string& why) {
   const auto& node = graph.nodes[static_cast<size_t>(index)];
   auto item = item_of(graph, index, Form::Constant);
+  const auto* number = find_arg(node, 99, "value");
+  if (const auto value = number == nullptr ? std::nullopt : as_number(*number); value && item.sizes.empty()) {
+    item.number = *value;
+    return {item};
+  }
   const auto* data = find_arg(node, 99, "data");
   const auto* bytes = data == nullptr ? nullptr : data->as<ir::Bytes>();
   const auto dtype = graph.tensor_type(item.output).dtype;
@@ -145,13 +166,14 @@ std::vector<Item> lower_random(const ir::Graph& graph, int32_t index, std::strin
   const auto* state = node.args[0].as<ir::ValueId>();
   const auto* offset = node.args[1].as<ir::Dim>();
   why = "LibTorch's thread draws these numbers";
-  if (state == nullptr || offset == nullptr || !offset->is_constant()) return {};
+  if (state == nullptr || offset == nullptr) return {};
   item.source = *state;
-  item.number = offset->constant();
+  item.number = as_number(*offset);
   if (node.op == "antegrad.random_bernoulli" && dtype != DType::F64) {
-    const auto p = as_number(node.args[2]);
-    if (!p) return {};
-    const double chance = std::visit([](auto v) { return static_cast<double>(v); }, *p);
+    const auto whole = as_int(&node.args[2]);
+    const auto* part = node.args[2].as<double>();
+    if (part == nullptr && !whole) return {};
+    const double chance = part == nullptr ? static_cast<double>(*whole) : *part;
     const double threshold = std::ceil(std::ldexp(chance, 32));  // bits * 2^-32 < p
     item.random = RandomKind::Bits32;
     item.computes = DType::U32;
@@ -199,8 +221,29 @@ const ir::Arg* find_arg(const ir::Node& node, size_t position, std::string_view 
 std::optional<Number> as_number(const ir::Arg& arg) {
   if (const auto* v = arg.as<bool>()) return static_cast<int64_t>(*v);
   if (const auto* v = arg.as<double>()) return *v;
-  if (const auto* v = arg.as<ir::Dim>(); v != nullptr && v->is_constant()) return v->constant();
-  return std::nullopt;
+  if (const auto* v = arg.as<ir::Dim>()) return as_number(*v);
+  const auto* v = arg.as<ir::Real>();
+  if (v == nullptr) return std::nullopt;
+  return v->dim.is_constant() ? Number(v->evaluate({})) : Number(SizeReal{v->form, v->scale, v->dim});
+}
+
+Number as_number(const ir::Dim& dim) { return dim.is_constant() ? Number(dim.constant()) : Number(dim); }
+
+std::optional<int64_t> as_int(const ir::Arg* arg) {
+  const auto* dim = arg == nullptr ? nullptr : arg->as<ir::Dim>();
+  return dim != nullptr && dim->is_constant() ? std::optional(dim->constant()) : std::nullopt;
+}
+
+std::optional<ir::Dim> as_dim(const Number& number) {
+  if (const auto* integer = std::get_if<int64_t>(&number)) return ir::Dim(*integer);
+  const auto* dim = std::get_if<ir::Dim>(&number);
+  return dim == nullptr ? std::nullopt : std::optional(*dim);
+}
+
+bool equals(const Number& number, double value) {
+  if (const auto* integer = std::get_if<int64_t>(&number)) return static_cast<double>(*integer) == value;
+  const auto* real = std::get_if<double>(&number);
+  return real != nullptr && *real == value;
 }
 
 std::optional<std::vector<int64_t>> as_ints(const ir::Arg& arg) {
@@ -208,9 +251,9 @@ std::optional<std::vector<int64_t>> as_ints(const ir::Arg& arg) {
   if (list == nullptr) return std::nullopt;
   std::vector<int64_t> out;
   for (const auto& element : *list) {
-    const auto* dim = element.as<ir::Dim>();
-    if (dim == nullptr || !dim->is_constant()) return std::nullopt;
-    out.push_back(dim->constant());
+    const auto integer = as_int(&element);
+    if (!integer) return std::nullopt;
+    out.push_back(*integer);
   }
   return out;
 }
@@ -235,7 +278,32 @@ bool is_lowered_type(const ir::Type& type) {
   }
 }
 
-std::vector<Item> lower(ir::Graph& graph, int32_t index, const Settings& settings, std::string& why) {
+size_t first_dim(const ir::Graph& graph, const Item& item, size_t operand) {
+  const auto rank = graph.tensor_type(item.operands[operand].value).sizes.size();
+  const bool is_index =
+      item.form == Form::Gather || (item.form == Form::Scatter && operand + 1 < item.operands.size());
+  if (is_index) return static_cast<size_t>(item.index_begin + item.index_rank) - rank;
+  return item.sizes.size() - rank;
+}
+
+namespace {
+
+/// Whether each dim of an operand is known to be one of the item's, or to have size one.
+bool fits(const ir::Graph& graph, const Item& item) {
+  for (size_t k = 0; k < item.operands.size(); ++k) {
+    if (!item.operands[k].value.valid()) continue;
+    const auto first = first_dim(graph, item, k);
+    const auto& sizes = graph.tensor_type(item.operands[k].value).sizes;
+    for (size_t d = 0; d < sizes.size(); ++d) {
+      const auto& size = item.sizes[first + d];
+      const bool known = sizes[d].is_constant() && size.is_constant();
+      if (!known && !sizes[d].is(1) && !(sizes[d] == size)) return false;
+    }
+  }
+  return true;
+}
+
+std::vector<Item> lower_node(ir::Graph& graph, int32_t index, const Settings& settings, std::string& why) {
   const auto& node = graph.nodes[static_cast<size_t>(index)];
   if (!node.effects.none() || node.functional) {
     why = "it has effects";
@@ -264,6 +332,15 @@ std::vector<Item> lower(ir::Graph& graph, int32_t index, const Settings& setting
   if (info != nullptr && info->kind == ir::OpKind::Pointwise)
     return lower_pointwise(graph, index, settings, why);
   if (why.empty()) why = "there is no lowering for this op";
+  return {};
+}
+
+}  // namespace
+
+std::vector<Item> lower(ir::Graph& graph, int32_t node, const Settings& settings, std::string& why) {
+  auto items = lower_node(graph, node, settings, why);
+  if (std::ranges::all_of(items, [&](const Item& item) { return fits(graph, item); })) return items;
+  why = "which of its dims are broadcast depends on the values of symbols";
   return {};
 }
 

@@ -43,9 +43,7 @@ class IndexLowering {
     return position < node_.args.size() ? node_.args[position].as<ir::ValueId>() : nullptr;
   }
   std::optional<int64_t> integer(size_t position) const {
-    if (position >= node_.args.size()) return std::nullopt;
-    const auto* dim = node_.args[position].as<ir::Dim>();
-    return dim != nullptr && dim->is_constant() ? std::optional(dim->constant()) : std::nullopt;
+    return position < node_.args.size() ? as_int(&node_.args[position]) : std::nullopt;
   }
   bool take_source(const ir::ValueId* source) {
     if (source == nullptr || !is_lowered_type(graph_.type_of(*source))) return false;

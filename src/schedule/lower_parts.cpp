@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <limits>
 
 #include "schedule/item.h"
+#include "schedule/sizes.h"
 
 namespace antegrad::schedule {
 namespace {
@@ -33,8 +35,11 @@ std::vector<Item> lower_cat(ir::Graph& graph, int32_t index, std::string& why) {
   const auto node = graph.nodes[static_cast<size_t>(index)];
   const auto type = graph.tensor_type(node.outputs[0]);
   const auto* dim_arg = find_arg(node, 1);
-  const int64_t given = dim_arg == nullptr ? 0 : dim_arg->as<ir::Dim>()->constant();
-  const auto dim = static_cast<size_t>(given < 0 ? given + static_cast<int64_t>(type.sizes.size()) : given);
+  const auto given = dim_arg == nullptr ? std::optional<int64_t>(0) : as_int(dim_arg);
+  why = "along which dim is not known";
+  if (!given) return {};
+  const auto dim =
+      static_cast<size_t>(*given < 0 ? *given + static_cast<int64_t>(type.sizes.size()) : *given);
   std::vector<std::pair<ir::ValueId, Box>> parts;
   Box box{std::vector<ir::Dim>(type.sizes.size()), {}};
   for (const auto& arg : *node.args[0].as<ir::Arg::List>()) {
@@ -54,11 +59,24 @@ std::vector<Item> lower_cat(ir::Graph& graph, int32_t index, std::string& why) {
   return items;
 }
 
+/// Nothing: some are, or may be, negative.
+std::optional<std::vector<ir::Dim>> paddings(const ir::Graph& graph, const ir::Arg& arg) {
+  const auto* list = arg.as<ir::Arg::List>();
+  if (list == nullptr) return std::nullopt;
+  std::vector<ir::Dim> out;
+  for (const auto& element : *list) {
+    const auto* pad = element.as<ir::Dim>();
+    if (pad == nullptr || !is_at_least(graph, *pad, 0)) return std::nullopt;
+    out.push_back(*pad);
+  }
+  return out;
+}
+
 /// The input, and per padded dim one box before and one after it: beside what earlier dims leave.
 std::vector<Item> lower_pad(ir::Graph& graph, int32_t index, std::string& why) {
   const auto node = graph.nodes[static_cast<size_t>(index)];
   const auto* from = node.args[0].as<ir::ValueId>();
-  const auto pads = as_ints(node.args[1]);
+  const auto pads = paddings(graph, node.args[1]);
   const auto* value = find_arg(node, 2);
   const auto number = value == nullptr ? std::optional<Number>(int64_t{0}) : as_number(*value);
   const auto type = graph.tensor_type(node.outputs[0]);
@@ -66,21 +84,19 @@ std::vector<Item> lower_pad(ir::Graph& graph, int32_t index, std::string& why) {
   if (from == nullptr || !pads || !number || !is_lowered_type(graph.type_of(*from))) return {};
   const auto inner = graph.tensor_type(*from);
   if (inner.numel() == ir::Dim(0) || inner.dtype != type.dtype) return {};
-  for (auto pad : *pads)
-    if (pad < 0) return {};
   const auto rank = type.sizes.size();
   Box box{std::vector<ir::Dim>(rank), type.sizes};
   std::vector<Box> filled;
   for (size_t d = 0; d < rank; ++d) {
     const auto at = 2 * (rank - 1 - d);
-    const int64_t before = at < pads->size() ? (*pads)[at] : 0,
-                  after = at < pads->size() ? (*pads)[at + 1] : 0;
+    const auto before = at < pads->size() ? (*pads)[at] : ir::Dim(0),
+               after = at < pads->size() ? (*pads)[at + 1] : ir::Dim(0);
     auto slab = box;
     slab.sizes[d] = before;
-    if (before > 0) filled.push_back(slab);
+    if (!before.is(0)) filled.push_back(slab);
     slab.begin[d] = inner.sizes[d] + before;
     slab.sizes[d] = after;
-    if (after > 0) filled.push_back(slab);
+    if (!after.is(0)) filled.push_back(slab);
     box.begin[d] = before;
     box.sizes[d] = inner.sizes[d];
   }
@@ -100,46 +116,75 @@ ir::ValueId part_view(ir::Graph& graph, ir::ValueId of, const Box& box) {
   return graph.add_value(type, graph.storage_of(of));
 }
 
+/// What slice_scatter and select_scatter write: from begin to end of a dim.
+struct Stretch {
+  size_t dim = 0;
+  ir::Dim begin, end;
+};
+
+/// A position as LibTorch takes it: negative ones count from the end, those outside are moved to it. One
+/// that is not known to be outside is inside: otherwise what is written would not have the size it has.
+std::optional<ir::Dim> clamped(const ir::Graph& graph, ir::Dim at, const ir::Dim& size) {
+  const auto range = range_of(graph, at);
+  if (range.upper < 0) at = at + size;
+  if (range.lower < 0 && range.upper >= 0) return std::nullopt;
+  constexpr auto kEnd = std::numeric_limits<int64_t>::max();
+  if (at.is(kEnd) || is_at_least(graph, at - size, 0)) return size;
+  if (is_at_least(graph, 0 - at, 0)) return ir::Dim(0);
+  return is_at_least(graph, at, 0) ? std::optional(at) : std::nullopt;
+}
+
+/// Nothing: it is not known, or empty, or not all of the stretch is written.
+std::optional<Stretch> written_stretch(const ir::Graph& graph, const ir::Node& node,
+                                       const std::vector<ir::Dim>& sizes) {
+  const bool selects = node.op == "aten.select_scatter";
+  const auto integer = [&](size_t position, const ir::Dim& otherwise) -> std::optional<ir::Dim> {
+    const auto* arg = find_arg(node, position);
+    if (arg == nullptr) return otherwise;
+    const auto* dim = arg->as<ir::Dim>();
+    return dim == nullptr ? std::nullopt : std::optional(*dim);
+  };
+  const auto dim = integer(2, 0), step = selects ? std::optional<ir::Dim>(1) : integer(5, 1);
+  if (!dim || !dim->is_constant() || !step || !step->is(1) || sizes.empty()) return std::nullopt;
+  Stretch out;
+  out.dim = static_cast<size_t>(dim->constant() < 0 ? dim->constant() + static_cast<int64_t>(sizes.size())
+                                                    : dim->constant());
+  const auto& size = sizes[out.dim];
+  const auto first = integer(3, 0), last = selects ? first : integer(4, size);
+  if (!first || !last) return std::nullopt;
+  const auto begin = clamped(graph, *first, size), end = clamped(graph, *last, size);
+  if (!begin || !end) return std::nullopt;
+  out.begin = *begin;
+  out.end = selects ? *begin + 1 : *end;
+  const auto after = size - out.end;
+  const bool is_outside = after.is_constant() && after.constant() < 0;
+  return !is_outside && is_at_least(graph, out.end - out.begin, 1) ? std::optional(out) : std::nullopt;
+}
+
 /// slice_scatter and select_scatter: what is written, and what stays before and after it.
 std::vector<Item> lower_scatter(ir::Graph& graph, int32_t index, std::string& why) {
   const auto node = graph.nodes[static_cast<size_t>(index)];
   const auto type = graph.tensor_type(node.outputs[0]);
   const auto* self = node.args[0].as<ir::ValueId>();
   const auto* source = node.args.size() > 1 ? node.args[1].as<ir::ValueId>() : nullptr;
-  const auto integer = [&](size_t position, int64_t otherwise) {
-    const auto* arg = find_arg(node, position);
-    const auto* dim = arg == nullptr ? nullptr : arg->as<ir::Dim>();
-    return arg == nullptr                         ? std::optional(otherwise)
-           : dim != nullptr && dim->is_constant() ? std::optional(dim->constant())
-                                                  : std::nullopt;
-  };
   why = "it does not write one box";
-  const auto dim = integer(2, 0);
-  if (self == nullptr || source == nullptr || !dim || type.sizes.empty()) return {};
+  if (self == nullptr || source == nullptr) return {};
   if (graph.tensor_type(*self).dtype != type.dtype || graph.tensor_type(*source).dtype != type.dtype ||
       !is_lowered_type(graph.type_of(*self)))
     return {};
   for (auto id : {*self, *source})
     if (graph.tensor_type(graph.storage_of(id)).dtype != type.dtype) return {};
-  const auto d = static_cast<size_t>(*dim < 0 ? *dim + static_cast<int64_t>(type.sizes.size()) : *dim);
-  if (!type.sizes[d].is_constant()) return {};
-  const auto size = type.sizes[d].constant();
-  const bool selects = node.op == "aten.select_scatter";
-  const auto clamp = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size); };
-  const auto first = integer(3, 0), last = selects ? first : integer(4, size),
-             step = selects ? std::optional<int64_t>(1) : integer(5, 1);
-  if (!first || !last || !step || *step != 1) return {};
-  const auto begin = clamp(*first), end = selects ? begin + 1 : std::max(begin, clamp(*last));
-  if (begin >= end || end > size) return {};
-  Box box{std::vector<ir::Dim>(type.sizes.size()), type.sizes};
-  const auto between = [&](int64_t from, int64_t to) {
-    auto part = box;
+  const auto stretch = written_stretch(graph, node, type.sizes);
+  if (!stretch) return {};
+  const auto& [d, begin, end] = *stretch;
+  const auto between = [&, d = d](const ir::Dim& from, const ir::Dim& to) {
+    Box part{std::vector<ir::Dim>(type.sizes.size()), type.sizes};
     part.begin[d] = from;
     part.sizes[d] = to - from;
     return part;
   };
   auto written = *source;
-  if (selects) {
+  if (node.op == "aten.select_scatter") {
     auto with_dim = graph.tensor_type(*source);
     with_dim.sizes.insert(with_dim.sizes.begin() + static_cast<int64_t>(d), ir::Dim(1));
     with_dim.strides.insert(with_dim.strides.begin() + static_cast<int64_t>(d), ir::Dim(1));
@@ -147,10 +192,11 @@ std::vector<Item> lower_scatter(ir::Graph& graph, int32_t index, std::string& wh
   }
   if (!(graph.tensor_type(written).sizes == between(begin, end).sizes)) return {};
   std::vector<Item> items = {copy_part(graph, index, written, between(begin, end))};
-  if (begin > 0)
-    items.push_back(copy_part(graph, index, part_view(graph, *self, between(0, begin)), between(0, begin)));
-  if (end < size)
-    items.push_back(copy_part(graph, index, part_view(graph, *self, between(end, size)), between(end, size)));
+  const auto keep = [&](const Box& part) {
+    items.push_back(copy_part(graph, index, part_view(graph, *self, part), part));
+  };
+  if (!begin.is(0)) keep(between(0, begin));
+  if (!(end == type.sizes[d])) keep(between(end, type.sizes[d]));
   return items;
 }
 

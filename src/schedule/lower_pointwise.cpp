@@ -5,6 +5,7 @@
 
 #include "ir/ops.h"
 #include "schedule/item.h"
+#include "schedule/sizes.h"
 
 namespace antegrad::schedule {
 namespace {
@@ -26,7 +27,7 @@ class Promotion {
     best = best ? wider(*best, type.dtype) : type.dtype;
   }
   void add(const Number& number) {
-    const auto dtype = std::holds_alternative<double>(number) ? DType::F32 : DType::I64;
+    const auto dtype = as_dim(number) ? DType::I64 : DType::F32;
     number_ = number_ ? wider(*number_, dtype) : dtype;
   }
   DType result() const {
@@ -142,8 +143,7 @@ class PointwiseLowering {
 
   bool is_number(size_t position, double value) const {
     if (position >= item_.operands.size() || item_.operands[position].value.valid()) return false;
-    return std::visit([&](auto v) { return static_cast<double>(v) == value; },
-                      item_.operands[position].number);
+    return equals(item_.operands[position].number, value);
   }
   bool is_missing(size_t position) const {
     if (position >= item_.operands.size()) return true;
@@ -152,7 +152,15 @@ class PointwiseLowering {
   }
   bool integral() const { return !ir::is_floating(graph_.tensor_type(item_.output).dtype); }
   /// Integers are not divided by what may be zero: LibTorch reports that.
-  bool safe_divisor() const { return !integral() || (!item_.operands[1].value.valid() && !is_number(1, 0)); }
+  bool safe_divisor() const {
+    const auto& operand = item_.operands[1];
+    if (!integral()) return true;
+    if (operand.value.valid() || is_number(1, 0)) return false;
+    const auto* dim = std::get_if<ir::Dim>(&operand.number);
+    const auto dtype = graph_.tensor_type(item_.output).dtype;
+    const bool is_wide = dtype == DType::I64 || dtype == DType::I32;
+    return dim == nullptr || (is_wide && is_at_least(graph_, *dim, 1));
+  }
 
   bool specialise() {
     auto& text = item_.expression;

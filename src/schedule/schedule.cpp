@@ -5,50 +5,11 @@
 
 #include "ir/text.h"
 #include "schedule/build_kernel.h"
+#include "schedule/cost.h"
 #include "schedule/program.h"
 
 namespace antegrad::schedule {
 namespace {
-
-constexpr double kTaskNanoseconds = 20000;  // less is not worth waking a thread for
-
-int64_t estimate(const ir::Dim& dim) { return dim.is_constant() ? dim.constant() : 128; }
-
-/// A guess at what one unit of work takes.
-double nanoseconds_per_unit(const Kernel& kernel) {
-  double total = 0;
-  for (const auto& section : kernel.sections) {
-    double iterations = 1, cost = 0;
-    for (auto loop : section.loops)
-      iterations *= static_cast<double>(estimate(kernel.loops[static_cast<size_t>(loop)]));
-    for (const auto& op : section.ops) {
-      const bool calls = op.code == OpCode::Compute && op.text.find('(') != std::string::npos;
-      cost += calls ? 1.0 : op.code == OpCode::Random ? 1.5 : !op.indirect.empty() ? 1.0 : 0.1;
-    }
-    total += iterations * cost;
-  }
-  if (kernel.lane >= 0) total *= static_cast<double>(kStrip);
-  const auto whole = static_cast<double>(std::max<int64_t>(1, estimate(units(kernel))));
-  if (kernel.outer.empty() && kernel.chunks == 0 && !kernel.owner) return total / whole;
-  if (kernel.chunks > 0) {
-    double rows = 1;
-    for (auto loop : kernel.outer)
-      rows *= static_cast<double>(estimate(kernel.loops[static_cast<size_t>(loop)]));
-    return total * rows / kernel.chunks;
-  }
-  if (!kernel.owner) return total;
-  double rows = 1;
-  for (auto loop : kernel.outer)
-    rows *= static_cast<double>(estimate(kernel.loops[static_cast<size_t>(loop)]));
-  return total * rows / whole;
-}
-
-int64_t grain_of(const Kernel& kernel) {
-  const double cost = std::max(0.01, nanoseconds_per_unit(kernel));
-  if (!kernel.owner) return std::max<int64_t>(1, static_cast<int64_t>(kTaskNanoseconds / cost));
-  // Every task goes through all updates: few of them.
-  return std::max<int64_t>(1, static_cast<int64_t>(8 * kTaskNanoseconds / cost));
-}
 
 /// Reshapes of whole tensors that do not count as views for autograd are views for us.
 void make_views(ir::Graph& graph) {
@@ -67,13 +28,12 @@ void make_views(ir::Graph& graph) {
 
 class Scheduler {
  public:
-  Scheduler(const ir::Graph& graph, const Settings& settings) : settings_(settings) {
-    out_.graph = graph;
-    make_views(out_.graph);
+  Scheduler(ir::Graph graph, const Settings& settings) : settings_(settings) {
+    out_.graph = std::move(graph);
   }
 
-  Program run() {
-    Fusion fusion(out_.graph, settings_);
+  Program run(MemoryModel* memory) {
+    Fusion fusion(out_.graph, settings_, memory);
     fusion.run();
     fusion_ = &fusion;
     find_stored();
@@ -142,14 +102,25 @@ class Scheduler {
       const auto node = fusion_->items()[static_cast<size_t>(index)].node;
       if (decision.nodes.empty() || decision.nodes.back() != node) decision.nodes.push_back(node);
     }
+    add_memory(built);
     const auto count = units(built.kernel);
-    const auto grain = grain_of(built.kernel);
+    const auto grain = grain_of(built.kernel, [&](const ir::Dim& dim) { return fusion_->likely(dim); });
     const auto sections = built.kernel.sections.size();
     const auto kernel = keep(std::move(built.kernel));
     decision.what = fmt::format("kernel {}: {} units, {} sections",
                                 out_.kernels[static_cast<size_t>(kernel)].name, count.to_string(), sections);
     out_.decisions.push_back(std::move(decision));
     out_.steps.emplace_back(RunKernel{kernel, std::move(built.buffers), count, grain});
+  }
+
+  /// Values for memory that only the kernel uses.
+  void add_memory(BuiltKernel& built) {
+    size_t passed = 0;
+    for (const auto& buffer : built.kernel.buffers) {
+      if (buffer.kind == Buffer::Kind::Scratch) continue;
+      auto& id = built.buffers[passed++];
+      if (!id.valid()) id = out_.graph.add_value(ir::contiguous_tensor(buffer.dtype, {buffer.elements}));
+    }
   }
 
   /// The index of an equal kernel, or of this one, which is kept then.
@@ -190,9 +161,7 @@ class Scheduler {
       std::string operands;
       for (const auto& operand : item.operands) {
         if (!operands.empty()) operands += ", ";
-        operands += operand.value.valid()
-                        ? name(operand.value)
-                        : std::visit([](auto v) { return fmt::format("{}", v); }, operand.number);
+        operands += operand.value.valid() ? name(operand.value) : to_string(operand.number);
       }
       text += fmt::format("{}: {} = {}({})\n", name(item.output), ir::print(out_.graph.type_of(item.output)),
                           out_.graph.nodes[static_cast<size_t>(item.node)].op, operands);
@@ -210,7 +179,14 @@ class Scheduler {
 }  // namespace
 
 Program schedule(const ir::Graph& graph, const Settings& settings) {
-  return Scheduler(graph, settings).run();
+  auto viewed = graph;
+  make_views(viewed);
+  auto program = Scheduler(viewed, settings).run(nullptr);
+  MemoryModel memory(viewed);
+  const auto peak = peak_bytes(program);
+  if (peak <= memory.peak() + kMemorySlack) return program;
+  auto smaller = Scheduler(viewed, settings).run(&memory);
+  return peak_bytes(smaller) < peak ? smaller : program;
 }
 
 }  // namespace antegrad::schedule

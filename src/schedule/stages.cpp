@@ -3,12 +3,6 @@
 #include <algorithm>
 
 namespace antegrad::schedule {
-namespace {
-
-constexpr int64_t kMostScratch = 16384;  // elements of one row that are kept for a later section
-
-}  // namespace
-
 Stages::Stages(const Fusion& fusion, const Group& group, const LoopPlan& plan,
                const std::vector<bool>& stored)
     : fusion_(fusion), group_(group), plan_(plan), stored_(stored) {
@@ -66,8 +60,7 @@ ir::Dim Stages::elements_of_space(int32_t space) const {
 
 bool Stages::runs_again(int32_t index) const {
   if (!item(index).dear || group_.lane >= 0 || plan_.outer.empty()) return true;
-  const auto elements = elements_of_space(space_.at(index));
-  return !elements.is_constant() || elements.constant() > kMostScratch;
+  return fusion_.likely(elements_of_space(space_.at(index))) > kMostScratch;
 }
 
 bool Stages::can_reload(int32_t index) const {

@@ -1,5 +1,6 @@
 #pragma once
 // For tests of passes: what the graphs of random_program.h compute, and what their caller sees of aliasing.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -64,7 +65,8 @@ class Interpreter {
       for (size_t i = 0; i < a.size(); ++i) a[i] += b[i];
     } else if (node.op == "aten.slice.Tensor") {
       const auto start = node.args[2].as<ir::Dim>()->constant();
-      a.erase(a.begin(), a.begin() + start * static_cast<int64_t>(a.size()) / sizes[0].constant());
+      const auto rows = std::max<int64_t>(1, sizes[0].constant());
+      a.erase(a.begin(), a.begin() + start * static_cast<int64_t>(a.size()) / rows);
     } else if (node.op == "aten.t") {
       const auto rows = static_cast<size_t>(sizes[0].constant()),
                  columns = static_cast<size_t>(sizes[1].constant());

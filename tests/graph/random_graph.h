@@ -17,7 +17,7 @@ class RandomGraph : private RandomLiterals {
     graph.name = name();
     graph.stage = pick<Stage>(5);
     symbols_ = below(4);
-    for (int i = 0; i < symbols_; ++i) graph.symbols.push_back(range());
+    for (int i = 0; i < symbols_; ++i) graph.symbols.push_back({range(), below(3) * 7});
     ids_.clear();
     readable_ = 0;
     const int inputs = below(4), nodes = below(6), outputs = below(4);
@@ -44,6 +44,7 @@ class RandomGraph : private RandomLiterals {
       case 3:
         return dim();
       case 4:
+        if (one_in(3)) return Real{pick<Real::Form>(3), number(), dim()};
         return number();
       case 5:
         return std::complex<double>(number(), number());

@@ -2,7 +2,9 @@
 // For tests of the partitioner: random joint graphs with small ops, views, products, reductions, nodes with
 // several outputs, random nodes in both passes, assertions, written inputs and scopes.
 #include <cstdint>
+#include <optional>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "graph/joint_tape.h"
@@ -11,7 +13,9 @@ namespace antegrad {
 
 class RandomJoint {
  public:
-  explicit RandomJoint(uint32_t seed) : random_(seed) {}
+  /// Sizes of the inputs are among those given.
+  explicit RandomJoint(uint32_t seed, std::vector<ir::Dim> sizes = {8, 32})
+      : random_(seed), sizes_(std::move(sizes)) {}
 
   ir::Graph make(int steps) {
     const int inputs = 2 + below(3);
@@ -33,25 +37,22 @@ class RandomJoint {
 
  private:
   int below(int limit) { return static_cast<int>(random_() % static_cast<uint32_t>(limit)); }
-  int64_t size() { return below(2) == 0 ? 8 : 32; }
+  ir::Dim size() { return sizes_[static_cast<size_t>(below(static_cast<int>(sizes_.size())))]; }
   void add(ir::ValueId id) { values_.push_back(id); }
   ir::ValueId pick() {
     const auto count = static_cast<int>(values_.size());
     return values_[static_cast<size_t>(below(3) == 0 ? below(count) : count - 1 - below(std::min(count, 4)))];
   }
-  /// One of the values of that number of rows and columns; -1: any number.
-  ir::ValueId pick(int64_t rows, int64_t columns) {
+  /// One of the values of that number of rows and columns; nothing: any number.
+  ir::ValueId pick(const ir::Dim& rows, const std::optional<ir::Dim>& columns) {
     std::vector<ir::ValueId> fitting;
     for (const auto id : values_)
-      if ((rows < 0 || tape_.rows(id) == ir::Dim(rows)) &&
-          (columns < 0 || tape_.columns(id) == ir::Dim(columns)))
-        fitting.push_back(id);
+      if (tape_.rows(id) == rows && (!columns || tape_.columns(id) == *columns)) fitting.push_back(id);
     return fitting.empty() ? ir::ValueId{}
                            : fitting[static_cast<size_t>(below(static_cast<int>(fitting.size())))];
   }
-  ir::ValueId pick_like(ir::ValueId id) {
-    return pick(tape_.rows(id).constant(), tape_.columns(id).constant());
-  }
+  static bool is_even(const ir::Dim& size) { return floor_div(size, 2) * 2 == size; }
+  ir::ValueId pick_like(ir::ValueId id) { return pick(tape_.rows(id), tape_.columns(id)); }
 
   void step() {
     const auto x = pick();
@@ -69,7 +70,7 @@ class RandomJoint {
       case 5:
         return add(tape_.transpose(x));
       case 6: {
-        const auto y = pick(tape_.columns(x).constant(), -1);
+        const auto y = pick(tape_.columns(x), std::nullopt);
         return y.valid() ? add(tape_.mm(x, y)) : add(tape_.mm(x, tape_.transpose(x)));
       }
       case 7:
@@ -81,7 +82,7 @@ class RandomJoint {
       case 10:
         return add(below(2) == 0 ? tape_.dropout(x) : tape_.noisy_gradient(x));
       case 11:
-        return tape_.rows(x) == ir::Dim(1) ? add(tape_.tanh(x)) : add(tape_.split_and_multiply(x));
+        return is_even(tape_.rows(x)) ? add(tape_.split_and_multiply(x)) : add(tape_.tanh(x));
       case 12:
         return add(tape_.dear_derivative(x));
       default:
@@ -94,10 +95,18 @@ class RandomJoint {
   }
 
   std::mt19937 random_;
+  std::vector<ir::Dim> sizes_;
   JointTape tape_;
   std::vector<ir::ValueId> values_;
 };
 
 inline ir::Graph random_joint(uint32_t seed, int steps) { return RandomJoint(seed).make(steps); }
+
+/// With the symbols s0 and s1, likely 4 and 1.
+inline ir::Graph random_symbolic_joint(uint32_t seed, int steps) {
+  auto graph = RandomJoint(seed, {8, ir::Dim::symbol(0) * 2, ir::Dim::symbol(1) * 32}).make(steps);
+  graph.symbols = {{{1, 1 << 20}, 4}, {{1, 1 << 20}, 1}};
+  return graph;
+}
 
 }  // namespace antegrad

@@ -2,6 +2,7 @@
 // For tests of passes: random valid graphs of a few ops over small f32 tensors; interpret.h computes them.
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <random>
 #include <string>
@@ -12,15 +13,20 @@
 
 namespace antegrad::passes {
 
-/// Makes graphs full of equal nodes, no-op views, copies, constants, random draws and dead code.
+/// Makes graphs full of equal nodes, no-op views, copies, constants, random draws and dead code, over
+/// matrices of size [2, 3] or, with symbols, [s0, s1] too.
 class RandomProgram {
  public:
-  explicit RandomProgram(uint32_t seed) : random_(seed) {}
+  explicit RandomProgram(uint32_t seed, bool has_symbols = false) : random_(seed) {
+    if (!has_symbols) return;
+    graph_.symbols = {{{1, std::numeric_limits<int64_t>::max()}, 2}, {{1, 6}, 3}};
+    sizes_ = {ir::Dim::symbol(0), ir::Dim::symbol(1)};
+  }
 
   ir::Graph make(int nodes) {
     graph_.stage = below(3) == 0 ? ir::Stage::Joint : ir::Stage::Functional;
-    for (int i = 0; i < 2; ++i) add(graph_.add_input(contiguous({2, 3}), ir::InputRole::UserInput));
-    if (joint()) add(graph_.add_input(contiguous({2, 3}), ir::InputRole::Tangent));
+    for (int i = 0; i < 2; ++i) add(graph_.add_input(contiguous(sizes_), ir::InputRole::UserInput));
+    if (joint()) add(graph_.add_input(contiguous(sizes_), ir::InputRole::Tangent));
     for (int i = 0; i < nodes; ++i) add_node();
     for (int i = 0, count = 1 + below(5); i < count; ++i) add_output();
     return std::move(graph_);
@@ -30,6 +36,11 @@ class RandomProgram {
   using Sizes = std::vector<ir::Dim>;
   static ir::TensorType contiguous(Sizes sizes) {
     return ir::contiguous_tensor(ir::DType::F32, std::move(sizes));
+  }
+  /// A constant keeps one; a symbol is at least 1.
+  static bool may_lose_a_row(const ir::TensorType& type) {
+    const auto& rows = type.sizes[0];
+    return rows.is_constant() ? rows.constant() > 1 : rows.as_symbol().has_value();
   }
   bool joint() const { return graph_.stage == ir::Stage::Joint; }
   int below(int limit) { return static_cast<int>(random_() % static_cast<uint32_t>(limit)); }
@@ -76,9 +87,10 @@ class RandomProgram {
         call("aten.slice.Tensor", {a, 0, 0, int64_t{1} << 40}, type, base);
         return;
       case 2:
+        if (!may_lose_a_row(type)) return;
         type.offset = type.offset + type.strides[0];
         type.sizes[0] = type.sizes[0] - 1;
-        if (type.sizes[0].constant() > 0) call("aten.slice.Tensor", {a, 0, 1, int64_t{1} << 40}, type, base);
+        call("aten.slice.Tensor", {a, 0, 1, int64_t{1} << 40}, type, base);
         return;
       case 3:
         if (!matrix) return;
@@ -111,7 +123,8 @@ class RandomProgram {
   void add_source() {
     switch (below(4)) {
       case 0:
-        call("aten.full", {ir::Arg::List{2, 3}, static_cast<double>(below(2))}, contiguous({2, 3}));
+        call("aten.full", {ir::Arg::List(sizes_.begin(), sizes_.end()), static_cast<double>(below(2))},
+             contiguous(sizes_));
         return;
       case 1: {
         std::vector<uint8_t> data(24, static_cast<uint8_t>(64 + below(2)));
@@ -120,7 +133,7 @@ class RandomProgram {
         return;
       }
       case 2:
-        call("aten.rand_like", {pick()}, contiguous({2, 3})).effects.random = true;
+        call("aten.rand_like", {pick()}, contiguous(sizes_)).effects.random = true;
         return;
       default: {
         const auto a = pick();
@@ -168,10 +181,14 @@ class RandomProgram {
   }
 
   std::mt19937 random_;
+  Sizes sizes_ = {2, 3};
   ir::Graph graph_;
   std::vector<ir::ValueId> values_;
 };
 
 inline ir::Graph random_program(uint32_t seed, int nodes) { return RandomProgram(seed).make(nodes); }
+inline ir::Graph random_symbolic_program(uint32_t seed, int nodes) {
+  return RandomProgram(seed, true).make(nodes);
+}
 
 }  // namespace antegrad::passes

@@ -46,6 +46,9 @@ class SymbolicRun {
       for (const auto& element : *list) out = mix(out, hash(element));
     if (const auto* dim = arg.as<ir::Dim>()) out = mix(out, dim->hash());
     if (const auto* number = arg.as<double>()) out = mix(out, std::hash<double>{}(*number));
+    if (const auto* real = arg.as<ir::Real>())
+      out = mix(mix(mix(out, static_cast<uint64_t>(real->form)), std::hash<double>{}(real->scale)),
+                real->dim.hash());
     if (const auto* truth = arg.as<bool>()) out = mix(out, *truth ? 2 : 3);
     return out;
   }

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "kernels/evaluate.h"
 #include "kernels/values.h"
 #include "schedule/kernel.h"
 #include "util/philox.h"
@@ -13,7 +14,8 @@ namespace antegrad::schedule {
 
 using FloatFunction = std::function<double(const std::vector<Number>&)>;
 using IntFunction = std::function<int64_t(const std::vector<Number>&)>;
-/// What the expressions of the tests compute; those with a result of bool or integers are IntFunctions.
+/// What the expressions of the tests compute; those with a result of bool or integers are IntFunctions. What
+/// is not here is computed by an Evaluator.
 struct Meanings {
   std::map<std::string, FloatFunction> floats;
   std::map<std::string, IntFunction> ints;
@@ -40,13 +42,13 @@ class Interpreter {
       for (const auto& [buffer, elements] : kernel_.clear)
         for (auto& number : memory_[static_cast<size_t>(buffer)]) number = {};
       run_outer(0);
-    } else if (kernel_.chunks == 0) {
+    } else if (kernel_.chunks.is(0)) {
       run_all(0, value(units(kernel_)));
     } else {
-      const auto all = value(units_of_all_chunks(kernel_));
-      for (chunk_ = 0; chunk_ < kernel_.chunks; ++chunk_) {
+      const auto all = value(units_of_all_chunks(kernel_)), chunks = value(kernel_.chunks);
+      for (chunk_ = 0; chunk_ < chunks; ++chunk_) {
         begin_chunk();
-        run_all(all * chunk_ / kernel_.chunks, all * (chunk_ + 1) / kernel_.chunks);
+        run_all(all * chunk_ / chunks, all * (chunk_ + 1) / chunks);
       }
     }
     return good_;
@@ -86,6 +88,7 @@ class Interpreter {
 
   void run_all(int64_t first, int64_t last) {
     if (kernel_.outer.empty()) {
+      if (first >= last) return;
       range_ = divided_section(kernel_) >= 0 ? std::pair(first, last) : std::pair<int64_t, int64_t>(-1, -1);
       return run_sections();
     }
@@ -210,11 +213,7 @@ class Interpreter {
         memory->at(static_cast<size_t>(at(op.address))) = kept_as(memory_type(op), argument(op));
         return;
       case OpCode::Constant:
-        return define(op, std::visit(
-                              [](auto x) {
-                                return Number{static_cast<double>(x), static_cast<int64_t>(x)};
-                              },
-                              op.number));
+        return define(op, constant(op.number));
       case OpCode::Index:
         return define(op, {0, at(op.address)});
       case OpCode::Compute:
@@ -242,18 +241,38 @@ class Interpreter {
     }
   }
 
+  Number constant(const Literal& literal) const {
+    const auto both = [](auto x) { return Number{static_cast<double>(x), static_cast<int64_t>(x)}; };
+    if (const auto* integer = std::get_if<int64_t>(&literal)) return both(*integer);
+    if (const auto* dim = std::get_if<ir::Dim>(&literal)) return both(value(*dim));
+    if (const auto* real = std::get_if<double>(&literal)) return both(*real);
+    const auto& real = std::get<SizeReal>(literal);
+    const auto value_of = [&](int32_t symbol) { return dims_[static_cast<size_t>(symbol)]; };
+    return both(ir::Real{real.form, real.scale, real.dim}.evaluate(value_of));
+  }
+
   Number computed(const Op& op) const {
     std::vector<Number> numbers;
     for (const auto arg : op.args) numbers.push_back(scalars_[static_cast<size_t>(arg)]);
-    if (ir::is_floating(op.dtype)) return {meanings_.floats.at(op.text)(numbers), 0};
+    const bool floating = ir::is_floating(op.dtype);
+    if (!(floating ? meanings_.floats.contains(op.text) : meanings_.ints.contains(op.text)))
+      return evaluated(op, numbers);
+    if (floating) return {meanings_.floats.at(op.text)(numbers), 0};
     return kept_as(op.dtype, {0, meanings_.ints.at(op.text)(numbers)});
+  }
+
+  Number evaluated(const Op& op, const std::vector<Number>& numbers) const {
+    std::vector<double> arguments;
+    for (size_t i = 0; i < numbers.size(); ++i)
+      arguments.push_back(floats_.at(op.args[i]) ? numbers[i].f : static_cast<double>(numbers[i].i));
+    const auto result = Evaluator(op.text, arguments).run();
+    return kept_as(op.dtype, {result, ir::is_floating(op.dtype) ? 0 : static_cast<int64_t>(result)});
   }
 
   Number random(const Op& op) const {
     const auto& stream = memory_[static_cast<size_t>(op.buffer)];
     const auto seed = static_cast<uint64_t>(stream[0].i);
-    const auto first =
-        static_cast<uint64_t>(stream[1].i) + static_cast<uint64_t>(std::get<int64_t>(op.number));
+    const auto first = static_cast<uint64_t>(stream[1].i) + static_cast<uint64_t>(constant(op.number).i);
     const auto element = static_cast<uint64_t>(at(op.address));
     const bool wide = op.random == RandomKind::Bits64 || op.random == RandomKind::Normal64;
     const auto words = philox::words(seed, first + element / (wide ? 2 : 4));
@@ -271,7 +290,7 @@ class Interpreter {
   }
 
   const Kernel& kernel_;
-  const Meanings& meanings_;
+  const Meanings meanings_;
   std::vector<Memory>& memory_;
   std::vector<int64_t> dims_;
   std::vector<int64_t> loops_;

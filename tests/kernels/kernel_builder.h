@@ -63,7 +63,7 @@ struct KernelBuilder {
     op.address = std::move(address);
     op.args = {value};
   }
-  int32_t constant(ir::DType dtype, std::variant<int64_t, double> number) {
+  int32_t constant(ir::DType dtype, Literal number) {
     auto& op = add(OpCode::Constant, dtype, true);
     op.number = number;
     return op.result;

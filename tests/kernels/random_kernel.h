@@ -20,8 +20,7 @@ class RandomKernel {
       const auto loop = b_.outer(extent(lane ? 150 : 6));
       if (lane) b_.kernel.lane = loop;
     }
-    if (shape_ == Shape::Chunks || (shape_ != Shape::Rows && below(3) == 0))
-      b_.kernel.chunks = static_cast<int32_t>(1 + below(4));
+    if (shape_ == Shape::Chunks || (shape_ != Shape::Rows && below(3) == 0)) b_.kernel.chunks = 1 + below(4);
     const auto sections = shape_ == Shape::Flat ? 1 : 1 + below(3);
     for (int64_t i = 0; i < sections; ++i) add_section();
     finish();
@@ -47,10 +46,18 @@ class RandomKernel {
   /// Mostly constants, sometimes a symbol; sometimes 0 or 1.
   ir::Dim extent(int64_t limit) {
     const auto value = below(12) == 0 ? below(2) : 1 + below(limit);
-    if (below(4) != 0) return value;
+    return below(4) != 0 ? ir::Dim(value) : symbol(value);
+  }
+  ir::Dim symbol(int64_t value) {
     dims_.push_back(value);
     b_.kernel.symbols = static_cast<int32_t>(dims_.size());
     return ir::Dim::symbol(static_cast<int32_t>(dims_.size()) - 1);
+  }
+  Literal number() {
+    if (below(2) == 0) return 0.5 + static_cast<double>(below(5));
+    const auto size = symbol(1 + below(9)) * 2 + 1;
+    if (below(2) == 0) return size;
+    return SizeReal{static_cast<ir::Real::Form>(below(4)), 0.3, size};
   }
 
   /// Row-major over some of the loops, in a random order: every iteration has its own element if all are in.
@@ -137,7 +144,7 @@ class RandomKernel {
                                                  "1 / (1 + exp(-a))", "a < 0 ? 0 : a"};
     static const std::vector<std::string> kBinary{"a + b", "a - b", "a / (1 + b * b)", "nan_max(a, b)"};
     const auto type = below(5) == 0 ? ir::DType::F64 : ir::DType::F32;
-    if (below(6) == 0) visible_.push_back({b_.constant(type, 0.5 + static_cast<double>(below(5))), type});
+    if (below(6) == 0) visible_.push_back({b_.constant(type, number()), type});
     const auto x = as(type, one_of(visible_)), y = as(type, one_of(visible_));
     if (below(2) == 0) {
       visible_.push_back({b_.compute(one_of(kUnary), {x}, type), type});
@@ -165,7 +172,7 @@ class RandomKernel {
       const auto value = as(type, scalar);
       reduced_.push_back({b_.reduce(one_of(kCombines), value, type), type});
     }
-    if (b_.kernel.chunks > 0) add_accumulate();
+    if (!b_.kernel.chunks.is(0)) add_accumulate();
     if (!reduces || below(2) == 0) add_store();
   }
 

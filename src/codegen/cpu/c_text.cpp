@@ -70,55 +70,71 @@ std::string integer_literal(DType dtype, int64_t number) {
 
 }  // namespace
 
-std::string literal(DType dtype, const std::variant<int64_t, double>& number) {
-  return std::visit(
-      [&](auto value) -> std::string {
-        const auto type = schedule::compute_type(dtype);
-        if (type == DType::F32 || type == DType::F64)
-          return floating_literal(type, static_cast<double>(value));
-        if (type == DType::Bool) return value != 0 ? "1" : "0";
-        return integer_literal(type, static_cast<int64_t>(value));
-      },
-      number);
+std::string literal(DType dtype, const schedule::Literal& number) {
+  const auto type = schedule::compute_type(dtype);
+  const auto print = [&](auto value) -> std::string {
+    if (type == DType::F32 || type == DType::F64) return floating_literal(type, static_cast<double>(value));
+    if (type == DType::Bool) return value != 0 ? "1" : "0";
+    return integer_literal(type, static_cast<int64_t>(value));
+  };
+  const auto* integer = std::get_if<int64_t>(&number);
+  return integer != nullptr ? print(*integer) : print(std::get<double>(number));
+}
+
+std::string literal(DType dtype, const std::string& number, bool is_double) {
+  const auto type = schedule::compute_type(dtype);
+  if (type == DType::Bool) return number + " != 0";
+  if (type == (is_double ? DType::F64 : DType::I64)) return number;
+  if (type == DType::F32 && !is_double) return "(float)(double)" + number;
+  return fmt::format("({}){}", scalar_type(type), number);
 }
 
 namespace {
 
-std::string atom_text(const ir::detail::Atom& atom) {
-  using ir::detail::AtomKind;
-  static constexpr std::string_view kMacros[] = {"", "AG_FLOOR_DIV", "AG_MOD", "AG_MIN", "AG_MAX"};
-  if (atom.kind == AtomKind::Symbol) return fmt::format("s{}", atom.index);
-  auto text = dim_text(atom.operands.front());
-  for (size_t i = 1; i < atom.operands.size(); ++i)
-    text =
-        fmt::format("{}({}, {})", kMacros[static_cast<size_t>(atom.kind)], text, dim_text(atom.operands[i]));
-  return text;
-}
+/// Prints sizes, and notes which functions of the prelude they call.
+class DimPrinter {
+ public:
+  explicit DimPrinter(std::set<std::string>& functions) : functions_(functions) {}
 
-std::string product_text(const ir::detail::Term& term, int64_t coefficient) {
-  std::string out;
-  for (const auto& factor : term.factors)
-    for (int32_t i = 0; i < factor.power; ++i) out += (out.empty() ? "" : " * ") + atom_text(*factor.atom);
-  if (coefficient != 1) out += (out.empty() ? "" : " * ") + integer_literal(DType::I64, coefficient);
-  return out.empty() ? "1" : out;
-}
+  std::string sum(const ir::Dim& dim) {
+    if (dim.is_constant()) return integer_literal(DType::I64, dim.constant());
+    std::string out;
+    for (const auto& term : ir::detail::DimExpr::of(dim)->terms) {
+      const bool subtracted = !out.empty() && term.coefficient < 0 && term.coefficient != INT64_MIN;
+      if (!out.empty()) out += subtracted ? " - " : " + ";
+      out += product(term, subtracted ? -term.coefficient : term.coefficient);
+    }
+    return out;
+  }
+
+ private:
+  std::string product(const ir::detail::Term& term, int64_t coefficient) {
+    std::string out;
+    for (const auto& factor : term.factors)
+      for (int32_t i = 0; i < factor.power; ++i) out += (out.empty() ? "" : " * ") + part(*factor.atom);
+    if (coefficient != 1) out += (out.empty() ? "" : " * ") + integer_literal(DType::I64, coefficient);
+    return out.empty() ? "1" : out;
+  }
+
+  std::string part(const ir::detail::Atom& atom) {
+    static constexpr std::string_view kFunctions[] = {"", "ag_floor_div_i64", "ag_remainder_i64",
+                                                      "ag_nan_min_i64", "ag_nan_max_i64"};
+    if (atom.kind == ir::detail::AtomKind::Symbol) return fmt::format("s{}", atom.index);
+    const std::string function(kFunctions[static_cast<size_t>(atom.kind)]);
+    functions_.insert(function);
+    auto text = sum(atom.operands.front());
+    for (size_t i = 1; i < atom.operands.size(); ++i)
+      text = fmt::format("{}({}, {})", function, text, sum(atom.operands[i]));
+    return text;
+  }
+
+  std::set<std::string>& functions_;
+};
 
 }  // namespace
 
-std::string dim_text(const ir::Dim& dim) {
-  if (dim.is_constant()) return integer_literal(DType::I64, dim.constant());
-  std::string out;
-  for (const auto& term : ir::detail::DimExpr::of(dim)->terms) {
-    const bool subtracted = !out.empty() && term.coefficient < 0 && term.coefficient != INT64_MIN;
-    if (!out.empty()) out += subtracted ? " - " : " + ";
-    out += product_text(term, subtracted ? -term.coefficient : term.coefficient);
-  }
-  return out;
-}
-
-std::string dim_factor(const ir::Dim& dim) {
-  auto text = dim_text(dim);
-  return dim.is_constant() || dim.as_symbol() ? text : "(" + text + ")";
+std::string dim_text(const ir::Dim& dim, std::set<std::string>& functions) {
+  return DimPrinter(functions).sum(dim);
 }
 
 }  // namespace antegrad::codegen::cpu

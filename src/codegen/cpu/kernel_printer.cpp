@@ -30,7 +30,7 @@ class KernelPrinter {
     print_empty_checks(body);
     if (kernel_.owner)
       print_owner(body);
-    else if (kernel_.chunks > 0)
+    else if (has_chunks())
       print_chunks(body);
     else
       print_units(body, "begin", "end");
@@ -56,10 +56,23 @@ class KernelPrinter {
     return out;
   }
 
+  /// Where scratch memory of this unit is: on the stack, or in memory if it is too long for that.
+  void print_spills(Writer& out) {
+    for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
+      const auto& buffer = kernel_.buffers[i];
+      if (buffer.spill < 0) continue;
+      const auto unit = kernel_.outer.size() == 1 ? unit_variable(kernel_.outer[0]) : "u";
+      out.line("{0}* b{1} = {2} <= {3} ? a{1} : {4} + {5} * {2};", memory_type(buffer.dtype), i,
+               names_.dim(buffer.elements), schedule::kMostScratch, names_.buffer(buffer.spill), unit);
+    }
+  }
+
   /// Pointers, sizes and scratch memory that the text printed so far needs. With lanes the strips have their
   /// own.
   void print_declarations(Writer& out, bool all) {
     for (const auto symbol : names_.used_symbols()) out.line("const int64_t s{} = dims[{}];", symbol, symbol);
+    for (size_t i = 0; i < names_.used_dims().size(); ++i)
+      out.line("const int64_t d{} = {};", i, dim_text(names_.used_dims()[i], names_.functions()));
     int32_t passed = 0;
     for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
       const auto& buffer = kernel_.buffers[i];
@@ -67,7 +80,8 @@ class KernelPrinter {
       const auto index = static_cast<int32_t>(i);
       const bool used = names_.used_buffers().contains(index) && (all || outside_of_strips_.contains(index));
       if (buffer.kind == Buffer::Kind::Scratch) {
-        if (used) out.line("_Alignas(64) {} b{}[{}];", type, i, scratch_elements(buffer));
+        const auto name = buffer.spill < 0 ? 'b' : 'a';
+        if (used) out.line("_Alignas(64) {} {}{}[{}];", type, name, i, scratch_elements(buffer));
         continue;
       }
       const auto constant = buffer.kind == Buffer::Kind::Input ? "const " : "";
@@ -77,13 +91,10 @@ class KernelPrinter {
     if (checks_) out.line("int64_t bad = 0;");
   }
 
-  std::string scratch_elements(const Buffer& buffer) {
-    if (buffer.elements.is_constant()) {
-      const auto lanes_of = kernel_.lane >= 0 ? lanes(kernel_) : 1;
-      return fmt::format("{}", std::max<int64_t>(buffer.elements.constant(), 1) * lanes_of);
-    }
-    const auto elements = fmt::format("AG_MAX({}, 1)", names_.dim(buffer.elements));
-    return kernel_.lane >= 0 ? fmt::format("{} * {}", elements, lanes(kernel_)) : elements;
+  int64_t scratch_elements(const Buffer& buffer) const {
+    const auto elements = buffer.elements.is_constant() ? std::max<int64_t>(buffer.elements.constant(), 1)
+                                                        : schedule::kMostScratch;
+    return kernel_.lane >= 0 ? elements * lanes(kernel_) : elements;
   }
 
   /// Where nothing has a place, every index is out of range, and there is nothing that could be read instead.
@@ -91,10 +102,10 @@ class KernelPrinter {
     for (const auto& section : plan_.sections)
       for (const auto& position : section.positions) {
         if (position.part.size.is_constant() && position.part.size.constant() > 0) continue;
-        auto condition = fmt::format("begin < end && {} <= 0", names_.factor(position.part.size));
+        auto condition = fmt::format("begin < end && {} <= 0", names_.dim(position.part.size));
         for (int level = 0; level < position.depth; ++level)
           condition += may_be_empty(section.nest[static_cast<size_t>(level)]);
-        if (kernel_.chunks > 0 || kernel_.owner)
+        if (has_chunks() || kernel_.owner)
           for (const auto loop : kernel_.outer) condition += may_be_empty(loop);
         out.line("if ({}) return 1;", condition);
       }
@@ -102,10 +113,13 @@ class KernelPrinter {
   std::string may_be_empty(int32_t loop) {
     const auto& extent = kernel_.loops[static_cast<size_t>(loop)];
     if (extent.is_constant() && extent.constant() > 0) return "";
-    return fmt::format(" && {} > 0", names_.factor(extent));
+    return fmt::format(" && {} > 0", names_.dim(extent));
   }
 
+  bool has_chunks() const { return !kernel_.chunks.is(0); }
+
   void print_sections(Writer& out, const Bounds& bounds = {}) {
+    print_spills(out);
     for (const auto& section : plan_.sections) print_section(out, names_, section, bounds);
   }
 
@@ -114,7 +128,7 @@ class KernelPrinter {
       const auto divided = divided_section(kernel_);
       if (divided >= 0) {
         const auto loop = kernel_.sections[static_cast<size_t>(divided)].loops.front();
-        if (kernel_.chunks == 0 && may_read_ahead()) out.line("if (begin >= end) return 0;");
+        if (!has_chunks() && may_read_ahead()) out.line("if (begin >= end) return 0;");
         print_sections(out, {{loop, {first, last}}});
         return;
       }
@@ -139,8 +153,8 @@ class KernelPrinter {
   }
 
   std::string unit_extent(int32_t loop) {
-    if (loop != kernel_.lane) return names_.factor(kernel_.loops[static_cast<size_t>(loop)]);
-    return names_.factor(
+    if (loop != kernel_.lane) return names_.dim(kernel_.loops[static_cast<size_t>(loop)]);
+    return names_.dim(
         floor_div(kernel_.loops[static_cast<size_t>(loop)] + (schedule::kStrip - 1), schedule::kStrip));
   }
   std::string unit_variable(int32_t loop) const {
@@ -150,7 +164,7 @@ class KernelPrinter {
   std::string divisor(int32_t loop) {
     const auto text = unit_extent(loop);
     return text == "0" ? "1"
-           : kernel_.chunks > 0 && !kernel_.loops[static_cast<size_t>(loop)].is_constant()
+           : has_chunks() && !kernel_.loops[static_cast<size_t>(loop)].is_constant()
                ? fmt::format("AG_MAX({}, 1)", text)
                : text;
   }
@@ -162,7 +176,7 @@ class KernelPrinter {
       out.open("for (int64_t {0} = {1}; {0} < {2}; ++{0}) {{", unit_variable(outer[0]), first, last);
       return;
     }
-    if (kernel_.chunks == 0) out.line("if (begin >= end) return 0;");
+    if (!has_chunks()) out.line("if (begin >= end) return 0;");
     auto rest = first;
     for (size_t i = outer.size(); i-- > 1;) {
       out.line("int64_t {} = {} % {};", unit_variable(outer[i]), rest, divisor(outer[i]));
@@ -185,10 +199,10 @@ class KernelPrinter {
   }
 
   void print_chunks(Writer& out) {
-    const auto units = names_.factor(units_of_all_chunks(kernel_));
+    const auto units = names_.dim(units_of_all_chunks(kernel_)), chunks = names_.dim(kernel_.chunks);
     out.open("for (int64_t chunk = begin; chunk < end; ++chunk) {{");
-    out.line("const int64_t from = {} * chunk / {};", units, kernel_.chunks);
-    out.line("const int64_t to = {} * (chunk + 1) / {};", units, kernel_.chunks);
+    out.line("const int64_t from = {} * chunk / {};", units, chunks);
+    out.line("const int64_t to = {} * (chunk + 1) / {};", units, chunks);
     for (const auto& [op, target] : accumulators()) begin_accumulator(out, *op, *target);
     print_units(out, "from", "to");
     for (const auto& [op, target] : accumulators()) end_accumulator(out, *op, *target);
@@ -205,8 +219,7 @@ class KernelPrinter {
     const auto count = schedule::accumulators(kernel_, op);
     outside_of_strips_.insert(op.buffer);
     out.line("{}* {} = {} + chunk * {}{};", memory_type(type), target.accumulator, names_.buffer(op.buffer),
-             names_.factor(count),
-             op.address.offset == ir::Dim(0) ? "" : " + " + names_.dim(op.address.offset));
+             names_.dim(count), op.address.offset == ir::Dim(0) ? "" : " + " + names_.dim(op.address.offset));
     out.line("for (int64_t j = 0; j < {}; ++j) {}[j] = {};", names_.dim(count), target.accumulator, neutral);
   }
 
@@ -222,7 +235,7 @@ class KernelPrinter {
 
   void print_owner(Writer& out) {
     for (const auto& [buffer, elements] : kernel_.clear)
-      out.line("for (int64_t j = begin * {0}; j < end * {0}; ++j) {1}[j] = 0;", names_.factor(elements),
+      out.line("for (int64_t j = begin * {0}; j < end * {0}; ++j) {1}[j] = 0;", names_.dim(elements),
                names_.buffer(buffer));
     for (const auto loop : kernel_.outer)
       out.open("for (int64_t i{0} = 0; i{0} < {1}; ++i{0}) {{", loop, names_.extent(loop));

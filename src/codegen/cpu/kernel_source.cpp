@@ -16,8 +16,6 @@ constexpr std::string_view kMacros =
 #define AG_MAX(a, b) ((a) > (b) ? (a) : (b))
 #define AG_NAN_MIN(a, b) ((((b) < (a)) | ((b) != (b))) ? (b) : (a))
 #define AG_NAN_MAX(a, b) ((((b) > (a)) | ((b) != (b))) ? (b) : (a))
-#define AG_MOD(a, b) (((a) % (b) + (b)) % (b))
-#define AG_FLOOR_DIV(a, b) (((a) - AG_MOD(a, b)) / (b))
 )";
 
 /// Index 0 stands for one that is out of range, so that nothing outside is read.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "codegen/cpu/c_text.h"
 
 namespace antegrad::codegen::cpu {
@@ -20,12 +22,24 @@ std::string Names::dim(const ir::Dim& dim) {
   std::vector<int32_t> symbols;
   dim.collect_symbols(symbols);
   symbols_.insert(symbols.begin(), symbols.end());
-  return dim_text(dim);
+  if (dim.is_constant() || dim.as_symbol()) return dim_text(dim, functions_);
+  const auto found = std::ranges::find(dims_, dim);
+  const auto index = found - dims_.begin();
+  if (found == dims_.end()) dims_.push_back(dim);
+  return fmt::format("d{}", index);
 }
 
-std::string Names::factor(const ir::Dim& dim) {
-  this->dim(dim);
-  return dim_factor(dim);
+std::string Names::number(ir::DType dtype, const schedule::Literal& number) {
+  if (const auto* dim = std::get_if<ir::Dim>(&number)) return literal(dtype, this->dim(*dim), false);
+  const auto* real = std::get_if<schedule::SizeReal>(&number);
+  if (real == nullptr) return literal(dtype, number);
+  using Form = ir::Real::Form;
+  const bool root = real->form == Form::TimesSqrt || real->form == Form::OverSqrt;
+  const bool over = real->form == Form::Over || real->form == Form::OverSqrt;
+  auto size = "(double)" + this->dim(real->dim);
+  if (root) size = "__builtin_sqrt(" + size + ")";
+  const auto scale = literal(ir::DType::F64, real->scale);
+  return literal(dtype, fmt::format("({} {} {})", scale, over ? '/' : '*', size), true);
 }
 
 std::string Names::extent(int32_t loop) { return dim(kernel_.loops[static_cast<size_t>(loop)]); }
@@ -46,7 +60,7 @@ std::string Names::affine(const schedule::Affine& address, const Replaced& repla
     const auto found = replaced.find(loop);
     out += out.empty() ? "" : " + ";
     out += found == replaced.end() ? fmt::format("i{}", loop) : found->second;
-    if (coefficient != ir::Dim(1)) out += " * " + factor(coefficient);
+    if (coefficient != ir::Dim(1)) out += " * " + dim(coefficient);
   }
   if (out.empty()) return dim(address.offset);
   if (address.offset == ir::Dim(0)) return out;
@@ -59,7 +73,7 @@ std::string Names::element(const schedule::Op& op, const std::vector<std::string
   std::string indirect;
   for (size_t i = 0; i < positions.size(); ++i) {
     indirect += positions[i];
-    if (op.indirect[i].stride != ir::Dim(1)) indirect += " * " + factor(op.indirect[i].stride);
+    if (op.indirect[i].stride != ir::Dim(1)) indirect += " * " + dim(op.indirect[i].stride);
     indirect += " + ";
   }
   auto address = affine(op.address);

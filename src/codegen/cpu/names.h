@@ -13,8 +13,8 @@ class Names {
   Names(const schedule::Kernel& kernel, const KernelPlan& plan) : kernel_(kernel), plan_(plan) {}
 
   std::string scalar(int32_t id) const;  ///< "v3", or "v3[l]" when there is one per lane
-  std::string dim(const ir::Dim& dim);
-  std::string factor(const ir::Dim& dim);
+  std::string dim(const ir::Dim& dim);   ///< a literal, "s0", or "d0" for what is computed from symbols
+  std::string number(ir::DType dtype, const schedule::Literal& number);  ///< of the type of variables
   std::string extent(int32_t loop);
 
   /// offset + sum of loop variables; `replaced` are texts to print instead of a loop's variable.
@@ -28,6 +28,7 @@ class Names {
   std::set<std::string>& functions() { return functions_; }
   const std::set<int32_t>& used_buffers() const { return buffers_; }
   const std::set<int32_t>& used_symbols() const { return symbols_; }
+  const std::vector<ir::Dim>& used_dims() const { return dims_; }  ///< d0, d1, …
   const schedule::Kernel& kernel() const { return kernel_; }
   const KernelPlan& plan() const { return plan_; }
   ir::DType type(int32_t scalar) const { return plan_.types[static_cast<size_t>(scalar)]; }
@@ -38,6 +39,7 @@ class Names {
   const KernelPlan& plan_;
   std::set<std::string> functions_;
   std::set<int32_t> buffers_, symbols_;
+  std::vector<ir::Dim> dims_;
 };
 
 /// How many lanes the arrays of a kernel have.

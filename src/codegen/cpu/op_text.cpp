@@ -56,7 +56,7 @@ std::string compute_text(Names& names, const Op& op) {
 std::string value_text(Names& names, const Op& op) {
   switch (op.code) {
     case OpCode::Constant:
-      return literal(op.dtype, op.number);
+      return names.number(op.dtype, op.number);
     case OpCode::Index:
       return names.affine(op.address);
     case OpCode::Compute:

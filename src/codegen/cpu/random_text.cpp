@@ -17,7 +17,7 @@ std::string row_call(Names& names, const Op& op, const std::string& into, const 
   const auto row = names.function(is_64(op) ? "ag_philox_row_64" : "ag_philox_row");
   const auto stream = names.buffer(op.buffer);
   return fmt::format("{}({}, (uint64_t){}[0], (uint64_t){}[1] + {}, {}, {});", row, into, stream, stream,
-                     std::get<int64_t>(op.number), first, count);
+                     names.number(ir::DType::I64, op.number), first, count);
 }
 
 /// The number of an element of even or odd place, made from the words of both elements of its pair.

@@ -264,12 +264,18 @@ KernelPlan plan_kernel(const Kernel& kernel) {
     for (const auto& op : section.ops)
       if (op.result >= 0) plan.types[static_cast<size_t>(op.result)] = result_type(op);
   int accumulates = 0;
+  std::set<std::string> taken;
   for (size_t i = 0; i < kernel.sections.size(); ++i) {
     plan.sections.push_back(SectionPlanner(kernel, plan, i).run());
     if (kernel.lane >= 0) mark_lanes(kernel, plan, i);
-    for (auto& target : plan.sections.back().targets)
+    for (auto& target : plan.sections.back().targets) {
+      if (!taken.insert(target.name).second) {
+        target.name += fmt::format("_{}", i);
+        target.total += fmt::format("_{}", i);
+      }
       if (kernel.sections[i].ops[target.op].code == OpCode::Accumulate)
         target.accumulator = fmt::format("acc{}", accumulates++);
+    }
   }
   return plan;
 }
