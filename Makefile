@@ -22,6 +22,7 @@ bench: build
 	@$(BUILD)/benchmarks/bench_steps --json build/bench.json
 	@$(BUILD)/benchmarks/bench_steps --set more --seconds 2 --json build/bench-more.json
 	@$(BUILD)/benchmarks/bench_kernels
+	@$(BUILD)/benchmarks/bench_dynamic
 	@$(BUILD)/benchmarks/antegrad_benchmarks --benchmark_min_time=0.2
 
 bench-peers: build

@@ -22,6 +22,7 @@ needs=(
   "g++:g++" "cmake:cmake" "ninja:ninja-build" "ccache:ccache" "git:git" "unzip:unzip" "python3:python3"
   "/usr/include/gtest/gtest.h:libgtest-dev" "/usr/include/benchmark/benchmark.h:libbenchmark-dev"
   "/usr/include/fmt/format.h:libfmt-dev" "/usr/include/CLI/CLI.hpp:libcli11-dev"
+  "/usr/include/openssl/evp.h:libssl-dev"
   "/usr/include/boost/graph/boykov_kolmogorov_max_flow.hpp:libboost-dev"
 )
 missing=()

@@ -18,10 +18,12 @@ namespace antegrad {
 /// What a compiled function has done so far.
 struct Report {
   uint64_t calls = 0;
-  uint64_t captures = 0;
+  uint64_t captures = 0;                             ///< versions: each has code of its own
+  uint64_t sizes = 0;                                ///< sets of sizes that versions have been called with
   uint64_t eager_calls = 0;                          ///< with Unsupported::Eager
   std::vector<std::string> eager_reasons;            ///< the error text of each kind met, once
   std::vector<std::string> recapture_reasons;        ///< which guard failed, per capture after the first
+  std::vector<std::string> fixed_sizes;              ///< sizes that could not be made symbols, and why
   std::map<std::string, uint64_t> shape_fallbacks;   ///< ops whose shape came from the real kernel on zeros
   uint64_t nodes = 0;                                ///< in the newest graph, after the passes
   uint64_t compile_failures = 0;                     ///< graphs that run eagerly, with CompileFailure::Eager
@@ -30,6 +32,8 @@ struct Report {
 
 /// What became of a function, as texts for people.
 struct Explanation {
+  std::string guards;     ///< what must hold of sizes that may change; "": all sizes are fixed
+  std::string reasons;    ///< why the function was captured more than once, a line each
   std::string graph;      ///< as it was captured; forward and backward together
   std::string forward;    ///< what a call runs
   std::string backward;   ///< what backward() runs; "": nothing

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <variant>
@@ -24,6 +25,39 @@ enum class Rng {
           ///< backward pass makes the same numbers again
   Eager,  ///< LibTorch's generator: the numbers are those of the uncompiled function
 };
+
+// --- Sizes that change from call to call.
+
+enum class Dynamic {
+  Auto,  ///< the first call is compiled for its sizes; a size that differs later is made a symbol
+  All,   ///< every size that is at least 2 is a symbol from the first call on
+  None,  ///< each combination of sizes is compiled for itself
+};
+
+/// A size that will change: of tensor number `tensor`, counted over all arguments in order.
+struct DynamicSize {
+  int tensor = 0;
+  int dim = 0;
+  int64_t min = 1;
+  int64_t max = std::numeric_limits<int64_t>::max();
+  int64_t multiple = 1;
+  std::string name;
+
+  DynamicSize multiple_of(int64_t n) const {  ///< it is a multiple of n
+    auto out = *this;
+    out.multiple = n;
+    return out;
+  }
+  DynamicSize named(std::string size) const {  ///< sizes of one name are equal
+    auto out = *this;
+    out.name = std::move(size);
+    return out;
+  }
+};
+inline DynamicSize dynamic(int tensor, int dim, int64_t min = 1,
+                           int64_t max = std::numeric_limits<int64_t>::max()) {
+  return {tensor, dim, min, max, 1, {}};
+}
 
 // --- How graphs are run.
 
@@ -91,6 +125,9 @@ struct Options {
   Unsupported unsupported = Unsupported::Error;
   std::vector<std::shared_ptr<torch::nn::Module>> watch;
   int max_versions = 16;
+  Dynamic dynamic = Dynamic::Auto;
+  std::vector<DynamicSize> dynamic_sizes;
+  int max_sizes = 1024;
   bool check_recapture = false;
   bool verify = false;
   std::vector<std::string> disabled_passes;

@@ -49,6 +49,8 @@ void read_choice(const char* name, const Named<Choice> (&choices)[kCount], const
 }
 
 constexpr Named<Unsupported> kUnsupported[] = {{"error", Unsupported::Error}, {"eager", Unsupported::Eager}};
+constexpr Named<Dynamic> kDynamic[] = {
+    {"auto", Dynamic::Auto}, {"all", Dynamic::All}, {"none", Dynamic::None}};
 constexpr Named<Backend> kBackends[] = {
     {"eager", Backend::Eager}, {"nofuse", Backend::NoFuse}, {"default", Backend::Default}};
 constexpr Named<ToolchainChoice> kToolchains[] = {
@@ -62,6 +64,7 @@ constexpr Named<CompileFailure> kCompileFailures[] = {{"error", CompileFailure::
 
 Options with_environment(Options options) {
   read_choice("ANTEGRAD_UNSUPPORTED", kUnsupported, "error or eager", options.unsupported);
+  read_choice("ANTEGRAD_DYNAMIC", kDynamic, "auto, all or none", options.dynamic);
   read_choice("ANTEGRAD_BACKEND", kBackends, "eager, nofuse or default", options.backend);
   read_choice("ANTEGRAD_TOOLCHAIN", kToolchains, "auto, clang or system", options.toolchain);
   read_choice("ANTEGRAD_ISA", kIsas, "auto, baseline, avx2 or avx512", options.isa);

@@ -31,12 +31,14 @@ void add_pass(const char* pass, const ir::Graph& graph, const Lowering& lowering
 
 Explanation explain(const Version& version, const Lowering& lowering) {
   Explanation out;
-  out.graph = ir::print(version.graph());
-  const auto* partition = version.partition();
-  const auto& forward = version.forward();
+  const auto& compiled = version.compiled();
+  out.guards = version.guards_text();
+  out.graph = ir::print(compiled.graph());
+  const auto* partition = compiled.partition();
+  const auto& forward = compiled.forward();
   out.forward = ir::print(forward);
   if (partition != nullptr) out.backward = ir::print(partition->backward);
-  if (!version.has_kernels()) {
+  if (!compiled.has_kernels()) {
     out.decisions = "every op by LibTorch\n";
     return out;
   }

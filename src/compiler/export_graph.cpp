@@ -10,8 +10,8 @@
 #include "aot/aliasing.h"
 #include "aot/convention.h"
 #include "aot/functionalize.h"
+#include "compiler/captured.h"
 #include "compiler/graph_signature.h"
-#include "compiler/version.h"
 
 namespace antegrad::compiler {
 namespace {

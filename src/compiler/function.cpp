@@ -4,11 +4,14 @@
 
 #include <atomic>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <shared_mutex>
 #include <sstream>
 
 #include "antegrad/error.h"
 #include "capture/mode.h"
+#include "compiler/differential.h"
 #include "compiler/environment.h"
 #include "compiler/explain.h"
 #include "compiler/version.h"
@@ -18,7 +21,13 @@
 namespace antegrad::detail {
 namespace {
 
+using compiler::Captured;
+using compiler::CaptureSettings;
+using compiler::Generalized;
 using compiler::Inputs;
+using compiler::Instance;
+using compiler::InstancePtr;
+using compiler::ModuleState;
 using compiler::Version;
 
 /// Errors that say "this function cannot be compiled", as against "this call is wrong".
@@ -69,44 +78,49 @@ struct Function::Impl {
   Options options;
   bool effects = true;
   std::shared_ptr<const compiler::Lowering> lowering;
+  std::vector<symbolic::Mark> marks;
   std::atomic<uint64_t> calls{0};
 
-  mutable std::shared_mutex versions_mutex;              ///< guards versions and report
-  std::vector<std::shared_ptr<const Version>> versions;  ///< newest first
+  mutable std::shared_mutex versions_mutex;        ///< guards versions and report
+  std::vector<std::shared_ptr<Version>> versions;  ///< newest first
   Report report;
 
   std::mutex capture_mutex;  ///< one capture at a time; taken before versions_mutex
+  /// Sizes that could not be made symbols, by the key of the call: not tried again.
+  std::set<std::pair<std::vector<int64_t>, std::string>> pinned;
 
-  std::shared_ptr<const Version> find(const Leaves& leaves, const runtime::Ambient& ambient,
-                                      Inputs& inputs) const {
-    std::shared_lock lock(versions_mutex);
-    for (const auto& version : versions)
-      if (version->matches(leaves, ambient, inputs)) return version;
-    return nullptr;
-  }
-
-  std::shared_ptr<const Version> find_or_capture(const Leaves& leaves, const runtime::Ambient& ambient,
-                                                 Inputs& inputs, const RunOnTensors& run,
-                                                 const KeepRun& keep);
-  std::shared_ptr<const Version> capture(const Leaves& leaves, const RunOnTensors& run, const KeepRun& keep,
-                                         std::vector<at::Tensor>& alive, std::string& eager_reason);
-  void add(std::shared_ptr<const Version> version, const std::string& reason,
-           const std::string& eager_reason);
+  /// What serves a call.
+  struct Found {
+    std::shared_ptr<const Version> version;
+    InstancePtr instance;
+    Inputs inputs;
+  };
+  bool find(const Leaves& leaves, const runtime::Ambient& ambient, Found& found) const;
+  /// Leaves `found` without a version when the call is to run eagerly.
+  void find_or_capture(const Leaves& leaves, const runtime::Ambient& ambient, const RunOnTensors& run,
+                       const KeepRun& keep, Found& found);
+  bool reuse(const Captured& captured, const Leaves& leaves, const runtime::Ambient& ambient,
+             const KeepRun& keep, std::string& reason);
+  std::shared_ptr<Version> make_version(const Captured& captured, const Leaves& leaves,
+                                        const runtime::Ambient& ambient, const RunOnTensors& run);
+  Generalized generalize(const Captured& captured, const Leaves& leaves, const runtime::Ambient& ambient,
+                         const RunOnTensors& run);
+  void add(std::shared_ptr<Version> version, const std::string& reason, const std::string& eager_reason);
   std::shared_ptr<const Version> newest() const;  ///< null: none was captured
   bool room_for_another(std::string& reason, const Leaves& leaves, const runtime::Ambient& ambient);
-  void check_recapture(const Version& version, const Leaves& leaves, const RunOnTensors& run);
+  void give_up(const std::string& reason);
+  void check_recapture(const Instance& instance, const Leaves& leaves, const RunOnTensors& run);
+  CaptureSettings settings() const { return {options, effects, lowering}; }
 };
 
-std::shared_ptr<const Version> Function::Impl::capture(const Leaves& leaves, const RunOnTensors& run,
-                                                       const KeepRun& keep, std::vector<at::Tensor>& alive,
-                                                       std::string& eager_reason) {
-  try {
-    return Version::capture({options, effects, lowering}, leaves, run, keep, alive);
-  } catch (const Error& error) {
-    if (options.unsupported != Unsupported::Eager || !is_unsupported(error.code())) throw;
-    eager_reason = error.what();
-    return Version::eager(options, leaves);
-  }
+bool Function::Impl::find(const Leaves& leaves, const runtime::Ambient& ambient, Found& found) const {
+  std::shared_lock lock(versions_mutex);
+  for (const auto& version : versions)
+    if (version->matches(leaves, ambient, found.inputs, found.instance)) {
+      found.version = version;
+      return true;
+    }
+  return false;
 }
 
 /// Drops versions that can never match again. Says why none of the rest matches; false when there are too
@@ -114,56 +128,136 @@ std::shared_ptr<const Version> Function::Impl::capture(const Leaves& leaves, con
 bool Function::Impl::room_for_another(std::string& reason, const Leaves& leaves,
                                       const runtime::Ambient& ambient) {
   std::unique_lock lock(versions_mutex);
-  if (!versions.empty()) reason = versions.front()->mismatch(leaves, ambient);
+  if (!versions.empty() && reason.empty()) reason = versions.front()->mismatch(leaves, ambient);
   std::erase_if(versions, [](const auto& version) { return version->dead(); });
   return versions.size() < static_cast<size_t>(std::max(1, options.max_versions));
 }
 
-void Function::Impl::add(std::shared_ptr<const Version> version, const std::string& reason,
+void Function::Impl::add(std::shared_ptr<Version> version, const std::string& reason,
                          const std::string& eager_reason) {
   std::unique_lock lock(versions_mutex);
   ++report.captures;
   if (!reason.empty()) keep(report.recapture_reasons, reason);
   if (!eager_reason.empty()) keep_once(report.eager_reasons, eager_reason);
-  report.nodes = version->graph().nodes.size();
+  if (!version->is_eager()) report.nodes = version->compiled().graph().nodes.size();
   for (const auto& [op, count] : version->shape_fallbacks()) report.shape_fallbacks[op] += count;
   versions.insert(versions.begin(), std::move(version));
 }
 
-std::shared_ptr<const Version> Function::Impl::find_or_capture(const Leaves& leaves,
-                                                               const runtime::Ambient& ambient,
-                                                               Inputs& inputs, const RunOnTensors& run,
-                                                               const KeepRun& keep) {
-  std::scoped_lock capturing(capture_mutex);
-  if (auto version = find(leaves, ambient, inputs)) return version;  // another thread was first
-  std::string reason;
-  if (!room_for_another(reason, leaves, ambient)) {
-    const auto text = fmt::format("'{}' was captured {} times, the last time because {}", options.name,
-                                  options.max_versions, reason);
-    if (options.unsupported != Unsupported::Eager)
-      throw Error(ErrorCode::TooManyVersions, "compile", text,
-                  "Pass what changes from call to call as a tensor, or raise Options::max_versions");
-    std::unique_lock lock(versions_mutex);
-    keep_once(report.eager_reasons, text);
-    return nullptr;
+/// Whether a version that has symbols serves these sizes too. If one should and does not, `reason` says why.
+bool Function::Impl::reuse(const Captured& captured, const Leaves& leaves, const runtime::Ambient& ambient,
+                           const KeepRun& keep, std::string& reason) {
+  for (const auto& version : versions) {  // nobody else changes them: capture_mutex is taken
+    if (!version->is_dynamic() || !version->allows(leaves, ambient)) continue;
+    std::string why;
+    if (auto instance = version->make_instance(settings(), leaves, captured, keep, why)) {
+      std::unique_lock lock(versions_mutex);
+      version->add(std::move(instance), options.max_sizes);
+      ++report.sizes;
+      return true;
+    }
+    reason = fmt::format("the function does something else at these sizes: {}", why);
   }
+  return false;
+}
+
+Generalized Function::Impl::generalize(const Captured& captured, const Leaves& leaves,
+                                       const runtime::Ambient& ambient, const RunOnTensors& run) {
+  std::vector<symbolic::Call> calls;
+  for (auto version = versions.rbegin(); version != versions.rend(); ++version)
+    if (auto shapes = (*version)->shapes_if_like(leaves, ambient)) calls.push_back(std::move(*shapes));
+  calls.push_back(compiler::call_of(leaves.tensors));
+  if (options.dynamic == Dynamic::None || compiler::must_keep_sizes(captured)) calls = {calls.back()};
+  const bool may_change = options.dynamic != Dynamic::None && !compiler::must_keep_sizes(captured);
+  auto wanted = symbolic::generalize(calls, may_change ? marks : std::vector<symbolic::Mark>(),
+                                     may_change && options.dynamic == Dynamic::All);
+  const std::vector<int64_t> key(leaves.key.begin(), leaves.key.end());
+  std::vector<ir::Dim> replacements;
+  for (int32_t s = 0; s < static_cast<int32_t>(wanted.symbols.size()); ++s)
+    replacements.push_back(pinned.count({key, wanted.name_of(s)}) != 0
+                               ? ir::Dim(wanted.symbols[static_cast<size_t>(s)].hint)
+                               : ir::Dim::symbol(s));
+  wanted = wanted.with(replacements);
+  if (!wanted.dynamic()) return {wanted, captured.functional.graph, {}};
+  const ModuleState modules(options.watch);
+  auto found = compiler::generalize(captured, wanted, calls, [&](const symbolic::Call& shapes) {
+    return compiler::capture_call(settings(), compiler::stand_ins(leaves, shapes), &modules, run);
+  });
+  for (const auto& [what, why] : found.pinned) {
+    pinned.insert({key, what});
+    std::unique_lock lock(versions_mutex);
+    keep_once(report.fixed_sizes, fmt::format("{} is fixed: {}", what, why));
+  }
+  return found;
+}
+
+std::shared_ptr<Version> Function::Impl::make_version(const Captured& captured, const Leaves& leaves,
+                                                      const runtime::Ambient& ambient,
+                                                      const RunOnTensors& run) {
+  auto found = generalize(captured, leaves, ambient, run);
+  return std::make_shared<Version>(settings(), leaves, captured, found.shapes, std::move(found.graph));
+}
+
+void Function::Impl::find_or_capture(const Leaves& leaves, const runtime::Ambient& ambient,
+                                     const RunOnTensors& run, const KeepRun& keep, Found& found) {
+  std::scoped_lock capturing(capture_mutex);
+  if (find(leaves, ambient, found)) return;  // another thread was first
+  std::string reason;
   std::string eager_reason;
-  std::vector<at::Tensor> alive;  // until `inputs` holds them
-  auto version = capture(leaves, run, keep, alive, eager_reason);
-  if (!version->matches(leaves, ambient, inputs))
+  std::optional<Captured> captured;  // holds lifted tensors until `found.inputs` does
+  std::shared_ptr<Version> version;
+  const ModuleState modules(options.watch);
+  const auto capture = [&]() -> const Captured& {
+    const std::vector<at::Tensor> inputs(leaves.tensors.begin(), leaves.tensors.end());
+    if (!captured) captured = compiler::capture_call(settings(), inputs, &modules, run);
+    return *captured;
+  };
+  try {
+    if (std::any_of(
+            versions.begin(), versions.end(),
+            [&](const auto& known) { return known->is_dynamic() && known->allows(leaves, ambient); }) &&
+        reuse(capture(), leaves, ambient, keep, reason) && find(leaves, ambient, found))
+      return;
+    if (!room_for_another(reason, leaves, ambient)) return give_up(reason);
+    version = make_version(capture(), leaves, ambient, run);
+    std::string why;
+    auto instance = version->make_instance(settings(), leaves, *captured, keep, why);
+    if (instance == nullptr)
+      throw Error(ErrorCode::Internal, "compile",
+                  "a captured graph does not serve the call it was captured for: " + why);
+    version->add(std::move(instance), options.max_sizes);
+  } catch (const Error& error) {
+    if (options.unsupported != Unsupported::Eager || !is_unsupported(error.code())) throw;
+    eager_reason = error.what();
+    version = std::make_shared<Version>(options, leaves);
+  }
+  if (!version->matches(leaves, ambient, found.inputs, found.instance))
     throw Error(ErrorCode::Internal, "compile",
                 "a captured graph does not serve the call it was captured for: " +
                     version->mismatch(leaves, ambient));
-  add(version, reason, eager_reason);
-  return version;
+  found.version = version;
+  add(std::move(version), reason, eager_reason);
 }
 
-void Function::Impl::check_recapture(const Version& version, const Leaves& leaves, const RunOnTensors& run) {
+/// There are too many versions.
+void Function::Impl::give_up(const std::string& reason) {
+  auto text = fmt::format("'{}' was captured {} times, the last time because {}", options.name,
+                          options.max_versions, reason);
+  if (!report.fixed_sizes.empty()) text += fmt::format("; {}", report.fixed_sizes.back());
+  if (options.unsupported != Unsupported::Eager)
+    throw Error(ErrorCode::TooManyVersions, "compile", text,
+                "Pass what changes from call to call as a tensor, or raise Options::max_versions");
+  std::unique_lock lock(versions_mutex);
+  keep_once(report.eager_reasons, text);
+}
+
+void Function::Impl::check_recapture(const Instance& instance, const Leaves& leaves,
+                                     const RunOnTensors& run) {
   const auto text = compiler::traced_text_now(options, leaves, run);
-  if (text == version.traced_text()) return;
+  if (text == instance.traced_text) return;
   throw Error(ErrorCode::GraphChanged, "compile",
               fmt::format("'{}' does something else than when it was captured; {}", options.name,
-                          first_difference(version.traced_text(), text)),
+                          first_difference(instance.traced_text, text)),
               "Pass what changed (a number, a flag) as an argument, or name the module in Options::watch");
 }
 
@@ -171,6 +265,7 @@ Function::Function(Options options, bool effects) : impl_(std::make_unique<Impl>
   impl_->effects = effects;
   impl_->options = compiler::with_environment(std::move(options));
   for (const auto& name : impl_->options.disabled_passes) passes::find_pass(name);
+  impl_->marks = compiler::marks_of(impl_->options);
   impl_->lowering = std::make_shared<const compiler::Lowering>(impl_->options);
 }
 
@@ -179,29 +274,31 @@ Function::~Function() = default;
 Outcome Function::call(const Leaves& leaves, const RunOnTensors& run, const KeepRun& keep) {
   impl_->calls.fetch_add(1, std::memory_order_relaxed);
   const auto ambient = runtime::Ambient::now();
-  Inputs inputs;
-  auto version = impl_->find(leaves, ambient, inputs);
-  const bool known = version != nullptr;
-  if (!known) version = impl_->find_or_capture(leaves, ambient, inputs, run, keep);
-  if (version == nullptr || version->is_eager()) {
+  Impl::Found found;
+  const bool known = impl_->find(leaves, ambient, found);
+  if (!known) impl_->find_or_capture(leaves, ambient, run, keep, found);
+  if (found.instance == nullptr) {
     std::unique_lock lock(impl_->versions_mutex);
     ++impl_->report.eager_calls;
     return {{}, nullptr, true};
   }
-  if (known && impl_->options.check_recapture) impl_->check_recapture(*version, leaves, run);
-  return {version->caller().call(inputs), version->pattern(), false};
+  if (known && impl_->options.check_recapture) impl_->check_recapture(*found.instance, leaves, run);
+  return {found.instance->caller->call(found.inputs), found.instance->pattern, false};
 }
 
 Explanation Function::explain(const Leaves& leaves, const RunOnTensors& run, const KeepRun& keep) {
   const auto ambient = runtime::Ambient::now();
-  Inputs inputs;
-  auto version = impl_->find(leaves, ambient, inputs);
-  if (version == nullptr) version = impl_->find_or_capture(leaves, ambient, inputs, run, keep);
-  if (version == nullptr || version->is_eager())
+  Impl::Found found;
+  if (!impl_->find(leaves, ambient, found)) impl_->find_or_capture(leaves, ambient, run, keep, found);
+  if (found.instance == nullptr)
     throw Error(ErrorCode::UnsupportedOp, "explain",
                 fmt::format("'{}' runs eagerly for these arguments", impl_->options.name),
                 "Compile it with Unsupported::Error to see why");
-  return compiler::explain(*version, *impl_->lowering);
+  auto out = compiler::explain(*found.version, *impl_->lowering);
+  const auto so_far = report();
+  for (const auto& reason : so_far.recapture_reasons) out.reasons += reason + "\n";
+  for (const auto& reason : so_far.fixed_sizes) out.reasons += reason + "\n";
+  return out;
 }
 
 Report Function::report() const {
@@ -223,27 +320,32 @@ std::shared_ptr<const Version> Function::Impl::newest() const {
 
 std::string Function::graph_text() const {
   const auto version = impl_->newest();
-  return version ? ir::print(version->graph()) : "";
+  return version ? ir::print(version->compiled().graph()) : "";
 }
 
 std::string Function::forward_text() const {
   const auto version = impl_->newest();
-  return version && version->partition() ? ir::print(version->partition()->forward) : "";
+  const auto* partition = version ? version->compiled().partition() : nullptr;
+  return partition != nullptr ? ir::print(partition->forward) : "";
 }
 
 std::string Function::backward_text() const {
   const auto version = impl_->newest();
-  return version && version->partition() ? ir::print(version->partition()->backward) : "";
+  const auto* partition = version ? version->compiled().partition() : nullptr;
+  return partition != nullptr ? ir::print(partition->backward) : "";
 }
 
 std::string Function::partition_text() const {
   const auto version = impl_->newest();
-  return version && version->partition() ? partition::print(version->partition()->decisions) : "";
+  const auto* partition = version ? version->compiled().partition() : nullptr;
+  return partition != nullptr ? partition::print(partition->decisions) : "";
 }
 
 std::string Function::signature_text() const {
-  const auto version = impl_->newest();
-  return version ? aot::print(version->caller().signature()) : "";
+  std::shared_lock lock(impl_->versions_mutex);
+  for (const auto& version : impl_->versions)
+    if (!version->is_eager()) return aot::print(version->newest_instance()->caller->signature());
+  return "";
 }
 
 bool capturing() { return capture::active_recorder() != nullptr; }

@@ -16,6 +16,7 @@ Options options_for(const Options& options) {
   own.name += "_gradients";
   own.unsupported = Unsupported::Error;
   own.check_recapture = false;
+  own.dynamic_sizes.clear();  // they name the function's own arguments
   return own;
 }
 
@@ -64,16 +65,26 @@ struct GradientFunction::Recipe {
   std::vector<int32_t> targets;  ///< per gradient: the input
   std::vector<c10::weak_intrusive_ptr<c10::TensorImpl>> lifted;
 
+  /// Whether these are of the sizes that the fingerprint is for; differential tracing takes others too.
+  bool has_own_sizes(const std::vector<at::Tensor>& primals) const {
+    for (size_t i = 0; i < arguments.size(); ++i)
+      if (primals[i].defined() && primals[i].sizes() != at::IntArrayRef(arguments[i].sizes)) return false;
+    return true;
+  }
   detail::Outcome run_gradients(const std::vector<at::Tensor>& fakes) const;
   at::Tensor gradient_of(int32_t input, const std::vector<capture::GradTarget>& targets,
                          const std::vector<at::Tensor>& gradients) const;
 };
 
-GradientFunction::GradientFunction(const Options& options, detail::OwnedRun run, const Leaves& leaves,
-                                   const capture::Trace& trace)
-    : function_(options_for(options), false) {
+std::shared_ptr<detail::Function> GradientFunction::make_function(const Options& options) {
+  return std::make_shared<detail::Function>(options_for(options), false);
+}
+
+GradientFunction::GradientFunction(std::shared_ptr<detail::Function> function, const std::string& name,
+                                   detail::OwnedRun run, const Leaves& leaves, const capture::Trace& trace)
+    : function_(std::move(function)) {
   auto recipe = std::make_shared<Recipe>();
-  recipe->name = options.name;
+  recipe->name = name;
   recipe->run = std::move(run);
   recipe->fingerprint = trace.fingerprint;
   recipe->ambient = runtime::Ambient::now();
@@ -115,13 +126,19 @@ detail::Outcome GradientFunction::Recipe::run_gradients(const std::vector<at::Te
     const c10::AutoGradMode as_in_the_call(ambient.grad_mode);
     outputs = run(primals).tensors;
   }
-  if (capture::fingerprint(recorder.graph(), recorder.graph().nodes.size()) != fingerprint)
+  if (has_own_sizes(primals) &&
+      capture::fingerprint(recorder.graph(), recorder.graph().nodes.size()) != fingerprint)
     throw Error(ErrorCode::GraphChanged, "backward",
                 fmt::format("'{}' does something else than when its result was computed", name),
                 "Do not change modules or captured variables between a call and its backward(create_graph)");
   for (const auto& output : outputs)
     if (output.defined()) recorder.value_of(output);  // a captured tensor that is only returned is lifted too
   auto roots = capture::find_roots(recorder, own, edges, outputs);
+  if (roots.size() != tangents.size())
+    throw Error(ErrorCode::GraphChanged, "backward",
+                fmt::format("'{}' has {} differentiable results at these sizes, not {}", name, roots.size(),
+                            tangents.size()),
+                "Do not change modules or captured variables between a call and its backward(create_graph)");
   std::vector<capture::GradRoot> given_roots;
   std::vector<at::Tensor> given;
   for (size_t k = 0; k < roots.size(); ++k)
@@ -152,7 +169,7 @@ std::vector<at::Tensor> GradientFunction::gradients(const std::vector<at::Tensor
     return recipe->run_gradients(fakes);
   };
   const auto keep = [&]() -> detail::OwnedRun { return run; };
-  return function_.call(leaves, run, keep).tensors;
+  return function_->call(leaves, run, keep).tensors;
 }
 
 }  // namespace antegrad::compiler

@@ -15,8 +15,12 @@ namespace antegrad::compiler {
 /// fakes. As it is compiled like any other function, its own derivatives are there too.
 class GradientFunction final : public runtime::HigherOrder {
  public:
-  GradientFunction(const Options& options, detail::OwnedRun run, const Leaves& leaves,
-                   const capture::Trace& trace);
+  /// What compiles the gradients of a function: one for all its sizes.
+  static std::shared_ptr<detail::Function> make_function(const Options& options);
+
+  /// `function`: of make_function(). `trace`: of the function called with `leaves`.
+  GradientFunction(std::shared_ptr<detail::Function> function, const std::string& name, detail::OwnedRun run,
+                   const Leaves& leaves, const capture::Trace& trace);
 
   std::vector<at::Tensor> gradients(const std::vector<at::Tensor>& primals,
                                     const std::vector<at::Tensor>& tangents) override;
@@ -24,7 +28,7 @@ class GradientFunction final : public runtime::HigherOrder {
  private:
   struct Recipe;
   std::shared_ptr<const Recipe> recipe_;  ///< shared with derivatives of higher order, which may outlive this
-  detail::Function function_;
+  std::shared_ptr<detail::Function> function_;
 };
 
 }  // namespace antegrad::compiler

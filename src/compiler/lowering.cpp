@@ -7,7 +7,9 @@
 #include "antegrad/error.h"
 #include "codegen/cpu/expression.h"
 #include "compiler/kernel_cache.h"
+#include "ir/substitute.h"
 #include "passes/pipeline.h"
+#include "schedule/substitute.h"
 
 namespace antegrad::compiler {
 namespace {
@@ -45,6 +47,26 @@ bool is_elsewhere(const ir::Value& value) {
 
 }  // namespace
 
+Lowered::Lowered(const ir::Graph& graph) : is_eager_(true) { program_.graph = graph; }
+
+Lowered::Lowered(schedule::Program program, std::vector<runtime::KernelCode> kernels, bool compare)
+    : program_(std::move(program)), kernels_(std::move(kernels)), is_eager_(false), compare_(compare) {
+  program_.decisions.clear();  // for people, as are the texts
+  for (auto& kernel : program_.kernels) {
+    kernel.text.clear();
+    for (auto& section : kernel.sections)
+      for (auto& op : section.ops) op.comment.clear();
+  }
+}
+
+std::shared_ptr<const runtime::Executable> Lowered::at(const std::vector<int64_t>& symbols) const {
+  if (is_eager_) return std::make_shared<const runtime::Executable>(ir::substitute(program_.graph, symbols));
+  if (symbols.empty())
+    return std::make_shared<const runtime::Executable>(program_, kernels_, symbols, compare_);
+  return std::make_shared<const runtime::Executable>(schedule::substitute(program_, symbols), kernels_,
+                                                     symbols, compare_);
+}
+
 Lowering::Lowering(const Options& options) : options_(options), isa_(isa_of(options)) {}
 
 const toolchain::Toolchain& Lowering::toolchain() const {
@@ -78,12 +100,12 @@ schedule::Program Lowering::program(const ir::Graph& graph) const {
   return schedule::schedule(graph, settings);
 }
 
-std::shared_ptr<const runtime::Executable> Lowering::lower(const ir::Graph& graph) const {
+std::shared_ptr<const Lowered> Lowering::lower(const ir::Graph& graph) const {
   try {
-    const auto scheduled = program(graph);
+    auto scheduled = program(graph);
     std::vector<runtime::KernelCode> kernels;
     if (!scheduled.kernels.empty()) kernels = load_kernels(scheduled.kernels, toolchain(), isa_);
-    return std::make_shared<const runtime::Executable>(scheduled, kernels, options_.debug_compare);
+    return std::make_shared<const Lowered>(std::move(scheduled), std::move(kernels), options_.debug_compare);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::Compile || options_.compile_failure != CompileFailure::Eager) throw;
     std::scoped_lock lock(mutex_);
@@ -92,7 +114,7 @@ std::shared_ptr<const runtime::Executable> Lowering::lower(const ir::Graph& grap
     if (std::find(reasons.begin(), reasons.end(), error.what()) == reasons.end())
       reasons.emplace_back(error.what());
   }
-  return std::make_shared<const runtime::Executable>(graph);
+  return std::make_shared<const Lowered>(graph);
 }
 
 Lowering::Failures Lowering::failures() const {

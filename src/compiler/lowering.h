@@ -12,6 +12,22 @@
 
 namespace antegrad::compiler {
 
+/// A graph as code, for all values of its symbols. Immutable.
+class Lowered {
+ public:
+  /// Every op is run by LibTorch.
+  explicit Lowered(const ir::Graph& graph);
+  Lowered(schedule::Program program, std::vector<runtime::KernelCode> kernels, bool compare);
+  /// `symbols`: a value for each.
+  std::shared_ptr<const runtime::Executable> at(const std::vector<int64_t>& symbols) const;
+
+ private:
+  schedule::Program program_;
+  std::vector<runtime::KernelCode> kernels_;
+  bool is_eager_;
+  bool compare_ = false;
+};
+
 /// The backend of one function: from graphs to executables, as its options say. Thread-safe.
 class Lowering {
  public:
@@ -23,7 +39,7 @@ class Lowering {
   /// The passes that make a joint (or functional) graph one that fuses well.
   void prepare(ir::Graph& graph) const;
   /// Throws Error(Compile) unless Options::compile_failure says otherwise.
-  std::shared_ptr<const runtime::Executable> lower(const ir::Graph& graph) const;
+  std::shared_ptr<const Lowered> lower(const ir::Graph& graph) const;
 
   schedule::Program program(const ir::Graph& graph) const;
   std::string toolchain_name() const;

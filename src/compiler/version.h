@@ -1,102 +1,114 @@
 #pragma once
+#include <atomic>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "antegrad/function.h"
-#include "capture/capture.h"
-#include "compiler/lowering.h"
+#include "compiler/captured.h"
+#include "compiler/template.h"
 #include "compiler/watch.h"
 #include "ir/graph.h"
-#include "partition/partition.h"
 #include "runtime/calling.h"
 #include "runtime/guards.h"
+#include "symbolic/shape_guard.h"
 
 namespace antegrad::compiler {
 
 using Inputs = c10::SmallVector<at::Tensor, 16>;
 
-/// How a function is to be captured.
-struct CaptureSettings {
-  const Options& options;
-  bool effects = true;  ///< false: what it does to its inputs is left out
-  std::shared_ptr<const Lowering> lowering;
+/// A captured function at fixed sizes, ready to be called.
+struct Instance {
+  c10::SmallVector<int64_t, 4> symbols;
+  std::unique_ptr<runtime::Caller> caller;
+  std::shared_ptr<const void> pattern;
+  std::vector<int64_t> offsets;  ///< storage offsets of all inputs when captured
+  bool check_aliasing = false;
+  std::string traced_text;                ///< only with Options::check_recapture
+  mutable std::atomic<uint64_t> used{0};  ///< the number of the last call that used it
 };
+using InstancePtr = std::shared_ptr<const Instance>;
 
-/// One captured form of a function: what must hold for it to be used, and how to run it.
+/// One captured form of a function: what must hold for it to be used, and how to run it. Its code is made
+/// once; each set of sizes that its guards allow has an instance, added when a capture at those sizes has
+/// given the same program. add() is the caller's to synchronize.
 class Version {
  public:
-  /// Captures, functionalizes, runs the passes. Throws what capture throws. `alive` gets the lifted tensors,
-  /// which the version itself holds weakly: another thread may let go of them before the first run.
-  static std::shared_ptr<const Version> capture(const CaptureSettings& settings, const Leaves& leaves,
-                                                const detail::RunOnTensors& run, const detail::KeepRun& keep,
-                                                std::vector<at::Tensor>& alive);
+  /// `shapes` and `graph`: as Generalized has them. The version itself holds captured tensors weakly:
+  /// `captured` has to live until the first run.
+  Version(const CaptureSettings& settings, const Leaves& leaves, const Captured& captured,
+          const symbolic::Shapes& shapes, ir::Graph graph);
   /// Stands for calls that run eagerly because capturing them threw.
-  static std::shared_ptr<const Version> eager(const Options& options, const Leaves& leaves);
+  Version(const Options& options, const Leaves& leaves);
 
-  /// Whether it may serve this call. When it may, `inputs` are the tensors to call it with.
-  bool matches(const Leaves& leaves, const runtime::Ambient& ambient, Inputs& inputs) const;
+  /// What serves the sizes of this call. Null: the function does something else at them, and `why` says what.
+  InstancePtr make_instance(const CaptureSettings& settings, const Leaves& leaves, const Captured& captured,
+                            const detail::KeepRun& keep, std::string& why) const;
+  /// `most`: so many are kept; the one not used for the longest time makes room.
+  void add(InstancePtr instance, int most);
+
+  /// Whether it may serve this call. When it may, `inputs` are the tensors to call `instance` with.
+  bool matches(const Leaves& leaves, const runtime::Ambient& ambient, Inputs& inputs,
+               InstancePtr& instance) const;
+  /// Whether it may serve this call once it has an instance for it.
+  bool allows(const Leaves& leaves, const runtime::Ambient& ambient) const;
   /// Why it may not, for people.
   std::string mismatch(const Leaves& leaves, const runtime::Ambient& ambient) const;
   bool dead() const;  ///< a lifted tensor is gone: it can never match again
 
-  bool is_eager() const { return caller_ == nullptr; }
-  const runtime::Caller& caller() const { return *caller_; }
-  const std::shared_ptr<const void>& pattern() const { return pattern_; }
-  const ir::Graph& graph() const { return graph_; }  ///< functional, or joint; as it was captured
-  /// What a call runs, after the passes of the backend.
-  const ir::Graph& forward() const { return partition_ ? partition_->forward : forward_; }
-  bool has_kernels() const { return has_kernels_; }  ///< else every op is run by LibTorch
-  const partition::Partition* partition() const { return partition_.get(); }  ///< null: no backward pass
-  const std::string& traced_text() const { return traced_text_; }
+  /// The shapes that it was captured for, where nothing but shapes differs from this call; else nothing.
+  std::optional<symbolic::Call> shapes_if_like(const Leaves& leaves, const runtime::Ambient& ambient) const;
+
+  bool is_eager() const { return template_ == nullptr; }
+  bool is_dynamic() const { return shape_guard_.has_value(); }
+  size_t instances() const { return instances_.size(); }
+  const Template& compiled() const { return *template_; }
+  InstancePtr newest_instance() const { return newest_; }
+  std::string guards_text() const;
   const std::map<std::string, uint64_t>& shape_fallbacks() const { return shape_fallbacks_; }
 
  private:
-  Version(const Options& options, const Leaves& leaves);
-  void make_caller(const CaptureSettings& settings, aot::Signature signature, const capture::Trace& traced,
-                   std::shared_ptr<runtime::HigherOrder> higher_order);
-  void ignore_unread_grads(const Leaves& leaves, const capture::Trace& traced);
-  /// Inputs that are views of one tensor for autograd, one of them written. The tensor is an input of its
-  /// own, after the user's, unless the user passes it too.
-  struct SharedBase {
-    std::vector<int32_t> views;
-    int32_t base = 0;
-    runtime::TensorGuard guard;
+  using Symbols = c10::SmallVector<int64_t, 4>;
+  struct SymbolsHash {
+    size_t operator()(const Symbols& symbols) const;
   };
-  std::vector<at::Tensor> share_bases(const std::vector<std::vector<int32_t>>& groups,
-                                      const std::vector<at::Tensor>& inputs,
-                                      std::vector<capture::ViewInput>& views);
-  bool add_bases(Inputs& inputs) const;  ///< false: they are not what was captured
-
   struct Lifted {
     c10::weak_intrusive_ptr<c10::TensorImpl> tensor;
     runtime::TensorGuard guard;
   };
+  struct Base {
+    SharedBase shared;
+    runtime::TensorGuard guard;
+  };
+
+  bool guards_hold(const Leaves& leaves, const runtime::Ambient& ambient, Symbols& symbols) const;
+  bool shapes_hold(const Leaves& leaves, Symbols& symbols) const;
+  InstancePtr find_instance(const Symbols& symbols) const;
+  bool same_key(const Leaves& leaves) const;
+  void ignore_unread_grads(const Leaves& leaves, const capture::Trace& traced);
+  bool lifts_same(const capture::Trace& trace) const;
+  bool add_bases(Inputs& inputs, const std::vector<int64_t>& offsets) const;
+  std::string inputs_mismatch(const Leaves& leaves) const;
 
   c10::SmallVector<int64_t, 8> key_;
   runtime::Ambient ambient_;
   std::vector<runtime::TensorGuard> guards_;
+  std::optional<symbolic::ShapeGuard> shape_guard_;  ///< nothing: the sizes are in `guards_`
   std::vector<Lifted> lifted_;
-  std::vector<SharedBase> bases_;
-  std::vector<int64_t> offsets_;  ///< storage offsets of all inputs when captured
+  std::vector<Base> bases_;
   std::unique_ptr<ModuleState> modules_;
-  bool check_aliasing_ = false;
-  std::unique_ptr<runtime::Caller> caller_;
-  std::shared_ptr<const void> pattern_;
-  ir::Graph graph_;
-  ir::Graph forward_;  ///< without a backward pass
-  bool has_kernels_ = false;
-  std::unique_ptr<partition::Partition> partition_;
-  std::string traced_text_;  ///< only with Options::check_recapture
+  std::shared_ptr<const Template> template_;
+  std::shared_ptr<detail::Function> gradients_;  ///< derivatives of higher order, of all instances
+  std::unordered_map<Symbols, InstancePtr, SymbolsHash> instances_;
+  InstancePtr newest_;
+  mutable std::atomic<uint64_t> clock_{0};
   std::map<std::string, uint64_t> shape_fallbacks_;
 };
 
-/// Whether some tensor of the trace may be conjugated or negated when it is read. Types do not say which, so
-/// a copy that resolves it looks like a no-op.
-bool has_lazy_bits(const capture::Trace& trace);
-
-/// The passes that a captured graph goes through. `rng`: as in Options, which exports override.
-void run_passes(const Options& options, const capture::Trace& trace, Rng rng, ir::Graph& graph);
+/// The shapes of a call.
+symbolic::Call call_of(c10::ArrayRef<at::Tensor> tensors);
 
 /// The text of the graph that capturing the function now gives.
 std::string traced_text_now(const Options& options, const Leaves& leaves, const detail::RunOnTensors& run);

@@ -17,10 +17,25 @@ TangentType::TangentType(const ir::TensorType& type)
       strides(capture::constants(type.strides)),
       symbolic_sizes(sizes.begin(), sizes.end()) {}
 
-Backward::Backward(const partition::Partition& partition, const aot::Signature& signature,
-                   BackwardFacts facts, MakeExecutable make)
-    : graph_(partition.backward),
-      gradients_(signature.gradients),
+ir::Graph specialize(const ir::Graph& backward, const std::vector<std::vector<bool>>& reached_by,
+                     const BackwardCase& which) {
+  auto graph = backward;
+  const auto gradients = reached_by.size();
+  const std::vector<bool> defined(which.begin() + static_cast<int64_t>(gradients), which.end());
+  std::vector<bool> reached(graph.outputs.size(), true);
+  for (size_t i = 0; i < gradients; ++i) {
+    if (!which[i]) graph.outputs[i].value = {};
+    reached[i] = false;
+    for (size_t k = 0; k < defined.size(); ++k) reached[i] = reached[i] || (defined[k] && reached_by[i][k]);
+  }
+  passes::drop_undefined_tangents(graph, defined, reached);
+  passes::dead_code(graph);
+  return graph;
+}
+
+Backward::Backward(const partition::Partition& partition, const ir::Graph& graph,
+                   const aot::Signature& signature, BackwardFacts facts, MakeBackward make)
+    : gradients_(signature.gradients),
       writes_(signature.backward_writes),
       facts_(std::move(facts)),
       make_(std::move(make)) {
@@ -36,13 +51,13 @@ Backward::Backward(const partition::Partition& partition, const aot::Signature& 
     for (auto primal : facts_.primals)
       if (std::find(kept_slots_.begin(), kept_slots_.end(), primal) == kept_slots_.end())
         kept_slots_.push_back(primal);
-  for (const auto& input : graph_.inputs)
-    if (input.role == ir::InputRole::Tangent) tangent_types_.emplace_back(graph_.tensor_type(input.value));
+  for (const auto& input : graph.inputs)
+    if (input.role == ir::InputRole::Tangent) tangent_types_.emplace_back(graph.tensor_type(input.value));
 }
 
-void Backward::compile() const { executable(Case(gradients_.size() + tangent_types_.size(), true)); }
+void Backward::compile() const { executable(BackwardCase(gradients_.size() + tangent_types_.size(), true)); }
 
-const Executable& Backward::executable(const Case& which) const {
+const Executable& Backward::executable(const BackwardCase& which) const {
   const auto find = [&]() -> const Executable* {
     std::shared_lock lock(mutex_);
     for (const auto& [known, executable] : executables_)
@@ -52,27 +67,9 @@ const Executable& Backward::executable(const Case& which) const {
   if (const auto* found = find()) return *found;
   std::scoped_lock making(make_mutex_);
   if (const auto* found = find()) return *found;
-  auto made = make(which);
+  auto made = make_(which);
   std::unique_lock lock(mutex_);
   return *executables_.emplace_back(which, std::move(made)).second;
-}
-
-std::shared_ptr<const Executable> Backward::make(const Case& which) const {
-  const auto wanted = Flags(which).slice(0, gradients_.size());
-  const auto given = Flags(which).slice(gradients_.size());
-  const std::vector<bool> defined(given.begin(), given.end());
-  auto graph = graph_;
-  for (size_t i = 0; i < wanted.size(); ++i)
-    if (!wanted[i]) graph.outputs[i].value = {};
-  std::vector<bool> reached(graph.outputs.size(), true);
-  for (size_t i = 0; i < facts_.reached_by.size(); ++i) {
-    reached[i] = false;
-    for (size_t k = 0; k < defined.size(); ++k)
-      reached[i] = reached[i] || (defined[k] && facts_.reached_by[i][k]);
-  }
-  passes::drop_undefined_tangents(graph, defined, reached);
-  passes::dead_code(graph);
-  return make_(graph);
 }
 
 void Backward::check(c10::ArrayRef<at::Tensor> tangents, Flags wanted) const {
@@ -95,7 +92,7 @@ at::Tensor Backward::fit(at::Tensor tangent, size_t index) const {
 
 std::vector<at::Tensor> Backward::run(std::vector<at::Tensor> saved, std::vector<at::Tensor> tangents,
                                       Flags wanted) const {
-  Case which(wanted.begin(), wanted.end());
+  BackwardCase which(wanted.begin(), wanted.end());
   for (const auto& tangent : tangents) which.push_back(tangent.defined());
   const auto& code = executable(which);
   auto inputs = std::move(saved);

@@ -44,14 +44,20 @@ struct BackwardFacts {
   bool draws_eagerly = false;  ///< some random op of the forward graph draws from LibTorch's generator
 };
 
-/// Makes code of a graph.
-using MakeExecutable = std::function<std::shared_ptr<const Executable>(const ir::Graph&)>;
+/// What a backward graph is specialised to: which gradients are wanted, then which tangents are defined.
+using BackwardCase = c10::SmallVector<bool, 16>;
+/// The graph of one case. `reached_by`: as in BackwardFacts.
+ir::Graph specialize(const ir::Graph& backward, const std::vector<std::vector<bool>>& reached_by,
+                     const BackwardCase& which);
+/// Makes the code of a case.
+using MakeBackward = std::function<std::shared_ptr<const Executable>(const BackwardCase&)>;
 
 /// The backward half of a differentiable function, shared by all its calls. Thread-safe.
 class Backward {
  public:
-  Backward(const partition::Partition& partition, const aot::Signature& signature, BackwardFacts facts,
-           MakeExecutable make);
+  /// `graph`: the partition's backward graph at the sizes of these calls.
+  Backward(const partition::Partition& partition, const ir::Graph& graph, const aot::Signature& signature,
+           BackwardFacts facts, MakeBackward make);
 
   /// The slots that a call keeps: those of saved inputs, then primals that are not among them.
   const std::vector<int32_t>& kept_slots() const { return kept_slots_; }
@@ -75,13 +81,9 @@ class Backward {
                               Flags wanted) const;
 
  private:
-  /// What a graph is specialised to: which gradients are wanted, then which tangents are defined.
-  using Case = c10::SmallVector<bool, 16>;
-  const Executable& executable(const Case& which) const;
-  std::shared_ptr<const Executable> make(const Case& which) const;
+  const Executable& executable(const BackwardCase& which) const;
   at::Tensor fit(at::Tensor tangent, size_t index) const;
 
-  ir::Graph graph_;
   std::vector<int32_t> kept_slots_, saved_results_;
   size_t saved_slots_ = 0;
   std::vector<size_t> place_of_input_;  ///< per saved input of the graph: its place in `saved`
@@ -89,10 +91,11 @@ class Backward {
   std::vector<std::pair<int32_t, int32_t>> writes_;  ///< as in Signature::backward_writes
   std::vector<TangentType> tangent_types_;
   BackwardFacts facts_;
-  MakeExecutable make_;
+  MakeBackward make_;
   mutable std::mutex make_mutex_;  ///< one is made at a time; taken before `mutex_`
   mutable std::shared_mutex mutex_;
-  mutable std::vector<std::pair<Case, std::shared_ptr<const Executable>>> executables_;  ///< never removed
+  mutable std::vector<std::pair<BackwardCase, std::shared_ptr<const Executable>>>
+      executables_;  ///< never removed
 };
 
 }  // namespace antegrad::runtime

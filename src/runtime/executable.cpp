@@ -74,8 +74,10 @@ struct Executable::Entry {
   std::vector<int32_t> dying;  ///< registers that no later instruction reads
 };
 
+namespace {
+
 /// Kernels address memory by the strides that the graph was captured with.
-static void bring_to(const TensorShape& shape, at::Tensor& tensor) {
+void bring_to(const TensorShape& shape, at::Tensor& tensor) {
   if (tensor.strides() == at::IntArrayRef(shape.strides) || tensor.numel() == 0) return;
   TORCH_CHECK(tensor.sizes() == at::IntArrayRef(shape.sizes), "antegrad: an op gave a result of sizes ",
               tensor.sizes(), " where ", at::IntArrayRef(shape.sizes), " were captured");
@@ -85,7 +87,7 @@ static void bring_to(const TensorShape& shape, at::Tensor& tensor) {
 }
 
 /// Kernels read memory: tensors that stand for zeros have none, others stand for what is not in theirs.
-static void fill_memory(at::Tensor& tensor) {
+void fill_memory(at::Tensor& tensor) {
   if (!tensor.defined()) return;
   constexpr c10::DispatchKeySet kLazy(
       {c10::DispatchKey::ZeroTensor, c10::DispatchKey::Conjugate, c10::DispatchKey::Negative});
@@ -95,6 +97,8 @@ static void fill_memory(at::Tensor& tensor) {
   tensor._is_zerotensor() ? copy.zero_() : copy.copy_(tensor);
   tensor = std::move(copy);
 }
+
+}  // namespace
 
 /// LibTorch's calls for the same graph, made when they are first needed.
 struct Executable::Fallback {
@@ -106,7 +110,8 @@ struct Executable::Fallback {
 Executable::Executable(const ir::Graph& graph) { assemble(as_program(graph), {}, false); }
 
 Executable::Executable(const schedule::Program& program, const std::vector<KernelCode>& kernels,
-                       bool compare) {
+                       std::vector<int64_t> symbols, bool compare)
+    : symbols_(std::make_shared<const std::vector<int64_t>>(std::move(symbols))) {
   if (std::any_of(program.kernels.begin(), program.kernels.end(), may_fail)) {
     fallback_ = std::make_unique<Fallback>();
     fallback_->graph = program.graph;
@@ -126,7 +131,7 @@ std::unique_ptr<Instruction> Executable::make_step(const schedule::Program& prog
       const auto offset = placement.arena_offset[v];
       operands.push_back(offset >= 0 ? Operand{-1, offset} : Operand{placement.register_of[v], 0});
     }
-    return make_kernel_call(kernels[static_cast<size_t>(call->kernel)], std::move(operands),
+    return make_kernel_call(kernels[static_cast<size_t>(call->kernel)], std::move(operands), symbols_,
                             call->units.constant(), call->grain);
   }
   const auto index = std::get<schedule::RunNode>(program.steps[step]).node;
@@ -140,7 +145,8 @@ void Executable::assemble(const schedule::Program& program, const std::vector<Ke
                           bool compare) {
   const auto& graph = program.graph;
   runs_kernels_ = !program.kernels.empty();
-  auto placement = place(program, {.keep_all = compare});
+  auto placement =
+      place(program, {.keep_all = compare, .symbols = symbols_ ? *symbols_ : std::vector<int64_t>()});
   register_count_ = static_cast<size_t>(placement.registers);
   arena_bytes_ = placement.arena_bytes;
   auto register_of = [&](ir::ValueId v) {

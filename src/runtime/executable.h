@@ -39,9 +39,11 @@ class Executable {
  public:
   /// Nothing but calls of LibTorch's kernels.
   explicit Executable(const ir::Graph& graph);
-  /// `kernels`: as in the program. `compare`: holds what each kernel gives against LibTorch, and throws
+  /// `kernels`: as in the program, whose sizes are constants; `symbols`: what the kernels are given for the
+  /// symbols that they were made with. `compare`: holds what each kernel gives against LibTorch, and throws
   /// Error(Internal) naming the first that differs; slow.
-  Executable(const schedule::Program& program, const std::vector<KernelCode>& kernels, bool compare = false);
+  Executable(const schedule::Program& program, const std::vector<KernelCode>& kernels,
+             std::vector<int64_t> symbols = {}, bool compare = false);
   ~Executable();
 
   /// `inputs` in the order of the graph's; `outputs` gets one tensor per output of the graph.
@@ -63,6 +65,7 @@ class Executable {
   void run_entries(Registers& registers) const;
   [[noreturn]] void fail_as_eager(const Registers& registers) const;
 
+  std::shared_ptr<const std::vector<int64_t>> symbols_;
   size_t register_count_ = 0;
   std::vector<Entry> entries_;
   std::vector<int32_t> inputs_;   ///< register per graph input; -1: not used

@@ -98,7 +98,8 @@ bool TensorGuard::holds(const at::Tensor& tensor) const {
   if (!defined_ || !tensor.defined()) return defined_ == tensor.defined();
   const auto* impl = tensor.unsafeGetTensorImpl();
   if (impl->key_set() != keys_ || impl->dtype() != dtype_ || impl->device() != device_) return false;
-  if (plain_ && (impl->sizes() != at::IntArrayRef(sizes_) || impl->strides() != at::IntArrayRef(strides_)))
+  if (plain_ && guards_shape_ &&
+      (impl->sizes() != at::IntArrayRef(sizes_) || impl->strides() != at::IntArrayRef(strides_)))
     return false;
   return impl->requires_grad() == requires_grad_ && impl->is_wrapped_number() == wrapped_number_ &&
          same_grad(*impl);
@@ -114,9 +115,9 @@ bool TensorGuard::same_grad(const c10::TensorImpl& impl) const {
 std::string TensorGuard::failure(const at::Tensor& tensor) const {
   if (!defined_ || !tensor.defined()) return defined_ ? "is undefined now" : "was undefined";
   if (!plain_) return "is of another kind";
-  if (tensor.sizes() != at::IntArrayRef(sizes_))
+  if (guards_shape_ && tensor.sizes() != at::IntArrayRef(sizes_))
     return c10::str("has sizes ", tensor.sizes(), ", had ", at::IntArrayRef(sizes_));
-  if (tensor.layout() == c10::kStrided && tensor.strides() != at::IntArrayRef(strides_))
+  if (guards_shape_ && tensor.layout() == c10::kStrided && tensor.strides() != at::IntArrayRef(strides_))
     return c10::str("has strides ", tensor.strides(), ", had ", at::IntArrayRef(strides_));
   if (tensor.dtype() != dtype_) return c10::str("has dtype ", tensor.dtype(), ", had ", dtype_);
   if (tensor.device() != device_) return c10::str("is on ", tensor.device(), ", was on ", device_);

@@ -45,6 +45,10 @@ class TensorGuard {
   bool holds(const at::Tensor& tensor) const;
   std::string failure(const at::Tensor& tensor) const;  ///< why it does not hold
   void ignore_grad() { guards_grad_ = false; }          ///< the function does not read the tensor's .grad
+  void ignore_shape() { guards_shape_ = false; }        ///< sizes and strides are guarded elsewhere
+  bool is_plain() const { return defined_ && plain_; }
+  c10::IntArrayRef sizes() const { return sizes_; }  ///< when it was captured
+  c10::IntArrayRef strides() const { return strides_; }
 
  private:
   bool same_grad(const c10::TensorImpl& impl) const;
@@ -57,6 +61,7 @@ class TensorGuard {
   bool wrapped_number_ = false;
   bool plain_ = true;  ///< dense and strided: has sizes and strides to compare
   c10::SmallVector<int64_t, 5> sizes_, strides_;
+  bool guards_shape_ = true;
   bool guards_grad_ = true;
   bool has_grad_ = false;
   c10::weak_intrusive_ptr<c10::TensorImpl> grad_{

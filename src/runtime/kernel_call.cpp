@@ -9,8 +9,13 @@ namespace {
 
 class KernelCall final : public Instruction {
  public:
-  KernelCall(KernelCode code, std::vector<Operand> operands, int64_t units, int64_t grain)
-      : code_(std::move(code)), operands_(std::move(operands)), units_(units), grain_(grain) {}
+  KernelCall(KernelCode code, std::vector<Operand> operands, SymbolValues symbols, int64_t units,
+             int64_t grain)
+      : code_(std::move(code)),
+        operands_(std::move(operands)),
+        symbols_(std::move(symbols)),
+        units_(units),
+        grain_(grain) {}
 
   void run(Registers& registers) const override {
     c10::SmallVector<void*, 16> pointers;
@@ -33,11 +38,12 @@ class KernelCall final : public Instruction {
     return const_cast<void*>(tensor.const_data_ptr());  // written only where the executable allocated it
   }
   int64_t call(void* const* pointers, int64_t begin, int64_t end) const {
-    return code_.function(pointers, nullptr, begin, end);
+    return code_.function(pointers, symbols_->data(), begin, end);
   }
 
   KernelCode code_;
   std::vector<Operand> operands_;
+  SymbolValues symbols_;
   int64_t units_;
   int64_t grain_;
 };
@@ -45,8 +51,8 @@ class KernelCall final : public Instruction {
 }  // namespace
 
 std::unique_ptr<Instruction> make_kernel_call(const KernelCode& code, std::vector<Operand> operands,
-                                              int64_t units, int64_t grain) {
-  return std::make_unique<KernelCall>(code, std::move(operands), units, grain);
+                                              SymbolValues symbols, int64_t units, int64_t grain) {
+  return std::make_unique<KernelCall>(code, std::move(operands), std::move(symbols), units, grain);
 }
 
 }  // namespace antegrad::runtime

@@ -15,8 +15,11 @@ struct Operand {
 /// What a kernel throws inside a run when it finds an index that is out of range.
 struct IndexOutOfRange {};
 
+/// The values of symbols, shared by the calls of a run.
+using SymbolValues = std::shared_ptr<const std::vector<int64_t>>;
+
 /// A call of a kernel.
 std::unique_ptr<Instruction> make_kernel_call(const KernelCode& code, std::vector<Operand> operands,
-                                              int64_t units, int64_t grain);
+                                              SymbolValues symbols, int64_t units, int64_t grain);
 
 }  // namespace antegrad::runtime

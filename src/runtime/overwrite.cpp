@@ -12,14 +12,15 @@ using schedule::OpCode;
 using schedule::Section;
 
 /// Whether no two iterations of the section have the same address.
-bool is_injective(const Kernel& kernel, const Section& section, const Affine& address) {
+bool is_injective(const Kernel& kernel, const Section& section, const Affine& address,
+                  const std::vector<int64_t>& symbols) {
+  const auto value_of = [&](int32_t s) { return symbols[static_cast<size_t>(s)]; };
   std::vector<std::pair<int64_t, int64_t>> strides;  // with extents
   auto add = [&](int32_t loop) {
-    const auto& extent = kernel.loops[static_cast<size_t>(loop)];
-    const auto stride = address.coefficient(loop);
-    if (!extent.is_constant() || !stride.is_constant() || stride.constant() < 0) return false;
-    if (extent.constant() > 1) strides.emplace_back(stride.constant(), extent.constant());
-    return true;
+    const auto extent = kernel.loops[static_cast<size_t>(loop)].evaluate(value_of);
+    const auto stride = address.coefficient(loop).evaluate(value_of);
+    if (extent > 1) strides.emplace_back(stride, extent);
+    return stride >= 0;
   };
   for (auto loop : kernel.outer)
     if (!add(loop)) return false;
@@ -54,7 +55,7 @@ struct Accesses {
 
 }  // namespace
 
-bool may_overwrite(const Kernel& kernel, int32_t input, int32_t output) {
+bool may_overwrite(const Kernel& kernel, int32_t input, int32_t output, const std::vector<int64_t>& symbols) {
   const auto& buffers = kernel.buffers;
   if (kernel.owner || ir::size_in_bytes(buffers[static_cast<size_t>(input)].dtype) !=
                           ir::size_in_bytes(buffers[static_cast<size_t>(output)].dtype))
@@ -64,7 +65,8 @@ bool may_overwrite(const Kernel& kernel, int32_t input, int32_t output) {
     for (const auto& op : section.ops)
       if ((op.buffer == input || op.buffer == output) && !accesses.add(section, op, op.buffer == input))
         return false;
-  return accesses.read && accesses.written && is_injective(kernel, *accesses.section, *accesses.address);
+  return accesses.read && accesses.written &&
+         is_injective(kernel, *accesses.section, *accesses.address, symbols);
 }
 
 bool may_fail(const Kernel& kernel) {

@@ -5,7 +5,8 @@ namespace antegrad::runtime {
 
 /// Whether the memory of an input of a kernel may be that of an output: each element is read by the very
 /// iteration that writes it, before the write. Both are indices in Kernel::buffers.
-bool may_overwrite(const schedule::Kernel& kernel, int32_t input, int32_t output);
+bool may_overwrite(const schedule::Kernel& kernel, int32_t input, int32_t output,
+                   const std::vector<int64_t>& symbols = {});
 
 /// Whether the kernel may find an index that is out of range.
 bool may_fail(const schedule::Kernel& kernel);

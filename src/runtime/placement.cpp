@@ -170,7 +170,7 @@ class Placer {
       if ((block_of_[at(value)] >= 0) != in_arena) continue;
       if (std::count(call.buffers.begin(), call.buffers.end(), value) != 1) continue;
       if (!same_memory(value, call.buffers[output], in_arena)) continue;
-      if (!may_overwrite(kernel, passed[b], passed[output])) continue;
+      if (!may_overwrite(kernel, passed[b], passed[output], options_.symbols)) continue;
       donated_[at(value)] = true;
       return value;
     }

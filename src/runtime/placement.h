@@ -29,7 +29,8 @@ struct Placement {
 };
 
 struct PlacementOptions {
-  bool keep_all = false;  ///< every value has memory of its own, up to the end
+  bool keep_all = false;         ///< every value has memory of its own, up to the end
+  std::vector<int64_t> symbols;  ///< the values of those that kernels name
 };
 
 Placement place(const schedule::Program& program, const PlacementOptions& options = {});

@@ -86,7 +86,7 @@ struct HandMade {
     program.steps.emplace_back(schedule::RunNode{node});
     return *this;
   }
-  runtime::Executable executable(bool compare = false) const { return {program, code, compare}; }
+  runtime::Executable executable(bool compare = false) const { return {program, code, {}, compare}; }
 };
 
 inline Tensors run(const runtime::Executable& executable, const Tensors& inputs) {

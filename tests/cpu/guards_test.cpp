@@ -164,7 +164,9 @@ TEST(Guards, DeterministicFlag) {
 
 TEST(Guards, ShapesStridesDtypes) {
   auto f = [](const Tensor& x) { return x + 1; };
-  auto compiled = compile(f);
+  Options options;
+  options.dynamic = Dynamic::None;
+  auto compiled = compile(f, options);
   auto x = torch::randn({2, 3});
   auto call = [&](const Tensor& t) {
     EXPECT_TRUE(same(f(t), compiled(t)));

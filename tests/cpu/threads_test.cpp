@@ -65,6 +65,7 @@ TEST(Threads, FirstCallsTogether) {
 TEST(Threads, EachThreadItsOwnShapeAndNumber) {
   Options options;
   options.max_versions = 2 * kThreads;
+  options.dynamic = Dynamic::None;
   auto f = [](const Tensor& x, int64_t n) { return std::pair(x.sum(0) * n, n); };
   auto compiled = compile(f, options);
   std::atomic<int> wrong{0};

@@ -10,9 +10,9 @@ import sys
 
 import cpp_text
 
-ORDER = ("util trace ir capture aot passes partition schedule codegen toolchain cache runtime compiler engine package"
+ORDER = ("util trace ir symbolic capture aot passes partition schedule codegen toolchain cache runtime compiler engine package"
          " report cli").split()
-NO_LIBTORCH = set("util trace ir passes partition schedule codegen cache report".split())
+NO_LIBTORCH = set("util trace ir symbolic passes partition schedule codegen cache report".split())
 LIBTORCH = re.compile(r"(ATen|torch|c10|caffe2)/")
 BANNED_IN_PUBLIC = re.compile(r"(llvm|llvm-c|clang|clang-c|boost|nlohmann|fmt)(/|\.h)")
 MAX_PUBLIC_HEADERS = 10

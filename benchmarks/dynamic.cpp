@@ -1,0 +1,153 @@
+// Sizes that change: a version over symbols beside one of fixed sizes, at the same sizes; what a new size
+// costs; how long it takes to find one of many versions; a potential over a thousand numbers of pairs.
+#include <ATen/Parallel.h>
+#include <torch/torch.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+
+#include "timing.h"
+#include "training_step.h"
+
+namespace antegrad::benchmarks {
+namespace {
+
+struct Settings {
+  double seconds = 4;
+  int threads = 2;
+  bool smoke = false;
+  Scale scale() const { return smoke ? Scale::Small : Scale::Full; }
+};
+
+/// Which size of a workload's inputs changes.
+struct Changing {
+  const char* workload;
+  size_t first_input;
+  int64_t dim;
+};
+constexpr Changing kChanging[] = {
+    {"small", 0, 0}, {"mlp", 0, 0}, {"pot", 1, 1}, {"mem", 0, 0}, {"gpt", 0, 1}};
+
+Workload with_size(const Workload& workload, const Changing& changing, int64_t size) {
+  auto out = workload;
+  for (size_t i = changing.first_input; i < out.inputs.size(); ++i)
+    out.inputs[i] = workload.inputs[i].narrow(changing.dim, 0, size).clone();
+  return out;
+}
+
+int64_t full_size(const Workload& workload, const Changing& changing) {
+  return workload.inputs[changing.first_input].size(changing.dim);
+}
+
+double milliseconds(const std::function<void()>& f) {
+  const auto start = Clock::now();
+  f();
+  return nanoseconds_since(start) / 1e6;
+}
+
+void compare(const Changing& changing, const Settings& settings) {
+  const auto workload = make_workload(changing.workload, settings.scale());
+  const auto size = full_size(workload, changing);
+  Options fixed_options;
+  fixed_options.dynamic = Dynamic::None;
+  const auto fixed = compile_loss(workload, fixed_options);
+  Options marked;
+  for (size_t i = changing.first_input; i < workload.inputs.size(); ++i)
+    marked.dynamic_sizes.push_back(
+        dynamic(static_cast<int>(workload.parameters.size() + i), static_cast<int>(changing.dim)));
+  const auto symbolic = compile_loss(workload, marked);
+  const auto first_fixed = milliseconds([&] { step(workload, fixed); });
+  const auto smaller = with_size(workload, changing, size * 3 / 4);
+  const auto first_symbolic = milliseconds([&] { step(smaller, symbolic); });
+  const auto new_size = milliseconds([&] { step(workload, symbolic); });
+  const auto times =
+      medians_in_turns({[&] { step(workload, fixed); }, [&] { step(workload, symbolic); }}, settings.seconds);
+  std::printf("%-10s %12.1f %12.1f %7.2fx %12.3f %12.3f %8.3f %12.3f %9d\n", changing.workload, first_fixed,
+              first_symbolic, first_symbolic / first_fixed, times[0] / 1e6, times[1] / 1e6,
+              times[1] / times[0], new_size, static_cast<int>(symbolic.report().captures));
+  std::fflush(stdout);
+}
+
+void compare_all(const Settings& settings) {
+  compile([](const at::Tensor& x) { return x.cos() + 1; })(torch::randn({3}));  // opens clang
+  std::printf("%-10s %12s %12s %8s %12s %12s %8s %12s %9s\n", "workload", "first, ms", "symbolic, ms",
+              "ratio", "step, ms", "symbolic, ms", "ratio", "new size, ms", "compiled");
+  for (const auto& changing : kChanging) compare(changing, settings);
+}
+
+void find_versions(const Settings& settings) {
+  const torch::NoGradGuard no_grad;
+  Options options;
+  options.backend = Backend::Eager;
+  options.max_versions = 32;
+  const auto one = compile([](const at::Tensor& x, int64_t) { return x + 1; }, options);
+  const auto ten = compile([](const at::Tensor& x, int64_t) { return x + 1; }, options);
+  const auto x = torch::randn({8});
+  const auto y = torch::randn({9});
+  for (int64_t i = 0; i < 10; ++i) {
+    ten(x, i);
+    ten(y, i);
+  }
+  one(x, 0);
+  one(y, 0);
+  constexpr int kCalls = 1000;
+  const auto many = [&](const auto& f) {
+    return [&] {
+      for (int i = 0; i < kCalls; ++i) f(y, 0);
+    };
+  };
+  const auto times = medians_in_turns({many(one), many(ten)}, settings.seconds / 4);
+  std::printf(
+      "\ncall with 1 version over symbols: %.3f us, with 10 (and 10 of fixed sizes), the oldest: %.3f us\n",
+      times[0] / kCalls / 1e3, times[1] / kCalls / 1e3);
+}
+
+void many_counts(const Settings& settings) {
+  const Changing changing = kChanging[2];
+  const auto workload = make_workload("pot", settings.scale());
+  const auto most = full_size(workload, changing);
+  const int64_t counts = settings.smoke ? 20 : 1000;
+  const auto compiled = compile_loss(workload);
+  std::vector<Workload> all;
+  for (int64_t i = 0; i < counts; ++i)
+    all.push_back(with_size(workload, changing, most - i * 7 % (most / 2)));
+  const auto run = [&](const auto& loss) {
+    return milliseconds([&] {
+      for (const auto& one : all) step(one, loss);
+    });
+  };
+  const auto first = run(compiled), again = run(compiled), eager = run(workload.loss);
+  std::printf(
+      "\npot over %d numbers of pairs: %d compilations; eager %.0f ms, the first time %.0f ms (%.2fx), "
+      "again %.0f ms (%.2fx)\n",
+      static_cast<int>(counts), static_cast<int>(compiled.report().captures), eager, first, eager / first,
+      again, eager / again);
+}
+
+int run(int argc, char** argv) {
+  Settings settings;
+  CLI::App app{"Sizes that change, beside fixed ones"};
+  app.add_option("--seconds", settings.seconds, "how long the steps of a workload are timed");
+  app.add_option("--threads", settings.threads, "of LibTorch")->check(CLI::PositiveNumber);
+  app.add_flag("--smoke", settings.smoke, "little data and few steps: whether it runs, not how fast");
+  CLI11_PARSE(app, argc, argv);
+  if (settings.smoke) settings.seconds = 0;
+  at::set_num_threads(settings.threads);
+  compare_all(settings);
+  find_versions(settings);
+  many_counts(settings);
+  return 0;
+}
+
+}  // namespace
+}  // namespace antegrad::benchmarks
+
+int main(int argc, char** argv) {
+  try {
+    return antegrad::benchmarks::run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "bench_dynamic: %s\n", error.what());
+    return 1;
+  }
+}

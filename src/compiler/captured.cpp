@@ -1,0 +1,100 @@
+#include "compiler/captured.h"
+
+#include "ir/verify.h"
+#include "passes/pipeline.h"
+
+namespace antegrad::compiler {
+namespace {
+
+/// The views and their bases; bases that the user does not pass are appended to the inputs. Groups that are
+/// no views of one tensor are left as they are, and refused.
+std::vector<capture::ViewInput> share_bases(const std::vector<std::vector<int32_t>>& groups,
+                                            std::vector<at::Tensor>& inputs, std::vector<SharedBase>& bases) {
+  std::vector<capture::ViewInput> views;
+  const auto own_inputs = inputs.size();
+  for (const auto& group : groups) {
+    at::Tensor base;
+    bool one_base = true;
+    for (auto i : group) {
+      if (static_cast<size_t>(i) >= own_inputs) {  // a captured tensor
+        inputs.resize(own_inputs);
+        bases.clear();
+        return {};
+      }
+      const auto& tensor = inputs[static_cast<size_t>(i)];
+      const auto own = tensor.is_view() ? tensor._base() : tensor;
+      one_base = one_base && (!base.defined() || own.is_same(base));
+      base = own;
+    }
+    if (!one_base) continue;
+    SharedBase shared{{}, -1};
+    for (size_t i = 0; i < inputs.size() && shared.base < 0; ++i)
+      if (inputs[i].is_same(base)) shared.base = static_cast<int32_t>(i);
+    if (shared.base < 0) {
+      shared.base = static_cast<int32_t>(inputs.size());
+      inputs.push_back(base);
+    }
+    for (auto i : group) {
+      if (i == shared.base) continue;
+      shared.views.push_back(i);
+      views.push_back({i, shared.base, {}});
+    }
+    bases.push_back(std::move(shared));
+  }
+  return views;
+}
+
+}  // namespace
+
+capture::Trace trace_call(const CaptureSettings& settings, const std::vector<at::Tensor>& inputs,
+                          std::vector<capture::ViewInput> views, const ModuleState* modules,
+                          const detail::RunOnTensors& run, std::shared_ptr<const void>& pattern) {
+  capture::CaptureOptions capture_options;
+  capture_options.name = settings.options.name;
+  capture_options.gradients = true;
+  capture_options.effects = settings.effects;
+  capture_options.views = std::move(views);
+  if (modules != nullptr)
+    capture_options.name_of_lifted = [modules](const at::Tensor& tensor) { return modules->name_of(tensor); };
+  return capture::capture(
+      [&](const std::vector<at::Tensor>& fakes) {
+        auto outcome = run(fakes);
+        pattern = std::move(outcome.pattern);
+        return std::move(outcome.tensors);
+      },
+      inputs, capture_options);
+}
+
+Captured capture_call(const CaptureSettings& settings, std::vector<at::Tensor> inputs,
+                      const ModuleState* modules, const detail::RunOnTensors& run) {
+  Captured captured;
+  captured.inputs = std::move(inputs);
+  captured.trace = trace_call(settings, captured.inputs, {}, modules, run, captured.pattern);
+  if (const auto shared = aot::find_shared_gradients(captured.trace); !shared.empty()) {
+    auto views = share_bases(shared, captured.inputs, captured.bases);
+    captured.trace = trace_call(settings, captured.inputs, std::move(views), modules, run, captured.pattern);
+  }
+  if (settings.options.verify) ir::verify(captured.trace.graph);
+  captured.functional = aot::functionalize(captured.trace);
+  return captured;
+}
+
+bool has_lazy_bits(const capture::Trace& trace) {
+  for (auto bits : trace.input_bits)
+    if (bits != 0) return true;
+  return std::any_of(trace.graph.nodes.begin(), trace.graph.nodes.end(), [](const ir::Node& node) {
+    return node.op == "aten._conj" || node.op == "aten._neg_view";
+  });
+}
+
+void run_passes(const Options& options, const capture::Trace& trace, Rng rng, ir::Graph& graph) {
+  passes::PipelineOptions pipeline;
+  pipeline.disabled = options.disabled_passes;
+  pipeline.verify = options.verify;
+  if (has_lazy_bits(trace)) pipeline.disabled.emplace_back("remove_noop");
+  auto passes = passes::default_pipeline();
+  if (rng == Rng::Fused) passes.insert(passes.begin(), passes::find_pass("functional_rng"));
+  passes::run_pipeline(graph, passes, pipeline);
+}
+
+}  // namespace antegrad::compiler

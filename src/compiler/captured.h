@@ -1,0 +1,52 @@
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "antegrad/function.h"
+#include "aot/functionalize.h"
+#include "capture/capture.h"
+#include "compiler/lowering.h"
+#include "compiler/watch.h"
+
+namespace antegrad::compiler {
+
+/// How a function is to be captured.
+struct CaptureSettings {
+  const Options& options;
+  bool effects = true;  ///< false: what it does to its inputs is left out
+  std::shared_ptr<const Lowering> lowering;
+};
+
+/// Inputs that are views of one tensor for autograd, one of them written. The tensor is an input of its own,
+/// after the user's, unless the user passes it too.
+struct SharedBase {
+  std::vector<int32_t> views;
+  int32_t base = 0;
+};
+
+/// What one capture of a function gave.
+struct Captured {
+  capture::Trace trace;
+  aot::FunctionalGraph functional;      ///< before any pass
+  std::shared_ptr<const void> pattern;  ///< as in Outcome
+  std::vector<at::Tensor> inputs;       ///< the user's, then bases that the user does not pass
+  std::vector<SharedBase> bases;
+};
+
+/// Captures and functionalizes. Throws what capture throws.
+Captured capture_call(const CaptureSettings& settings, std::vector<at::Tensor> inputs,
+                      const ModuleState* modules, const detail::RunOnTensors& run);
+
+/// Only the first half of it.
+capture::Trace trace_call(const CaptureSettings& settings, const std::vector<at::Tensor>& inputs,
+                          std::vector<capture::ViewInput> views, const ModuleState* modules,
+                          const detail::RunOnTensors& run, std::shared_ptr<const void>& pattern);
+
+/// Whether some tensor of the trace may be conjugated or negated when it is read. Types do not say which, so
+/// a copy that resolves it looks like a no-op.
+bool has_lazy_bits(const capture::Trace& trace);
+
+/// The passes that a captured graph goes through. `rng`: as in Options, which exports override.
+void run_passes(const Options& options, const capture::Trace& trace, Rng rng, ir::Graph& graph);
+
+}  // namespace antegrad::compiler

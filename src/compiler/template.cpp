@@ -1,0 +1,152 @@
+#include "compiler/template.h"
+
+#include <fmt/format.h>
+
+#include "antegrad/error.h"
+#include "ir/substitute.h"
+#include "ir/text.h"
+#include "passes/unread_statistics.h"
+
+namespace antegrad::compiler {
+namespace {
+
+bool takes_rng_state(const ir::Graph& graph) {
+  return std::any_of(graph.inputs.begin(), graph.inputs.end(),
+                     [](const ir::Input& input) { return input.role == ir::InputRole::RngState; });
+}
+
+/// The state of fused random ops is an input that each call fills by itself.
+void take_rng_input(aot::Signature& signature) {
+  signature.steps.insert(signature.steps.begin(), aot::TakeRngState{signature.slots});
+  signature.graph_inputs.push_back(signature.slots++);
+}
+
+/// The caller's inputs that some gradient depends on.
+std::vector<int32_t> primals_of(const ir::Graph& joint, const aot::Signature& signature) {
+  std::vector<bool> needed(joint.values.size());
+  auto need = [&](ir::ValueId v) { needed[static_cast<size_t>(v.index)] = true; };
+  for (const auto& output : joint.outputs)
+    if (output.role == ir::OutputRole::Grad && output.value.valid()) need(output.value);
+  for (auto node = joint.nodes.rbegin(); node != joint.nodes.rend(); ++node) {
+    const bool used = std::any_of(node->outputs.begin(), node->outputs.end(),
+                                  [&](ir::ValueId v) { return needed[static_cast<size_t>(v.index)]; });
+    if (!used) continue;
+    for (size_t a = 0; a < node->args.size(); ++a)
+      if (!passes::is_unread_statistic(*node, a)) ir::for_each_value(node->args[a], need);
+    for (const auto& attr : node->attrs) ir::for_each_value(attr.value, need);
+  }
+  std::vector<int32_t> primals;
+  for (size_t i = 0; i < signature.graph_inputs.size(); ++i) {
+    if (!needed[static_cast<size_t>(joint.inputs[i].value.index)]) continue;
+    const auto slot = signature.graph_inputs[i];
+    if (slot < signature.inputs)
+      primals.push_back(slot);
+    else if (const auto* base = aot::find_base(signature, slot))
+      primals.insert(primals.end(), base->members.begin(), base->members.end());
+  }
+  return primals;
+}
+
+/// The first place where two graphs differ.
+std::string first_difference(const ir::Graph& expected, const ir::Graph& found) {
+  for (size_t n = 0; n < std::min(expected.nodes.size(), found.nodes.size()); ++n) {
+    const auto line = [n](const ir::Graph& graph) {
+      auto text = ir::print(graph, graph.nodes[n]);
+      for (auto v : graph.nodes[n].outputs) text += " : " + ir::print(graph.type_of(v));
+      return text;
+    };
+    if (line(expected) != line(found))
+      return fmt::format("node {} is {}, expected {}", n, line(found), line(expected));
+  }
+  return "its inputs or outputs differ";
+}
+
+std::vector<std::vector<bool>> reached_by(const capture::Trace& trace) {
+  std::vector<std::vector<bool>> out;
+  for (const auto& gradient : trace.gradients) out.push_back(gradient.reached_by);
+  return out;
+}
+
+}  // namespace
+
+Template::Template(const CaptureSettings& settings, ir::Graph graph, const capture::Trace& trace)
+    : lowering_(settings.lowering),
+      backward_ahead_(settings.options.backward_ahead),
+      captured_(std::move(graph)),
+      graph_(captured_),
+      reached_by_(compiler::reached_by(trace)) {
+  const auto& options = settings.options;
+  run_passes(options, trace, options.rng, graph_);
+  takes_rng_state_ = compiler::takes_rng_state(graph_);
+  // A kernel reads memory as it is, not what a conjugated or negated tensor stands for.
+  has_kernels_ = lowering_->makes_kernels(graph_) && !has_lazy_bits(trace);
+  auto lowered = graph_;
+  if (has_kernels_) lowering_->prepare(lowered);
+  if (trace.differentiable) {
+    partition_ = std::make_unique<partition::Partition>(
+        partition::partition(lowered, options.policy, options.scope_rules,
+                             {.fuses = has_kernels_, .writable_inputs = options.writable_inputs}));
+  } else {
+    forward_ = std::move(lowered);
+  }
+  forward_code_ = lower(forward());
+}
+
+std::shared_ptr<const Lowered> Template::lower(const ir::Graph& graph) const {
+  return has_kernels_ ? lowering_->lower(graph) : std::make_shared<const Lowered>(graph);
+}
+
+std::shared_ptr<const Lowered> Template::backward(const runtime::BackwardCase& which) const {
+  const std::vector<bool> key(which.begin(), which.end());
+  const std::scoped_lock lock(mutex_);
+  auto& code = backward_code_[key];
+  if (code == nullptr) code = lower(runtime::specialize(partition_->backward, reached_by_, which));
+  return code;
+}
+
+std::string Template::difference(const std::vector<int64_t>& symbols, const Captured& captured) const {
+  ir::Graph expected;
+  try {
+    expected = ir::substitute(captured_, symbols);
+  } catch (const Error& error) {  // a division by a size that is 0 here
+    return error.what();
+  }
+  if (!(expected == captured.functional.graph)) return first_difference(expected, captured.functional.graph);
+  return reached_by_ == compiler::reached_by(captured.trace) ? "" : "gradients take other ways";
+}
+
+runtime::BackwardFacts Template::facts_of(const aot::Signature& signature,
+                                          const capture::Trace& trace) const {
+  runtime::BackwardFacts facts;
+  facts.primals = primals_of(graph_, signature);
+  facts.reached_by = reached_by_;
+  for (const auto& gradient : trace.gradients) facts.fails_for.push_back(gradient.fails_for);
+  for (const auto& tangent : trace.tangents) facts.errors.push_back(tangent.error);
+  if (const auto* state = std::get_if<aot::TakeRngState>(&signature.steps.front()))
+    facts.rng_slot = state->slot;
+  const auto& forward = partition_->forward;
+  facts.draws_eagerly = std::any_of(forward.nodes.begin(), forward.nodes.end(),
+                                    [](const ir::Node& node) { return node.effects.random; });
+  return facts;
+}
+
+std::unique_ptr<runtime::Caller> Template::instantiate(
+    std::vector<int64_t> symbols, const Captured& captured,
+    std::shared_ptr<runtime::HigherOrder> higher_order) const {
+  auto signature = captured.functional.signature;
+  if (takes_rng_state_) take_rng_input(signature);
+  auto forward = forward_code_->at(symbols);
+  if (!partition_) return std::make_unique<runtime::Caller>(std::move(signature), std::move(forward));
+  auto facts = facts_of(signature, captured.trace);
+  facts.higher_order = std::move(higher_order);
+  const auto graph = ir::substitute(partition_->backward, symbols);
+  auto make = [self = shared_from_this(), symbols](const runtime::BackwardCase& which) {
+    return self->backward(which)->at(symbols);
+  };
+  auto backward =
+      std::make_shared<runtime::Backward>(*partition_, graph, signature, std::move(facts), std::move(make));
+  if (backward_ahead_) backward->compile();
+  return std::make_unique<runtime::Caller>(std::move(signature), std::move(forward), std::move(backward));
+}
+
+}  // namespace antegrad::compiler
