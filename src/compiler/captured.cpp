@@ -79,6 +79,23 @@ Captured capture_call(const CaptureSettings& settings, std::vector<at::Tensor> i
   return captured;
 }
 
+ir::Graph without_input_offsets(const Captured& captured) {
+  const auto& signature = captured.functional.signature;
+  auto graph = captured.functional.graph;
+  std::vector<ir::Dim> offsets(graph.values.size());
+  for (size_t i = 0; i < signature.graph_inputs.size(); ++i) {
+    const auto& fixed = signature.fixed_offsets;
+    const bool matters = std::find(fixed.begin(), fixed.end(), signature.graph_inputs[i]) != fixed.end();
+    const auto value = graph.inputs[i].value;
+    if (const auto* type = graph.type_of(value).tensor(); type != nullptr && !matters)
+      offsets[static_cast<size_t>(value.index)] = type->offset;
+  }
+  for (int32_t v = 0; v < static_cast<int32_t>(graph.values.size()); ++v)
+    if (auto* type = graph.values[static_cast<size_t>(v)].type.tensor())
+      type->offset = type->offset - offsets[static_cast<size_t>(graph.storage_of({v}).index)];
+  return graph;
+}
+
 bool has_lazy_bits(const capture::Trace& trace) {
   for (auto bits : trace.input_bits)
     if (bits != 0) return true;

@@ -37,6 +37,10 @@ struct Captured {
 Captured capture_call(const CaptureSettings& settings, std::vector<at::Tensor> inputs,
                       const ModuleState* modules, const detail::RunOnTensors& run);
 
+/// Its functional graph as one of tensors that begin where their memory does: where in a larger tensor an
+/// input begins is no part of the program, unless the signature says so.
+ir::Graph without_input_offsets(const Captured& captured);
+
 /// Only the first half of it.
 capture::Trace trace_call(const CaptureSettings& settings, const std::vector<at::Tensor>& inputs,
                           std::vector<capture::ViewInput> views, const ModuleState* modules,

@@ -76,37 +76,66 @@ class Search {
   bool attempt(const Shapes& shapes, bool now = true) {
     found_.reset();
     if (!shapes.dynamic()) return false;
-    auto samples = symbolic::assignments(shapes, std::min(kMostSamples, shapes.symbols.size() + 3));
-    if (!now) samples.erase(samples.begin());
-    std::vector<Captured> others;
-    for (size_t k = now ? 1 : 0; k < samples.size(); ++k) {
-      try {
-        others.push_back(capture_at_(shapes.at(samples[k])));
-      } catch (const std::exception& error) {
-        reason_ = fmt::format("with {} the function throws: {}", values_text(shapes, samples[k]),
-                              first_line(error.what()));
-        return false;
-      }
-      if (!same_tensors(now_.trace, others.back().trace)) {
-        reason_ = fmt::format("with {} it reads other tensors", values_text(shapes, samples[k]));
-        return false;
-      }
+    const auto enough = std::min(kMostSamples, shapes.symbols.size() + 3);
+    auto samples = symbolic::assignments(shapes, kMostSamples);
+    std::rotate(samples.begin() + static_cast<int64_t>(enough) - 1, samples.end() - 1, samples.end());
+    std::vector<ir::Graph> captured;
+    if (!attempt(shapes, {samples.begin(), samples.begin() + static_cast<int64_t>(enough)}, now, captured))
+      return false;
+    if (sure_ || enough == samples.size()) return true;
+    auto guessed = std::move(found_);  // where more samples have no form in common it may still do for some
+    if (!attempt(shapes, samples, now, captured)) found_ = std::move(guessed);
+    return true;
+  }
+
+  /// The same at these samples, of which the first have been captured.
+  bool attempt(const Shapes& shapes, const std::vector<std::vector<int64_t>>& samples, bool now,
+               std::vector<ir::Graph>& captured) {
+    for (size_t k = captured.size(); k < samples.size(); ++k)
+      if (!capture(shapes, samples[k], k == 0, captured)) return false;
+    const int64_t first = now ? 0 : 1;
+    return merge(shapes, {samples.begin() + first, samples.end()},
+                 {captured.begin() + first, captured.end()});
+  }
+
+  /// Adds what the function is at these sizes; false: it is nothing there.
+  bool capture(const Shapes& shapes, const std::vector<int64_t>& sample, bool is_now,
+               std::vector<ir::Graph>& captured) {
+    if (is_now) {
+      captured.push_back(without_input_offsets(now_));
+      return true;
     }
-    std::vector<const ir::Graph*> graphs;
-    if (now) graphs.push_back(&now_.functional.graph);
-    for (const auto& other : others) graphs.push_back(&other.functional.graph);
+    try {
+      const auto other = capture_at_(shapes.at(sample));
+      captured.push_back(without_input_offsets(other));
+      if (same_tensors(now_.trace, other.trace)) return true;
+      reason_ = fmt::format("with {} it reads other tensors", values_text(shapes, sample));
+    } catch (const std::exception& error) {
+      reason_ = fmt::format("with {} the function throws: {}", values_text(shapes, sample),
+                            first_line(error.what()));
+    }
+    return false;
+  }
+
+  /// `sure_` is set where more samples would not tell more.
+  bool merge(const Shapes& shapes, const std::vector<std::vector<int64_t>>& samples,
+             const std::vector<ir::Graph>& captured) {
     symbolic::Solver solver(samples);
     for (const auto& tensor : shapes.tensors) {
       for (const auto& size : tensor.sizes) solver.learn(size);
       for (const auto& stride : tensor.strides) solver.learn(stride);
     }
+    std::vector<const ir::Graph*> graphs;
+    for (const auto& graph : captured) graphs.push_back(&graph);
     try {
       found_ = Generalized{shapes, symbolic::merge(graphs, solver), {}};
     } catch (const symbolic::Mismatch& mismatch) {
+      found_.reset();
       reason_ = mismatch.reason;
       return false;
     }
     found_->graph.symbols = shapes.symbols;
+    sure_ = !solver.guesses();
     return true;
   }
 
@@ -160,7 +189,7 @@ class Search {
       if (const auto affine = symbolic::as_affine(replacements[s]); affine && affine->factor > 1) {
         auto& [range, hint] = base.symbols[s];
         hint /= affine->factor;
-        range.lower = std::max<int64_t>(1, range.lower / affine->factor);
+        range.lower = std::max<int64_t>(1, (range.lower + affine->factor - 1) / affine->factor);
         if (range.upper != ir::Range{}.upper) range.upper /= affine->factor;
       }
     return base.with(replacements);
@@ -171,6 +200,7 @@ class Search {
   const std::vector<symbolic::Call>& calls_;
   const CaptureAt& capture_at_;
   std::optional<Generalized> found_;
+  bool sure_ = false;
   std::string reason_;
 };
 

@@ -5,8 +5,8 @@
 
 namespace antegrad::partition {
 
-/// The type of a copy that keeps sizes and strides and begins its own memory. A tensor that overlaps itself
-/// (expanded ones do) is copied row-major.
+/// The type of a copy that begins its own memory and keeps sizes and strides, also those of expanded tensors:
+/// views of the copy are what views of the value were.
 ir::TensorType copied_type(const ir::TensorType& type);
 
 /// Appends to `copies` a node that copies the value; the copy is a new value of the graph.

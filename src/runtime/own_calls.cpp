@@ -74,7 +74,7 @@ at::Tensor run_strided_scatter(const Layout::Call& call, Registers& registers) {
 at::Tensor run_restride(const Layout::Call& call, Registers& registers) {
   const auto& x = registers[static_cast<size_t>(call.inputs[0])];
   auto result = at::empty_strided(x.sizes(), call.strides, x.options());
-  result.copy_(x);
+  copy_memory(result, x);
   return result;
 }
 

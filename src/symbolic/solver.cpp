@@ -237,6 +237,8 @@ std::optional<Dim> Solver::multiple(const Samples& values) {
   if (divisor <= 1) return std::nullopt;
   auto parts = values;
   for (auto& part : parts) part /= divisor;
+  for (const auto& a : known_)
+    if (const auto c = rounding(parts, a, 1, divisor)) return Dim(divisor) * guess(a.dim + Dim(*c), divisor);
   const auto found = solve(parts);
   return found ? std::optional<Dim>(*found * Dim(divisor)) : std::nullopt;
 }
@@ -257,21 +259,28 @@ std::optional<int64_t> Solver::rounding(const Samples& values, const Known& a, i
   return lower;
 }
 
+/// A quotient that fits, as others would too.
+Dim Solver::guess(const Dim& dividend, int64_t divisor) {
+  guesses_ = true;
+  return floor_div(dividend, Dim(divisor));
+}
+
 /// floor((a + c) / q), as in convolutions and chunks; floor((p * a + c) / q), as in n - n / 4.
 std::optional<Dim> Solver::quotient(const Samples& values) {
   for (const auto& a : known_)
     for (int64_t q = 2; q <= kLargestDivisor; ++q)
-      if (const auto c = rounding(values, a, 1, q)) return floor_div(a.dim + Dim(*c), Dim(q));
+      if (const auto c = rounding(values, a, 1, q)) return guess(a.dim + Dim(*c), q);
   for (const auto& a : known_)
     for (int64_t q = 3; q <= kLargestFraction; ++q)
       for (int64_t p = 2; p < q; ++p)
         if (const auto c = std::gcd(p, q) == 1 ? rounding(values, a, p, q) : std::nullopt)
-          return floor_div(Dim(p) * a.dim + Dim(*c), Dim(q));
+          return guess(Dim(p) * a.dim + Dim(*c), q);
   return std::nullopt;
 }
 
 /// min(a, b), max(a, b), also with constants, and a mod k.
 std::optional<Dim> Solver::clipped(const Samples& values) {
+  guesses_ = true;
   const auto count = std::min(known_.size(), kPairs);
   const auto try_pair = [&](const Known& a, const Dim& b) -> std::optional<Dim> {
     for (const auto& form : {min(a.dim, b), max(a.dim, b)})

@@ -20,6 +20,8 @@ class Solver {
   explicit Solver(const std::vector<std::vector<int64_t>>& assignments);
 
   size_t samples() const { return assignments_.size(); }
+  /// Whether it found forms of which a few samples say little: quotients, minima, remainders.
+  bool guesses() const { return guesses_; }
   /// Makes an expression known.
   void learn(const ir::Dim& dim);
   Samples values_of(const ir::Dim& dim) const;
@@ -43,12 +45,14 @@ class Solver {
   std::optional<ir::Dim> of_product(const Samples& values);
   std::optional<ir::Dim> multiple(const Samples& values);
   std::optional<int64_t> rounding(const Samples& values, const Known& a, int64_t p, int64_t q) const;
+  ir::Dim guess(const ir::Dim& dividend, int64_t divisor);
   std::optional<ir::Dim> quotient(const Samples& values);
   std::optional<ir::Dim> clipped(const Samples& values);
 
   std::vector<std::vector<int64_t>> assignments_;
   std::vector<Known> known_;  ///< not constant, in the order they were learnt
   std::map<Samples, size_t> by_values_;
+  bool guesses_ = false;
 };
 
 }  // namespace antegrad::symbolic

@@ -48,6 +48,33 @@ TEST(Solver, TwoSymbols) {
   EXPECT_EQ(solved(kTwo, [](auto n, auto m) { return std::max(n, m); }), "max(s0,s1)");
 }
 
+TEST(Solver, RoundedToAMultiple) {
+  EXPECT_EQ(solved(kOne, [](auto n, auto) { return n + n % 2; }), "2*floor_div(s0+1,2)");
+  EXPECT_EQ(solved(kOne, [](auto n, auto) { return (n + 7) / 8 * 8; }), "8*floor_div(s0+7,8)");
+}
+
+TEST(Solver, APartOfASize) {
+  const std::vector<std::vector<int64_t>> many = {{12}, {19}, {23}, {14}, {29}, {31}, {37}};
+  EXPECT_EQ(solved(many, [](auto n, auto) { return n - n / 4; }), "floor_div(3*s0+3,4)");
+  EXPECT_EQ(solved(many, [](auto n, auto) { return n * 4 / 5; }), "floor_div(4*s0,5)");
+}
+
+TEST(Solver, AProductAndAConstant) {  // elements less one, as in a variance
+  EXPECT_EQ(solved(kTwo, [](auto n, auto m) { return 3 * n * m - 1; }), "3*s0*s1-1");
+  EXPECT_EQ(solved(kOne, [](auto n, auto) { return 2 * n * n - 1; }), "2*s0^2-1");
+}
+
+TEST(Solver, DividesByNothingThatMayBeZero) {
+  const std::vector<std::vector<int64_t>> far = {{12, 40}, {19, 13}, {23, 170}, {29, 31}, {14, 222}};
+  Solver solver(far);
+  solver.learn(ir::Dim::symbol(0) - ir::Dim(1));
+  Samples values;
+  for (const auto& a : far) values.push_back(a[1] / (a[0] - 1));
+  const auto dim = solver.solve(values);
+  ASSERT_TRUE(dim);
+  EXPECT_NO_THROW(dim->evaluate([](int32_t) { return 1; })) << dim->to_string();
+}
+
 TEST(Solver, SaysWhenThereIsNone) {
   EXPECT_EQ(solved(kOne, [](auto n, auto) { return n * n * n * n + n % 7; }), "nothing");
 }

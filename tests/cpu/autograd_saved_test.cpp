@@ -292,5 +292,22 @@ TEST(Lifetimes, OfInputsWithACreatedGraph) {
   EXPECT_TRUE(kept.expired());
 }
 
+// --- copies
+
+TEST(SavedCopies, OfExpandedInputsHaveTheirStrides) {
+  const auto f = [](const Tensor& x) {
+    const auto y = x.repeat_interleave(2, 0);
+    return at::layer_norm(y, {y.size(-1)}, {}, {}, 1e-3);
+  };
+  Options options;
+  options.writable_inputs = true;
+  auto compiled = compile(f, options);
+  const auto x = torch::randn({3, 1}).expand({3, 14}).set_requires_grad(true);
+  const auto tangent = torch::randn({6, 14});
+  const auto expected = torch::autograd::grad({f(x)}, {x}, {tangent})[0];
+  const auto actual = torch::autograd::grad({compiled(x)}, {x}, {tangent})[0];
+  EXPECT_TRUE(at::allclose(expected, actual, 1e-3, 1e-3)) << expected << actual;
+}
+
 }  // namespace
 }  // namespace antegrad::testing

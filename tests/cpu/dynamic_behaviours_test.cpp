@@ -84,6 +84,17 @@ TEST(DynamicBehaviours, SlicesOfLargerTensors) {
   EXPECT_LE(compiled.report().captures, 3u);
 }
 
+TEST(DynamicBehaviours, WhereInALargerTensorAnInputBeginsDoesNotMatter) {
+  const auto data = torch::randn({200, 3});
+  const auto program = [](const Tensor& x) { return (x.slice(0, 1) * 2).tanh() + x.select(0, 0); };
+  auto compiled = compile(program);
+  for (int64_t i = 0; i < 12; ++i) {
+    const auto x = data.narrow(0, i * 7, 4 + i * 3 % 11);
+    EXPECT_TRUE(same_values(program(x), compiled(x))) << i;
+  }
+  EXPECT_EQ(compiled.report().captures, 2u);
+}
+
 TEST(DynamicBehaviours, AllSizesSymbolicGivesExactlyTheNeededGuards) {  // DYN-02
   const auto weight = torch::randn({3, 4});
   Options options;
