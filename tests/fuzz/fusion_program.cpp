@@ -11,6 +11,8 @@
 namespace antegrad::fuzz {
 namespace {
 
+constexpr int64_t kMostElements = int64_t{1} << 24;  ///< more would take memory for nothing
+
 using at::Tensor;
 
 Tensor widened(const Tensor& tensor) { return is_floating(tensor) ? tensor.to(at::kDouble) : tensor; }
@@ -85,6 +87,7 @@ Computed compute(const FusionStep& step, const std::vector<Computed>& variables,
   if (step.op == nullptr) return {step.input, widened(step.input), widened(step.input)};
   Computed out;
   out.eager = step.op->apply(operands(step, variables, &Computed::eager), step);
+  TORCH_CHECK(out.eager.numel() <= kMostElements, "a result of ", out.eager.numel(), " elements");
   const WideDefault wide_default;
   out.wide = step.op->apply(operands(step, variables, &Computed::wide), step);
   out.shaken = out.wide;

@@ -1,0 +1,301 @@
+#include "fuzz/dynamic_check.h"
+
+#include <torch/torch.h>
+
+#include <algorithm>
+
+#include "closeness.h"
+#include "fuzz/compare.h"
+#include "fuzz/dynamic_op.h"
+#include "fuzz/tangent.h"
+
+namespace antegrad::fuzz {
+namespace {
+
+using at::Tensor;
+using Difference = std::optional<std::string>;
+using Callable = std::function<Tensors(const Tensors&)>;
+
+/// What one call gives.
+struct Outcome {
+  Difference error;      ///< what it threw
+  bool refused = false;  ///< by our own choice
+  Tensors inputs, outputs, gradients;
+};
+
+/// Of the roots that have a history, with respect to all leaves.
+Tensors derivatives(const Tensors& outputs, const Tensors& leaves, uint64_t salt, bool again) {
+  Tensors roots, tangents;
+  for (const auto& output : outputs)
+    if (output.defined() && output.requires_grad()) {
+      roots.push_back(output);
+      tangents.push_back(make_tangent(output, Rng(salt * 100 + roots.size())));
+    }
+  if (salt % 4 == 3 && roots.size() > 1) {
+    roots.pop_back();
+    tangents.pop_back();
+  }
+  if (roots.empty() || leaves.empty()) return {};
+  return torch::autograd::grad(roots, leaves, tangents, again, again, true);
+}
+
+/// Tangents depend on nothing but the shapes of outputs and the call.
+Tensors gradients_of(const Tensors& outputs, const Tensors& leaves, uint64_t salt, bool second_order) {
+  auto first = derivatives(outputs, leaves, salt, second_order);
+  if (!second_order) return first;
+  auto second = derivatives(first, leaves, salt + 50, false);
+  for (auto& gradient : first) second.push_back(gradient.defined() ? gradient.detach() : gradient);
+  return second;
+}
+
+Outcome call(const Callable& function, DynamicInputs given, uint64_t salt, bool second_order) {
+  Outcome out;
+  try {
+    out.outputs = function(given.inputs);
+    out.gradients = gradients_of(out.outputs, given.leaves, salt, second_order);
+  } catch (const Error& error) {
+    out.error = error.what();
+    out.refused = error.code() == ErrorCode::UnsupportedOp || error.code() == ErrorCode::UnsupportedTensor;
+  } catch (const std::exception& error) {
+    out.error = error.what();
+  }
+  out.inputs = std::move(given.inputs);
+  return out;
+}
+
+/// Zeros that autograd did not allocate have none.
+Tensor with_memory(const Tensor& tensor) {
+  return tensor._is_zerotensor() ? at::zeros(tensor.sizes(), tensor.options()) : tensor;
+}
+
+double largest(const Tensor& tensor) {
+  if (tensor.numel() == 0) return 0;
+  return at::nan_to_num(tensor.detach().to(at::kDouble).abs(), 0, 0, 0).max().item<double>();
+}
+
+/// The outcome in eager, and how far it moves when the inputs do.
+class Expected {
+ public:
+  Expected(const DynamicProgram& program, const Assignment& sizes, uint64_t salt)
+      : program_(program), sizes_(sizes), salt_(salt), eager_(run_it(0)) {}
+
+  const Outcome& eager() const { return eager_; }
+
+  bool close(const Tensor& a, const Tensor& b, Tensors Outcome::*part, size_t index) {
+    if (test::runs_libtorch_kernels() && part == &Outcome::gradients) return !close_difference(a, b);
+    if (close_enough(a, b)) return true;
+    if (test::runs_libtorch_kernels() || !at::isFloatingType(a.scalar_type())) return false;
+    const double rounding = test::rounding_of(a.scalar_type());
+    if (!shaken_) shaken_ = run_it(rounding / 100);
+    if (shaken_->error) return false;
+    const double moved = largest(with_memory(((*shaken_).*part)[index]) - a);
+    const double scale = std::max(largest(a), 0.1);  // what should be 0 has the rounding of what cancelled
+    return at::allclose(a.to(at::kDouble), b.to(at::kDouble), rounding, rounding * scale + 100 * moved, true);
+  }
+
+ private:
+  Outcome run_it(double shake) const {
+    const at::AutoGradMode with_history(true);
+    const auto function = [&](const Tensors& inputs) { return run(program_, inputs, {nullptr, shake}); };
+    return call(function, make_inputs(program_, sizes_, salt_, shake), salt_, program_.second_order);
+  }
+
+  static bool close_enough(const Tensor& a, const Tensor& b) {
+    return test::runs_libtorch_kernels() ? !value_difference(a, b) : test::up_to_rounding(a, b);
+  }
+
+  const DynamicProgram& program_;
+  const Assignment& sizes_;
+  uint64_t salt_;
+  Outcome eager_;
+  std::optional<Outcome> shaken_;
+};
+
+/// What a backward pass keeps is its own business, and so is which changes it minds.
+bool changed_saved(const std::string& error) {
+  return error.find("modified by an inplace operation") != std::string::npos;
+}
+
+/// The number of the first tensor that shares the memory of this one.
+size_t first_sharing(const Outcome& outcome, const Tensor& tensor) {
+  size_t number = 0;
+  for (const auto* list : {&outcome.inputs, &outcome.outputs})
+    for (const auto& other : *list) {
+      ++number;
+      if (other.storage().is_alias_of(tensor.storage())) return number;
+    }
+  return 0;
+}
+
+bool same_strides(const Tensor& a, const Tensor& b) {
+  for (int64_t d = 0; d < a.dim() && a.numel() > 0; ++d)
+    if (a.size(d) != 1 && a.stride(d) != b.stride(d)) return false;
+  return true;
+}
+
+/// All but the numbers.
+Difference form_difference(const Tensor& a, const Tensor& b) {
+  if (a.defined() != b.defined())
+    return c10::str("is defined in ", a.defined() ? "eager" : "compiled", " only");
+  if (a.scalar_type() != b.scalar_type())
+    return c10::str("dtype is ", a.scalar_type(), " in eager and ", b.scalar_type(), " compiled");
+  if (a.sizes() != b.sizes())
+    return c10::str("sizes are ", a.sizes(), " in eager and ", b.sizes(), " compiled");
+  return std::nullopt;
+}
+
+class Duel {
+ public:
+  Duel(const DynamicProgram& program, const Options& options)
+      : program_(program),
+        compiled_([&program](const Tensors& inputs) { return run(program, inputs); }, options) {}
+
+  DynamicResult run_calls() {
+    for (size_t c = 0; c < program_.calls.size() && !result_.difference; ++c) {
+      const auto& sizes = program_.calls[c];
+      const auto before = compiled_.report().captures;
+      if (auto difference = one_call(sizes, c))
+        result_.difference = c10::str("call ", c, " (", sizes_text(sizes), "): ", *difference);
+      if (std::all_of(sizes.begin(), sizes.end(), [](int64_t n) { return n >= 2; }))
+        result_.usual_captures += compiled_.report().captures - before;
+    }
+    result_.report = compiled_.report();
+    return result_;
+  }
+
+ private:
+  Difference one_call(const Assignment& sizes, uint64_t salt) {
+    Expected expected(program_, sizes, salt);
+    const auto actual = call([&](const Tensors& inputs) { return compiled_(inputs); },
+                             make_inputs(program_, sizes, salt), salt, program_.second_order);
+    const auto& eager = expected.eager();
+    if (eager.error) {
+      ++result_.eager_threw;
+      if (actual.error || changed_saved(*eager.error) || fails_in_vain(sizes)) return std::nullopt;
+      return "only eager threw: " + eager.error->substr(0, 400);
+    }
+    if (actual.refused) {
+      result_.refusal = *actual.error;
+      return std::nullopt;
+    }
+    if (actual.error) return "only compiled threw: " + actual.error->substr(0, 1000);
+    if (eager.outputs.size() != actual.outputs.size() || eager.gradients.size() != actual.gradients.size())
+      return "another number of outputs or gradients";
+    for (size_t i = 0; i < eager.outputs.size(); ++i)
+      if (auto difference = output_difference(eager, actual, i))
+        return c10::str("output ", i, " (v", program_.outputs[i], "): ", *difference);
+    const std::pair<const char*, Tensors Outcome::*> parts[] = {
+        {"input ", &Outcome::inputs}, {"output ", &Outcome::outputs}, {"gradient ", &Outcome::gradients}};
+    for (const auto& [name, part] : parts)
+      for (size_t i = 0; i < (eager.*part).size(); ++i)
+        if (auto difference = numbers_difference(expected, actual, part, i))
+          return c10::str(name, i, ": ", *difference);
+    return std::nullopt;
+  }
+
+  /// Whether eager throws in a step of which only the sizes matter: compiled code does without it.
+  bool fails_in_vain(const Assignment& sizes) const {
+    size_t reached = 0;
+    try {
+      run_all(program_, make_inputs(program_, sizes, 0).inputs, {&reached, 0});
+    } catch (const std::exception&) {
+      return !live_steps(program_)[reached];
+    }
+    return false;
+  }
+
+  static Difference output_difference(const Outcome& eager, const Outcome& actual, size_t i) {
+    const auto &a = eager.outputs[i], &b = actual.outputs[i];
+    if (auto difference = form_difference(a, b)) return difference;
+    if (!same_strides(a, b))
+      return c10::str("strides are ", a.strides(), " in eager and ", b.strides(), " compiled");
+    if (a.storage_offset() != b.storage_offset())
+      return c10::str("storage_offset is ", a.storage_offset(), " in eager and ", b.storage_offset());
+    if (a.requires_grad() != b.requires_grad())
+      return c10::str("requires_grad only in ", a.requires_grad() ? "eager" : "compiled");
+    if (a.numel() > 0 && first_sharing(eager, a) != first_sharing(actual, b))
+      return c10::str("shares memory with tensor ", first_sharing(eager, a), " in eager and ",
+                      first_sharing(actual, b), " compiled");
+    return std::nullopt;
+  }
+
+  static Difference numbers_difference(Expected& expected, const Outcome& actual, Tensors Outcome::*part,
+                                       size_t i) {
+    const at::NoGradGuard no_grad;
+    const auto& eager = (expected.eager().*part)[i];
+    const auto& compiled = (actual.*part)[i];
+    if (auto difference = form_difference(eager, compiled)) return difference;
+    if (!eager.defined()) return std::nullopt;
+    const auto a = with_memory(eager), b = with_memory(compiled);
+    if (expected.close(a, b, part, i)) return std::nullopt;
+    return c10::str(value_difference(a, b).value_or("differs"), "; the largest difference is ",
+                    largest(a - b), " where the largest number is ", largest(a));
+  }
+
+  const DynamicProgram& program_;
+  Compiled<Callable> compiled_;
+  DynamicResult result_;
+};
+
+/// What differs, in words without numbers.
+std::string kind_of(const DynamicResult& result) {
+  const auto text = result.difference.value_or("");
+  const auto begin = text.find("): ");
+  if (begin == std::string::npos) return text;
+  return text.substr(begin + 3, text.substr(begin + 3).find_first_of("0123456789:"));
+}
+
+/// Candidates that are smaller by one thing, the largest first.
+std::vector<DynamicProgram> smaller_programs(const DynamicProgram& program) {
+  std::vector<DynamicProgram> out;
+  const auto add = [&](const auto& change) {
+    auto candidate = program;
+    change(candidate);
+    out.push_back(without_dead_steps(candidate));
+  };
+  for (size_t o = 0; o < program.outputs.size() && program.outputs.size() > 1; ++o)
+    add([o](DynamicProgram& p) { p.outputs.erase(p.outputs.begin() + static_cast<int64_t>(o)); });
+  for (size_t c = 0; c < program.calls.size() && program.calls.size() > 1; ++c)
+    add([c](DynamicProgram& p) { p.calls.erase(p.calls.begin() + static_cast<int64_t>(c)); });
+  for (size_t i = program.steps.size(); i-- > 0;)
+    for (const int arg : program.steps[i].args)  // takes the place of the step
+      add([i, arg](DynamicProgram& p) {
+        for (auto& step : p.steps) std::replace(step.args.begin(), step.args.end(), static_cast<int>(i), arg);
+        std::replace(p.outputs.begin(), p.outputs.end(), static_cast<int>(i), arg);
+        p.steps[i] = p.steps[static_cast<size_t>(arg)];  // writes no more
+      });
+  if (program.second_order) add([](DynamicProgram& p) { p.second_order = false; });
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    const auto& input = program.steps[i].input;
+    if (program.steps[i].op != nullptr) continue;
+    if (input.gradient) add([i](DynamicProgram& p) { p.steps[i].input.gradient = false; });
+    if (input.layout != DynamicLayout::Contiguous)
+      add([i](DynamicProgram& p) { p.steps[i].input.layout = DynamicLayout::Contiguous; });
+    if (!input.leaf) add([i](DynamicProgram& p) { p.steps[i].input.leaf = true; });
+  }
+  return out;
+}
+
+}  // namespace
+
+DynamicResult check_dynamic(const DynamicProgram& program, const Options& options) {
+  return Duel(program, options).run_calls();
+}
+
+DynamicProgram shrink_dynamic(const DynamicProgram& program, const Options& options, int most) {
+  const auto kind = kind_of(check_dynamic(program, options));
+  auto small = program;
+  for (bool smaller = true; smaller;) {
+    smaller = false;
+    for (const auto& candidate : smaller_programs(small)) {
+      if (most-- <= 0) return small;
+      if (kind_of(check_dynamic(candidate, options)) != kind) continue;
+      small = candidate;
+      smaller = true;
+      break;
+    }
+  }
+  return small;
+}
+
+}  // namespace antegrad::fuzz

@@ -1,0 +1,104 @@
+// Random programs called with many sizes, against eager LibTorch.
+// ANTEGRAD_FUZZ_SEED and ANTEGRAD_FUZZ_COUNT (of programs) search elsewhere, and longer.
+// ANTEGRAD_TEST_VERBOSE says why programs are compiled more than once.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <random>
+
+#include "closeness.h"
+#include "fuzz/dynamic_check.h"
+#include "fuzz/rng.h"
+
+namespace antegrad::fuzz {
+namespace {
+
+constexpr uint64_t kPrograms = 200, kCompiledPrograms = 80;
+/// Of a program that is compiled for sizes as they come: for the first call, and for all others.
+constexpr uint64_t kFewCaptures = 3;
+
+/// LibTorch warns of degenerate sizes, which are wanted here.
+struct Silence final : c10::WarningHandler {
+  void process(const c10::Warning&) override {}
+};
+
+uint64_t from_environment(const char* name, uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+Options options_for(uint64_t seed) {
+  static const std::vector<Policy> kPolicies{MinCut{},  MinCut{},       MinCut{},
+                                             SaveAll{}, RecomputeAll{}, MemoryBudget::fraction(0.3)};
+  Rng rng(seed + 1);
+  Options options;
+  options.max_versions = 1000;
+  options.policy = rng.pick(kPolicies);
+  if (rng.percent(15)) options.dynamic = Dynamic::All;
+  return options;
+}
+
+/// What many programs gave.
+struct Tally {
+  uint64_t programs = 0, dynamic = 0, refused = 0, failures = 0;
+};
+
+void explain(const DynamicProgram& program, const DynamicResult& result) {
+  std::cerr << "  " << result.usual_captures << " captures at sizes of at least 2, " << result.report.captures
+            << " in all, eager threw in " << result.eager_threw << "\n";
+  for (const auto& reason : result.report.fixed_sizes) std::cerr << "  fixed: " << reason << "\n";
+  for (const auto& reason : result.report.recapture_reasons) std::cerr << "  again: " << reason << "\n";
+  if (!result.refusal.empty()) std::cerr << "  refused: " << result.refusal << "\n";
+}
+
+Tally fuzz(uint64_t first, uint64_t count) {
+  const auto most_failures = from_environment("ANTEGRAD_FUZZ_FAILURES", 3);
+  const auto most_checks = static_cast<int>(from_environment("ANTEGRAD_FUZZ_SHRINK", 200));
+  const bool verbose = std::getenv("ANTEGRAD_TEST_VERBOSE") != nullptr;
+  Silence silence;
+  const c10::WarningUtils::WarningHandlerGuard silent(&silence);
+  Tally tally;
+  for (uint64_t seed = first; seed < first + count && tally.failures < most_failures; ++seed) {
+    const auto program = generate_dynamic(seed);
+    if (program.outputs.empty()) continue;
+    if (verbose) std::cerr << "seed " << seed << "\n";
+    const auto options = options_for(seed);
+    const auto result = check_dynamic(program, options);
+    ++tally.programs;
+    tally.refused += result.refusal.empty() ? 0 : 1;
+    tally.dynamic += result.usual_captures <= kFewCaptures ? 1 : 0;
+    if (verbose && (result.usual_captures > kFewCaptures || !result.refusal.empty()))
+      explain(program, result);
+    if (!result.difference) continue;
+    ++tally.failures;
+    const auto small = shrink_dynamic(program, options, most_checks);
+    ADD_FAILURE() << "seed " << seed << ", " << *result.difference << "\nshrunk: "
+                  << check_dynamic(small, options).difference.value_or("no difference any more") << "\n"
+                  << to_string(small);
+  }
+  if (verbose)
+    std::cerr << tally.programs << " programs, " << tally.dynamic << " dynamic, " << tally.refused
+              << " refused\n";
+  return tally;
+}
+
+TEST(DynamicFuzz, ManySizesOfManyPrograms) {
+  const auto tally = fuzz(0, test::runs_libtorch_kernels() ? kPrograms : kCompiledPrograms);
+  RecordProperty("dynamic", static_cast<int>(tally.dynamic));
+  if (tally.failures > 0) return;
+  EXPECT_GE(tally.dynamic * 100, tally.programs * 60) << tally.dynamic << " of " << tally.programs;
+  EXPECT_LE(tally.refused * 100, tally.programs * 5) << tally.refused << " of " << tally.programs;
+}
+
+TEST(DynamicFuzz, FreshSeeds) {
+  if (std::getenv("ANTEGRAD_FUZZ_COUNT") == nullptr) GTEST_SKIP() << "ANTEGRAD_FUZZ_COUNT=n searches among n";
+  const uint64_t first = from_environment("ANTEGRAD_FUZZ_SEED", std::random_device{}());
+  const uint64_t count = from_environment("ANTEGRAD_FUZZ_COUNT", 48);
+  RecordProperty("first_seed", std::to_string(first));
+  fuzz(first, count);
+}
+
+}  // namespace
+}  // namespace antegrad::fuzz
