@@ -1,0 +1,40 @@
+#include "cache/open_stores.h"
+
+#include "cache/local_store.h"
+#include "cache/shared_directory_store.h"
+#include "cache/tiered.h"
+
+namespace antegrad::cache {
+
+OpenedStores open_stores(const Settings& settings, const std::shared_ptr<FileSystem>& files) {
+  OpenedStores out;
+  std::shared_ptr<const Secret> secret;
+  if (!settings.key_file.empty()) {
+    auto read = read_key_file(*files, settings.key_file);
+    if (!read.secret) {
+      out.reasons.push_back("nothing is cached: " + read.reason);
+      return out;
+    }
+    secret = std::move(read.secret);
+  }
+  if (settings.local.enabled) {
+    auto opened = open_local_store(settings.local, secret, files);
+    out.local = std::move(opened.store);
+    if (!out.local) out.reasons.push_back(std::move(opened.reason));
+  }
+  if (!settings.shared.directory.empty()) {
+    auto opened = open_shared_directory_store(settings.shared, secret, files);
+    out.shared = std::move(opened.store);
+    if (!out.shared) out.reasons.push_back(std::move(opened.reason));
+  }
+  if (out.local && out.shared) {
+    out.store = std::make_shared<TieredStore>(out.local, out.shared);
+  } else if (out.local) {
+    out.store = out.local;
+  } else {
+    out.store = out.shared;
+  }
+  return out;
+}
+
+}  // namespace antegrad::cache

@@ -1,0 +1,45 @@
+#pragma once
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+namespace antegrad::cache {
+
+/// What became of a lookup.
+enum class Outcome {
+  Hit,
+  Miss,       ///< nothing there, nothing this version can read, or nothing that can be reached
+  GuardMiss,  ///< there, but for other sizes or another state
+  Bypass,     ///< not looked for: what is compiled cannot be cached
+  Corrupt,    ///< there, but damaged
+  Refused,    ///< there, but not believed: no or a wrong MAC, or a file that others may have written
+};
+constexpr size_t kOutcomes = 6;
+
+/// "hit", "miss", "guard miss", "bypass", "corrupt", "refused".
+std::string_view outcome_name(Outcome outcome);
+
+/// How often each outcome was seen.
+struct Counters {
+  uint64_t hits = 0;
+  uint64_t misses = 0;
+  uint64_t guard_misses = 0;
+  uint64_t bypasses = 0;
+  uint64_t corrupt = 0;
+  uint64_t refused = 0;
+
+  friend bool operator==(const Counters&, const Counters&) = default;
+};
+
+/// Counters that many threads add to.
+class OutcomeCounter {
+ public:
+  void add(Outcome outcome) { counts_[static_cast<size_t>(outcome)].fetch_add(1, std::memory_order_relaxed); }
+  Counters counters() const;
+
+ private:
+  std::array<std::atomic<uint64_t>, kOutcomes> counts_{};
+};
+
+}  // namespace antegrad::cache
