@@ -3,17 +3,20 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 
-.PHONY: demo test build setup bench bench-peers coverage-of-behaviours format clean
+.PHONY: demo test build configure setup bench bench-peers coverage-of-behaviours format clean
 
-demo: build
+demo: configure
+	@cmake --build $(BUILD) -j $(JOBS) --target train_gpt
 	@$(BUILD)/examples/train_gpt
 
 test: build
 	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 
-build: setup
-	@[ -f $(BUILD)/build.ninja ] || cmake --preset $(PRESET)
+build: configure
 	@cmake --build $(BUILD) -j $(JOBS)
+
+configure: setup
+	@[ -f $(BUILD)/build.ninja ] || cmake --preset $(PRESET)
 
 setup:
 	@scripts/setup.sh
@@ -21,12 +24,13 @@ setup:
 bench: build
 	@$(BUILD)/benchmarks/bench_steps --json build/bench.json
 	@$(BUILD)/benchmarks/bench_steps --set more --seconds 2 --json build/bench-more.json
+	@$(BUILD)/benchmarks/warm_start --json build/warm.json
 	@$(BUILD)/benchmarks/bench_kernels
 	@$(BUILD)/benchmarks/bench_dynamic
 	@$(BUILD)/benchmarks/antegrad_benchmarks --benchmark_min_time=0.2
 
 bench-peers: build
-	@scripts/bench_peers.sh $(BUILD)/benchmarks/bench_steps --json build/bench-peers.json
+	@scripts/bench_peers.sh $(BUILD)/benchmarks/bench_steps $(BUILD)/benchmarks/warm_start --json build/bench-peers.json
 
 coverage-of-behaviours:
 	@python3 scripts/behaviours.py

@@ -12,6 +12,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "child_process.h"
 #include "step_measurements.h"
 #include "timing.h"
 #include "training_step.h"
@@ -33,8 +34,6 @@ struct Settings {
 
 // --- the measuring process: prints "field number" lines
 
-void print_field(const char* field, double value) { std::printf("%s %.17g\n", field, value); }
-
 void measure(const Settings& settings) {
   at::set_num_threads(settings.threads);
   const auto& name = settings.workloads.at(0);
@@ -53,21 +52,11 @@ void measure(const Settings& settings) {
 
 // --- the process that asks
 
-using Fields = std::map<std::string, double>;
-
 Fields run_measurement(const Settings& settings, const std::string& name, const std::string& what) {
-  std::ostringstream command;
-  command << "'" << std::filesystem::read_symlink("/proc/self/exe").string() << "' --measure " << what
-          << " --workload " << name << " --threads " << settings.threads << " --seconds " << settings.seconds
-          << (settings.smoke ? " --smoke" : "");
-  auto* pipe = popen(command.str().c_str(), "r");
-  if (pipe == nullptr) throw std::runtime_error("cannot start " + command.str());
-  Fields fields;
-  char field[64];
-  double value = 0;
-  while (std::fscanf(pipe, "%63s %lf", field, &value) == 2) fields[field] = value;
-  if (pclose(pipe) != 0) throw std::runtime_error("failed: " + command.str());
-  return fields;
+  std::ostringstream arguments;
+  arguments << "--measure " << what << " --workload " << name << " --threads " << settings.threads
+            << " --seconds " << settings.seconds << (settings.smoke ? " --smoke" : "");
+  return run_self(arguments.str(), "ANTEGRAD_CACHE=off");
 }
 
 struct Row {

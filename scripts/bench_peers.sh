@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures PyTorch, JAX and antegrad on the same workloads, on two threads. Installs the peers when they are missing.
 #
-#   scripts/bench_peers.sh BENCH_STEPS [options of benchmarks/peers/compare.py]
+#   scripts/bench_peers.sh BENCH_STEPS WARM_START [options of benchmarks/peers/compare.py]
 #   ANTEGRAD_PEERS=/path        where the peers go (default: .peers in the project; about 6 GB)
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -22,7 +22,8 @@ needs=(
   "g++:g++" "cmake:cmake" "ninja:ninja-build" "ccache:ccache" "git:git" "unzip:unzip" "python3:python3"
   "/usr/include/gtest/gtest.h:libgtest-dev" "/usr/include/benchmark/benchmark.h:libbenchmark-dev"
   "/usr/include/fmt/format.h:libfmt-dev" "/usr/include/CLI/CLI.hpp:libcli11-dev"
-  "/usr/include/openssl/evp.h:libssl-dev"
+  "/usr/include/openssl/evp.h:libssl-dev" "/usr/include/hiredis/hiredis.h:libhiredis-dev"
+  "/usr/include/nlohmann/json.hpp:nlohmann-json3-dev" "redis-server:redis-server"
   "/usr/include/boost/graph/boykov_kolmogorov_max_flow.hpp:libboost-dev"
 )
 missing=()

@@ -28,23 +28,31 @@ def run_json(command, **environment):
     return json.loads(result.stdout.strip().splitlines()[-1])
 
 
-def run_ours(program, name, arguments):
+def run_ours(program, *options):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "bench.json")
-        subprocess.run([program, "--workload", name, "--json", path, "--threads", str(arguments.threads),
-                        "--seconds", str(arguments.seconds)], stdout=subprocess.DEVNULL, check=True)
+        subprocess.run([program, *options, "--json", path], stdout=subprocess.DEVNULL, check=True)
         with open(path, encoding="utf-8") as file:
             return json.load(file)[0]
 
 
-def run_peer(peer, name, arguments):
-    seconds = ["--seconds", str(arguments.seconds)]
+def peer_command(peer, name, arguments, seconds):
     if peer == "JAX":
-        return run_json([sys.executable, os.path.join(HERE, "jax_peer.py"), name, *seconds])
+        return [sys.executable, os.path.join(HERE, "jax_peer.py"), name, "--seconds", str(seconds)]
     mode = "compile" if peer == "torch.compile" else "eager"
+    return [sys.executable, os.path.join(HERE, "torch_peer.py"), name, mode, "--seconds", str(seconds),
+            "--threads", str(arguments.threads)]
+
+
+def run_peer(peer, name, arguments):
+    """Twice with one cache on disk: the first process fills it, the first call of the second one is warm."""
     with tempfile.TemporaryDirectory() as cache:
-        return run_json([sys.executable, os.path.join(HERE, "torch_peer.py"), name, mode, *seconds,
-                         "--threads", str(arguments.threads)], TORCHINDUCTOR_CACHE_DIR=cache)
+        environment = {"TORCHINDUCTOR_CACHE_DIR": cache, "JAX_COMPILATION_CACHE_DIR": cache,
+                       "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+                       "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1"}
+        result = run_json(peer_command(peer, name, arguments, arguments.seconds), **environment)
+        again = run_json(peer_command(peer, name, arguments, 0), **environment)
+        return {**result, "warm_first_call_s": again["first_call_s"]}
 
 
 def check_losses(name, results):
@@ -56,7 +64,9 @@ def check_losses(name, results):
 
 
 def measure(name, arguments):
-    row = {"workload": name, "antegrad": run_ours(arguments.program, name, arguments)}
+    options = ["--workload", name, "--threads", str(arguments.threads)]
+    row = {"workload": name, "antegrad": run_ours(arguments.program, *options, "--seconds", str(arguments.seconds))}
+    row["antegrad"]["start"] = run_ours(arguments.warm_start, *options)
     row["peers"] = {peer: run_peer(peer, name, arguments) for peer in PEERS}
     check_losses(name, row["peers"])
     return row
@@ -85,9 +95,23 @@ def markdown(rows):
         yield f"Steps against {peer}, geometric mean: {number(math.exp(sum(map(math.log, ratios)) / len(ratios)))}×"
 
 
+def markdown_of_starts(rows):
+    """First calls with a filled cache; the peers' are whole steps, as theirs are compiled as one."""
+    head = ["workload", "antegrad: call, ms", "step, ms", *(f"{peer}: step, ms" for peer in PEERS[1:])]
+    yield "| " + " | ".join(head) + " |"
+    yield "| --- " * len(head) + "|"
+    for row in rows:
+        ours = row["antegrad"]["start"]
+        peers = [row["peers"][peer]["warm_first_call_s"] for peer in PEERS[1:]]
+        peers = [f"{number(s * 1e3)} ({number(s / ours['warm_s'])}×, {number(s / ours['warm_step_s'])}×)" for s in peers]
+        yield "| " + " | ".join([f"`{row['workload']}`", number(ours["warm_s"] * 1e3), number(ours["warm_step_s"] * 1e3),
+                                 *peers]) + " |"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("program", help="bench_steps")
+    parser.add_argument("warm_start", help="warm_start")
     parser.add_argument("--workload", action="append", choices=workloads.NAMES, help="only this (may be repeated)")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=4, help="how long steps are timed")
@@ -103,6 +127,8 @@ def main():
                 json.dump(rows, file, indent=2)
     print(f"{arguments.threads} threads; in brackets: how many times antegrad's time.\n")
     print("\n".join(markdown(rows)))
+    print("\nFirst call of a new process with a filled cache; in brackets: how many times antegrad's call, and step.\n")
+    print("\n".join(markdown_of_starts(rows)))
 
 
 if __name__ == "__main__":

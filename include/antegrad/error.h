@@ -23,6 +23,7 @@ enum class ErrorCode {
   TooManyVersions,      ///< captured anew too often
   GraphChanged,         ///< Options::check_recapture found another graph
   Compile,              ///< generated code that a compiler rejects, or objects that cannot be loaded
+  CacheMiss,            ///< Cache::Strict, and the cache does not have it
   Io,                   ///< a file that cannot be read or written
 };
 

@@ -15,6 +15,17 @@
 
 namespace antegrad {
 
+/// What became of lookups in the cache.
+struct CacheCounts {
+  uint64_t hits = 0;
+  uint64_t misses = 0;
+  uint64_t guard_misses = 0;  ///< there, but for other sizes
+  uint64_t bypasses = 0;      ///< not looked for: it cannot be cached
+  uint64_t corrupt = 0;       ///< there, but damaged
+  uint64_t refused = 0;       ///< there, but not believed
+  bool operator==(const CacheCounts&) const = default;
+};
+
 /// What a compiled function has done so far.
 struct Report {
   uint64_t calls = 0;
@@ -28,6 +39,11 @@ struct Report {
   uint64_t nodes = 0;                                ///< in the newest graph, after the passes
   uint64_t compile_failures = 0;                     ///< graphs that run eagerly, with CompileFailure::Eager
   std::vector<std::string> compile_failure_reasons;  ///< the error text of each kind met, once
+  CacheCounts cache;  ///< one per captured version, and one per backward pass when it is first needed
+  std::vector<std::string> cache_reasons;  ///< why something was not a hit, or not stored; each once
+  std::vector<std::string> cache_keys;     ///< of the versions, in the order of capture: for `antegrad cache`
+  double cache_seconds_saved_forward = 0;  ///< what hits took to compile when they were
+  double cache_seconds_saved_backward = 0;
 };
 
 /// What became of a function, as texts for people.

@@ -1,9 +1,11 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <limits>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -113,10 +115,29 @@ struct UserPolicy {
 };
 using Policy = std::variant<MinCut, SaveAll, RecomputeAll, MemoryBudget, UserPolicy>;
 
+/// Names a part of a program: ops recorded while it lives carry its name (and those of the scopes around it).
+class Scope {
+ public:
+  explicit Scope(std::string_view name);
+  ~Scope();
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+
+ private:
+  size_t outer_length_;
+};
+
 /// What to do with values computed in a scope, its inner scopes included. Comes before the policy.
 struct ScopeRule {
   std::string scope;
   Keep keep = Keep::Auto;
+};
+
+/// Whether compiled code is kept on disk; where: <antegrad/cache.h>.
+enum class Cache {
+  On,      ///< what was compiled before is loaded, what was not is compiled and stored
+  Off,     ///< compiles always, stores nothing
+  Strict,  ///< throws Error(CacheMiss) instead of compiling
 };
 
 /// Every field is described in docs/options.md. Environment variables override some of them (see there).
@@ -141,6 +162,8 @@ struct Options {
   Isa isa = Isa::Auto;
   CompileFailure compile_failure = CompileFailure::Error;
   bool debug_compare = false;
+  Cache cache = Cache::On;
+  std::string cache_tag;
 };
 
 }  // namespace antegrad

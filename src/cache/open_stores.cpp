@@ -27,12 +27,14 @@ OpenedStores open_stores(const Settings& settings, const std::shared_ptr<FileSys
     out.shared = std::move(opened.store);
     if (!out.shared) out.reasons.push_back(std::move(opened.reason));
   }
-  if (out.local && out.shared) {
-    out.store = std::make_shared<TieredStore>(out.local, out.shared);
-  } else if (out.local) {
-    out.store = out.local;
-  } else {
-    out.store = out.shared;
+  if (!settings.redis.url.empty()) {
+    auto opened = open_redis_store(settings.redis, secret);
+    out.redis = std::move(opened.store);
+    if (!out.redis) out.reasons.push_back(std::move(opened.reason));
+  }
+  for (const auto& store : std::initializer_list<std::shared_ptr<Store>>{out.local, out.shared, out.redis}) {
+    if (!store) continue;
+    out.store = out.store ? std::make_shared<TieredStore>(out.store, store) : store;
   }
   return out;
 }

@@ -1,4 +1,5 @@
 #pragma once
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -26,9 +27,26 @@ struct SharedSettings {
   bool write = false;
 };
 
+/// A Redis server. Only the MAC is believed here, too.
+struct RedisSettings {
+  /// Empty: none. "redis://[[user]:password@]host[:port][/database]", "rediss://" and the same for TLS, or
+  /// "unix://[[user]:password@]/path[?db=database]". What is special in user, password and path is written
+  /// as %XX.
+  std::string url;
+  bool write = false;
+  std::string ca_file;  ///< whose signature a TLS server needs; empty: what the system trusts
+  std::chrono::milliseconds connect_timeout{100};  ///< names and TLS included
+  std::chrono::milliseconds command_timeout{250};  ///< and 50 ms more for each MB that does arrive
+  /// How long a server that failed is left alone: at first, and after doubling with each failure.
+  std::chrono::milliseconds first_pause{1'000}, longest_pause{300'000};
+  uint64_t limit_bytes = uint64_t{64} << 20;  ///< of one entry
+  std::chrono::seconds expiry{0};             ///< of what is written; 0: never
+};
+
 struct Settings {
   LocalSettings local;
   SharedSettings shared;
+  RedisSettings redis;
   /// Empty: no MACs. Otherwise every entry gets one and needs one, also in the local directory.
   std::string key_file;
 };

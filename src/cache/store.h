@@ -1,6 +1,8 @@
 #pragma once
 #include <functional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "cache/address.h"
 #include "cache/entry.h"
@@ -33,6 +35,14 @@ class Store {
 
   virtual Loaded get(const Address& address) = 0;
 
+  /// One for each address, in their order. A store that is far away is asked once for all of them.
+  virtual std::vector<Loaded> get_many(std::span<const Address> addresses) {
+    std::vector<Loaded> out;
+    out.reserve(addresses.size());
+    for (const auto& address : addresses) out.push_back(get(address));
+    return out;
+  }
+
   /// Shows the entries of a key until one is taken; gives whether one was. Where the store itself is refused
   /// or cannot be read, that is shown once, with variant 0.
   virtual bool search(const Digest& key, const Visit& visit) = 0;
@@ -40,7 +50,7 @@ class Store {
   /// Replaces what is there.
   virtual Saved put(const Address& address, const Entry& entry) = 0;
 
-  /// For logs: "local", "shared".
+  /// For logs: "local", "shared", "redis".
   virtual std::string name() const = 0;
   /// put() never works.
   virtual bool read_only() const = 0;

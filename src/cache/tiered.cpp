@@ -21,15 +21,36 @@ void TieredStore::bring_near(const Address& address, const Entry& entry) {
   if (!near_->read_only()) near_->put(address, entry);
 }
 
-Loaded TieredStore::get(const Address& address) {
-  auto near = near_->get(address);
-  if (near.outcome == Outcome::Hit) return near;
-  auto far = far_->get(address);
+Loaded TieredStore::of_both(const Address& address, Loaded near, Loaded far) {
   if (far.outcome == Outcome::Hit) {
     bring_near(address, far.entry);
     return far;
   }
   return {far.outcome == Outcome::Miss ? near.outcome : far.outcome, {}, joined(near.reason, far.reason), {}};
+}
+
+Loaded TieredStore::get(const Address& address) {
+  auto near = near_->get(address);
+  if (near.outcome == Outcome::Hit) return near;
+  return of_both(address, std::move(near), far_->get(address));
+}
+
+std::vector<Loaded> TieredStore::get_many(std::span<const Address> addresses) {
+  auto out = near_->get_many(addresses);
+  std::vector<size_t> places;
+  std::vector<Address> missing;
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (out[i].outcome == Outcome::Hit) continue;
+    places.push_back(i);
+    missing.push_back(addresses[i]);
+  }
+  if (missing.empty()) return out;
+  auto far = far_->get_many(missing);
+  for (size_t i = 0; i < missing.size(); ++i) {
+    auto& place = out[places[i]];
+    place = of_both(missing[i], std::move(place), std::move(far[i]));
+  }
+  return out;
 }
 
 bool TieredStore::search(const Digest& key, const Visit& visit) {

@@ -13,6 +13,8 @@ class TieredStore : public Store {
 
   /// When neither has it, the outcome is the far store's unless that is a plain miss.
   Loaded get(const Address& address) override;
+  /// The far store is asked at most once.
+  std::vector<Loaded> get_many(std::span<const Address> addresses) override;
   /// The far store's entries come last, without those that the near one has shown as hits. Only the one that
   /// is taken is written to the near store.
   bool search(const Digest& key, const Visit& visit) override;
@@ -23,6 +25,8 @@ class TieredStore : public Store {
 
  private:
   void bring_near(const Address& address, const Entry& entry);
+  /// What to say of an address that the near store does not have.
+  Loaded of_both(const Address& address, Loaded near, Loaded far);
 
   const std::shared_ptr<Store> near_, far_;
 };

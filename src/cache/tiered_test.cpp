@@ -22,6 +22,10 @@ class FakeStore : public Store {
     const auto found = entries.find(address);
     return found == entries.end() ? instead : Loaded{Outcome::Hit, found->second, {}, name_};
   }
+  std::vector<Loaded> get_many(std::span<const Address> addresses) override {
+    batches.emplace_back(addresses.begin(), addresses.end());
+    return Store::get_many(addresses);
+  }
   bool search(const Digest& key, const Visit& visit) override {
     ++asked;
     for (const auto& [address, entry] : std::map(entries)) {
@@ -42,6 +46,7 @@ class FakeStore : public Store {
   std::string problem;
   bool fixed = false;
   int asked = 0;
+  std::vector<std::vector<Address>> batches;  ///< of get_many()
 
  private:
   std::string name_;
@@ -68,6 +73,23 @@ TEST_F(TieredTest, FarHitsComeNear) {
   EXPECT_EQ(found.store, "far");
   EXPECT_EQ(store.get(address_of(1)).store, "near");
   EXPECT_EQ(far->asked, 1);
+}
+
+TEST_F(TieredTest, ManyAskTheFarStoreOnceForWhatIsMissing) {
+  for (const int i : {0, 2}) near->put(address_of(i), sample_entry(i));
+  for (const int i : {1, 2, 3}) far->put(address_of(i), sample_entry(i));
+  const std::vector<Address> addresses{address_of(0), address_of(1), address_of(2), address_of(3),
+                                       address_of(4)};
+  const auto loaded = store.get_many(addresses);
+  std::vector<std::string> stores;
+  for (const auto& one : loaded) stores.push_back(one.store);
+  EXPECT_EQ(stores, (std::vector<std::string>{"near", "far", "near", "far", ""}));
+  EXPECT_EQ(loaded[3].entry, sample_entry(3));
+  EXPECT_EQ(loaded[4].outcome, Outcome::Miss);
+  EXPECT_EQ(far->batches, (std::vector<std::vector<Address>>{{address_of(1), address_of(3), address_of(4)}}));
+  EXPECT_TRUE(near->entries.contains(address_of(1)));
+  store.get_many(std::span(addresses).first(4));
+  EXPECT_EQ(far->batches.size(), 1u);
 }
 
 TEST_F(TieredTest, ANearStoreThatCannotBeWrittenDoesNotMatter) {

@@ -1,6 +1,6 @@
 #include "capture/scope.h"
 
-#include "antegrad/scope.h"
+#include "antegrad/options.h"
 
 namespace antegrad {
 namespace {

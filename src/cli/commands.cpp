@@ -19,6 +19,14 @@ Error io_error(const std::string& fact, const std::string& way_out) {
   return Error(ErrorCode::Io, "cli", fmt::format("{}: {}", fact, std::strerror(errno)), way_out);
 }
 
+ir::Graph read_graph(const std::string& path) { return ir::parse(read_file(path)); }
+
+void drop_provenance(ir::Graph& graph) {
+  for (auto& node : graph.nodes) node.provenance = {};
+}
+
+}  // namespace
+
 std::string read_file(const std::string& path) {
   const bool standard = path == "-";
   const auto close = [](std::FILE* file) {
@@ -36,14 +44,6 @@ std::string read_file(const std::string& path) {
   if (std::ferror(file.get()) != 0) throw io_error(fmt::format("cannot read {}", what), way_out);
   return text;
 }
-
-ir::Graph read_graph(const std::string& path) { return ir::parse(read_file(path)); }
-
-void drop_provenance(ir::Graph& graph) {
-  for (auto& node : graph.nodes) node.provenance = {};
-}
-
-}  // namespace
 
 std::string run_print(const PrintOptions& options) {
   auto graph = read_graph(options.file);

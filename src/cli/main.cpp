@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "cli/cache_commands.h"
 #include "cli/commands.h"
 
 namespace antegrad::cli {
@@ -16,7 +17,7 @@ void add_file(CLI::App& command, std::string& file) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("Looks at and transforms antegrad graphs in text form.", "antegrad");
+  CLI::App app("Looks at and transforms antegrad graphs in text form, and keeps caches.", "antegrad");
   app.set_version_flag("--version", "antegrad " ANTEGRAD_VERSION);
   app.require_subcommand(1);
 
@@ -46,6 +47,7 @@ int run(int argc, char** argv) {
   add_file(*verify_command, verified_file);
 
   auto* passes_command = app.add_subcommand("passes", "list the passes");
+  CacheCommands cache(app);
 
   try {
     app.parse(argc, argv);
@@ -53,6 +55,11 @@ int run(int argc, char** argv) {
       throw CLI::RequiredError("opt: --pass or --pipeline");
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kUsage;
+  }
+  if (cache.parsed()) {
+    const auto [text, exit_code] = cache.run();
+    write_output(text);
+    return exit_code;
   }
   std::string output;
   if (print_command->parsed()) output = run_print(print);
@@ -69,6 +76,9 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return antegrad::cli::run(argc, argv);
+  } catch (const antegrad::cli::UsageError& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return antegrad::cli::kUsage;
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", error.what());
   }

@@ -104,11 +104,17 @@ bool has_lazy_bits(const capture::Trace& trace) {
   });
 }
 
-void run_passes(const Options& options, const capture::Trace& trace, Rng rng, ir::Graph& graph) {
+CaptureFacts facts_of(const capture::Trace& trace) {
+  CaptureFacts facts{trace.differentiable, has_lazy_bits(trace), {}};
+  for (const auto& gradient : trace.gradients) facts.reached_by.push_back(gradient.reached_by);
+  return facts;
+}
+
+void run_passes(const Options& options, bool lazy_bits, Rng rng, ir::Graph& graph) {
   passes::PipelineOptions pipeline;
   pipeline.disabled = options.disabled_passes;
   pipeline.verify = options.verify;
-  if (has_lazy_bits(trace)) pipeline.disabled.emplace_back("remove_noop");
+  if (lazy_bits) pipeline.disabled.emplace_back("remove_noop");
   auto passes = passes::default_pipeline();
   if (rng == Rng::Fused) passes.insert(passes.begin(), passes::find_pass("functional_rng"));
   passes::run_pipeline(graph, passes, pipeline);

@@ -50,7 +50,15 @@ capture::Trace trace_call(const CaptureSettings& settings, const std::vector<at:
 /// a copy that resolves it looks like a no-op.
 bool has_lazy_bits(const capture::Trace& trace);
 
+/// What is known of a captured function besides its graph.
+struct CaptureFacts {
+  bool differentiable = false;
+  bool lazy_bits = false;                     ///< as has_lazy_bits()
+  std::vector<std::vector<bool>> reached_by;  ///< as in BackwardFacts
+};
+CaptureFacts facts_of(const capture::Trace& trace);
+
 /// The passes that a captured graph goes through. `rng`: as in Options, which exports override.
-void run_passes(const Options& options, const capture::Trace& trace, Rng rng, ir::Graph& graph);
+void run_passes(const Options& options, bool lazy_bits, Rng rng, ir::Graph& graph);
 
 }  // namespace antegrad::compiler

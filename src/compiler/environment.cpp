@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <sstream>
 #include <string_view>
 
 #include "antegrad/error.h"
+#include "cache/local_store.h"
 
 namespace antegrad::compiler {
 namespace {
@@ -57,10 +59,35 @@ constexpr Named<ToolchainChoice> kToolchains[] = {
     {"auto", ToolchainChoice::Auto}, {"clang", ToolchainChoice::Clang}, {"system", ToolchainChoice::System}};
 constexpr Named<Isa> kIsas[] = {
     {"auto", Isa::Auto}, {"baseline", Isa::Baseline}, {"avx2", Isa::Avx2}, {"avx512", Isa::Avx512}};
+constexpr Named<Cache> kCaches[] = {{"on", Cache::On}, {"off", Cache::Off}, {"strict", Cache::Strict}};
 constexpr Named<CompileFailure> kCompileFailures[] = {{"error", CompileFailure::Error},
                                                       {"eager", CompileFailure::Eager}};
 
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::string or_variable(const std::string& given, const char* name) {
+  return given.empty() ? variable(name) : given;
+}
+
 }  // namespace
+
+cache::Settings settings_of(const CacheConfig& config) {
+  cache::Settings settings;
+  settings.local.directory = cache::default_directory(
+      {or_variable(config.directory, "ANTEGRAD_CACHE_DIR"), variable("XDG_CACHE_HOME"), variable("HOME")});
+  settings.local.limit_bytes = static_cast<uint64_t>(std::max<int64_t>(0, config.limit_bytes));
+  settings.shared.directory = or_variable(config.shared_directory, "ANTEGRAD_CACHE_SHARED_DIR");
+  settings.shared.write = config.write_shared;
+  read_flag("ANTEGRAD_CACHE_SHARED_WRITE", settings.shared.write);
+  settings.redis.url = or_variable(config.redis, "ANTEGRAD_CACHE_REDIS");
+  settings.redis.write = config.write_redis;
+  read_flag("ANTEGRAD_CACHE_REDIS_WRITE", settings.redis.write);
+  settings.key_file = or_variable(config.key_file, "ANTEGRAD_CACHE_KEY_FILE");
+  return settings;
+}
 
 Options with_environment(Options options) {
   read_choice("ANTEGRAD_UNSUPPORTED", kUnsupported, "error or eager", options.unsupported);
@@ -76,6 +103,7 @@ Options with_environment(Options options) {
       bad_value("ANTEGRAD_MAX_VERSIONS", value, "a number from 1 to 1000000");
     options.max_versions = static_cast<int>(number);
   }
+  read_choice("ANTEGRAD_CACHE", kCaches, "on, off or strict", options.cache);
   read_flag("ANTEGRAD_CHECK_RECAPTURE", options.check_recapture);
   read_flag("ANTEGRAD_VERIFY", options.verify);
   read_flag("ANTEGRAD_WRITABLE_INPUTS", options.writable_inputs);

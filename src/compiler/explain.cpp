@@ -31,19 +31,18 @@ void add_pass(const char* pass, const ir::Graph& graph, const Lowering& lowering
 
 Explanation explain(const Version& version, const Lowering& lowering) {
   Explanation out;
-  const auto& compiled = version.compiled();
+  const auto& plan = version.compiled().plan();
   out.guards = version.guards_text();
-  out.graph = ir::print(compiled.graph());
-  const auto* partition = compiled.partition();
-  const auto& forward = compiled.forward();
+  out.graph = ir::print(plan.graph);
+  const auto& forward = plan.forward_graph();
   out.forward = ir::print(forward);
-  if (partition != nullptr) out.backward = ir::print(partition->backward);
-  if (!compiled.has_kernels()) {
+  if (plan.partition) out.backward = ir::print(plan.partition->backward);
+  if (!plan.has_kernels) {
     out.decisions = "every op by LibTorch\n";
     return out;
   }
   add_pass("forward", forward, lowering, out);
-  if (partition != nullptr) add_pass("backward", partition->backward, lowering, out);
+  if (plan.partition) add_pass("backward", plan.partition->backward, lowering, out);
   out.toolchain = lowering.toolchain_name();
   out.isa = lowering.isa_name();
   return out;

@@ -14,6 +14,8 @@
 #include "compiler/differential.h"
 #include "compiler/environment.h"
 #include "compiler/explain.h"
+#include "compiler/function_cache.h"
+#include "compiler/sizes_cache.h"
 #include "compiler/version.h"
 #include "ir/text.h"
 #include "passes/pipeline.h"
@@ -23,6 +25,7 @@ namespace {
 
 using compiler::Captured;
 using compiler::CaptureSettings;
+using compiler::FunctionCache;
 using compiler::Generalized;
 using compiler::Inputs;
 using compiler::Instance;
@@ -103,7 +106,10 @@ struct Function::Impl {
              const KeepRun& keep, std::string& reason);
   std::shared_ptr<Version> make_version(const Captured& captured, const Leaves& leaves,
                                         const runtime::Ambient& ambient, const RunOnTensors& run);
-  Generalized generalize(const Captured& captured, const Leaves& leaves, const runtime::Ambient& ambient,
+  symbolic::Shapes wanted_shapes(const Leaves& leaves, const runtime::Ambient& ambient,
+                                 std::vector<symbolic::Call>& calls) const;
+  Generalized generalize(const Captured& captured, const symbolic::Shapes& wanted,
+                         const std::vector<symbolic::Call>& calls, const Leaves& leaves,
                          const RunOnTensors& run);
   void add(std::shared_ptr<Version> version, const std::string& reason, const std::string& eager_reason);
   std::shared_ptr<const Version> newest() const;  ///< null: none was captured
@@ -139,7 +145,7 @@ void Function::Impl::add(std::shared_ptr<Version> version, const std::string& re
   ++report.captures;
   if (!reason.empty()) keep(report.recapture_reasons, reason);
   if (!eager_reason.empty()) keep_once(report.eager_reasons, eager_reason);
-  if (!version->is_eager()) report.nodes = version->compiled().graph().nodes.size();
+  if (!version->is_eager()) report.nodes = version->compiled().plan().graph.nodes.size();
   for (const auto& [op, count] : version->shape_fallbacks()) report.shape_fallbacks[op] += count;
   versions.insert(versions.begin(), std::move(version));
 }
@@ -161,41 +167,77 @@ bool Function::Impl::reuse(const Captured& captured, const Leaves& leaves, const
   return false;
 }
 
-Generalized Function::Impl::generalize(const Captured& captured, const Leaves& leaves,
-                                       const runtime::Ambient& ambient, const RunOnTensors& run) {
-  std::vector<symbolic::Call> calls;
+/// The shapes that are to be symbols, going by this call and those before it, the newest last in `calls`.
+symbolic::Shapes Function::Impl::wanted_shapes(const Leaves& leaves, const runtime::Ambient& ambient,
+                                               std::vector<symbolic::Call>& calls) const {
   for (auto version = versions.rbegin(); version != versions.rend(); ++version)
     if (auto shapes = (*version)->shapes_if_like(leaves, ambient)) calls.push_back(std::move(*shapes));
   calls.push_back(compiler::call_of(leaves.tensors));
-  if (options.dynamic == Dynamic::None || compiler::must_keep_sizes(captured)) calls = {calls.back()};
-  const bool may_change = options.dynamic != Dynamic::None && !compiler::must_keep_sizes(captured);
-  auto wanted = symbolic::generalize(calls, may_change ? marks : std::vector<symbolic::Mark>(),
-                                     may_change && options.dynamic == Dynamic::All);
+  const auto wanted = symbolic::generalize(calls, marks, options.dynamic == Dynamic::All);
   const std::vector<int64_t> key(leaves.key.begin(), leaves.key.end());
   std::vector<ir::Dim> replacements;
   for (int32_t s = 0; s < static_cast<int32_t>(wanted.symbols.size()); ++s)
     replacements.push_back(pinned.count({key, wanted.name_of(s)}) != 0
                                ? ir::Dim(wanted.symbols[static_cast<size_t>(s)].hint)
                                : ir::Dim::symbol(s));
-  wanted = wanted.with(replacements);
-  if (!wanted.dynamic()) return {wanted, captured.functional.graph, {}};
+  return wanted.with(replacements);
+}
+
+Generalized Function::Impl::generalize(const Captured& captured, const symbolic::Shapes& wanted,
+                                       const std::vector<symbolic::Call>& calls, const Leaves& leaves,
+                                       const RunOnTensors& run) {
   const ModuleState modules(options.watch);
   auto found = compiler::generalize(captured, wanted, calls, [&](const symbolic::Call& shapes) {
     return compiler::capture_call(settings(), compiler::stand_ins(leaves, shapes), &modules, run);
   });
+  const std::vector<int64_t> key(leaves.key.begin(), leaves.key.end());
   for (const auto& [what, why] : found.pinned) {
     pinned.insert({key, what});
     std::unique_lock lock(versions_mutex);
     keep_once(report.fixed_sizes, fmt::format("{} is fixed: {}", what, why));
   }
+  if (found.shapes.dynamic()) compiler::store_sizes(settings(), found);
   return found;
 }
 
 std::shared_ptr<Version> Function::Impl::make_version(const Captured& captured, const Leaves& leaves,
                                                       const runtime::Ambient& ambient,
                                                       const RunOnTensors& run) {
-  auto found = generalize(captured, leaves, ambient, run);
-  return std::make_shared<Version>(settings(), leaves, captured, found.shapes, std::move(found.graph));
+  const auto facts = compiler::facts_of(captured.trace);
+  const auto make = [&](Generalized found, FunctionCache cache) {
+    return std::make_shared<Version>(settings(), leaves, captured, found.shapes, std::move(found.graph),
+                                     std::move(cache));
+  };
+  const auto cache_of = [&](const ir::Graph& graph) { return FunctionCache(settings(), graph, facts); };
+  const auto call = compiler::call_of(leaves.tensors);
+  const auto as_it_is = [&]() -> Generalized {
+    return {symbolic::generalize({call}, {}, false), compiler::without_input_offsets(captured), {}};
+  };
+  if (options.dynamic == Dynamic::None || compiler::must_keep_sizes(captured)) {
+    auto fixed = as_it_is();
+    auto cache = cache_of(fixed.graph);
+    return make(std::move(fixed), std::move(cache));
+  }
+  std::vector<symbolic::Call> calls;
+  const auto wanted = wanted_shapes(leaves, ambient, calls);
+  std::optional<FunctionCache> cache;
+  std::optional<Generalized> found;
+  if (!wanted.dynamic()) {
+    found = as_it_is();
+    cache.emplace(cache_of(found->graph));
+    if (cache->prefetch()) return make(std::move(*found), std::move(*cache));
+  }
+  auto known = compiler::find_sizes(settings(), captured, call);
+  if (known.found) {
+    auto cache_of_known = cache_of(known.found->graph);
+    return make(std::move(*known.found), std::move(cache_of_known));
+  }
+  if (!found) {
+    found = generalize(captured, wanted, calls, leaves, run);
+    cache.emplace(cache_of(found->graph));
+  }
+  if (known.others) cache->set_known_at_other_sizes();
+  return make(std::move(*found), std::move(*cache));
 }
 
 void Function::Impl::find_or_capture(const Leaves& leaves, const runtime::Ambient& ambient,
@@ -308,6 +350,7 @@ Report Function::report() const {
   report.compile_failures = failures.count;
   report.compile_failure_reasons = std::move(failures.reasons);
   report.calls = impl_->calls.load(std::memory_order_relaxed);
+  impl_->lowering->cache_log().fill(report);
   return report;
 }
 
@@ -320,24 +363,30 @@ std::shared_ptr<const Version> Function::Impl::newest() const {
 
 std::string Function::graph_text() const {
   const auto version = impl_->newest();
-  return version ? ir::print(version->compiled().graph()) : "";
+  return version ? ir::print(version->compiled().plan().graph) : "";
+}
+
+/// Null: it has no backward pass.
+static const partition::Partition* partition_of(const Version* version) {
+  if (version == nullptr || !version->compiled().plan().partition) return nullptr;
+  return &*version->compiled().plan().partition;
 }
 
 std::string Function::forward_text() const {
   const auto version = impl_->newest();
-  const auto* partition = version ? version->compiled().partition() : nullptr;
+  const auto* partition = partition_of(version.get());
   return partition != nullptr ? ir::print(partition->forward) : "";
 }
 
 std::string Function::backward_text() const {
   const auto version = impl_->newest();
-  const auto* partition = version ? version->compiled().partition() : nullptr;
+  const auto* partition = partition_of(version.get());
   return partition != nullptr ? ir::print(partition->backward) : "";
 }
 
 std::string Function::partition_text() const {
   const auto version = impl_->newest();
-  const auto* partition = version ? version->compiled().partition() : nullptr;
+  const auto* partition = partition_of(version.get());
   return partition != nullptr ? partition::print(partition->decisions) : "";
 }
 

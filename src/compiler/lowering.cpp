@@ -6,7 +6,7 @@
 
 #include "antegrad/error.h"
 #include "codegen/cpu/expression.h"
-#include "compiler/kernel_cache.h"
+#include "compiler/function_cache.h"
 #include "ir/substitute.h"
 #include "passes/pipeline.h"
 #include "schedule/substitute.h"
@@ -49,7 +49,7 @@ bool is_elsewhere(const ir::Value& value) {
 
 Lowered::Lowered(const ir::Graph& graph) : is_eager_(true) { program_.graph = graph; }
 
-Lowered::Lowered(schedule::Program program, std::vector<runtime::KernelCode> kernels, bool compare)
+Lowered::Lowered(schedule::Program program, std::vector<LoadedKernel> kernels, bool compare)
     : program_(std::move(program)), kernels_(std::move(kernels)), is_eager_(false), compare_(compare) {
   program_.decisions.clear();  // for people, as are the texts
   for (auto& kernel : program_.kernels) {
@@ -61,10 +61,11 @@ Lowered::Lowered(schedule::Program program, std::vector<runtime::KernelCode> ker
 
 std::shared_ptr<const runtime::Executable> Lowered::at(const std::vector<int64_t>& symbols) const {
   if (is_eager_) return std::make_shared<const runtime::Executable>(ir::substitute(program_.graph, symbols));
-  if (symbols.empty())
-    return std::make_shared<const runtime::Executable>(program_, kernels_, symbols, compare_);
-  return std::make_shared<const runtime::Executable>(schedule::substitute(program_, symbols), kernels_,
-                                                     symbols, compare_);
+  std::vector<runtime::KernelCode> code;
+  for (const auto& kernel : kernels_) code.push_back(kernel.code);
+  if (symbols.empty()) return std::make_shared<const runtime::Executable>(program_, code, symbols, compare_);
+  return std::make_shared<const runtime::Executable>(schedule::substitute(program_, symbols), code, symbols,
+                                                     compare_);
 }
 
 Lowering::Lowering(const Options& options) : options_(options), isa_(isa_of(options)) {}
@@ -75,7 +76,14 @@ const toolchain::Toolchain& Lowering::toolchain() const {
 }
 
 std::string Lowering::toolchain_name() const {
-  return options_.backend == Backend::Eager ? "none" : toolchain().name();
+  if (options_.backend == Backend::Eager) return "none";
+  if (options_.toolchain == ToolchainChoice::Auto) return toolchain::default_toolchain_name();
+  return toolchain().name();
+}
+
+KernelTarget Lowering::target() const {
+  return {toolchain_name(), isa_, [this]() -> const toolchain::Toolchain& { return toolchain(); },
+          usable_caches(options_)};
 }
 
 bool Lowering::makes_kernels(const ir::Graph& graph) const {
@@ -103,8 +111,8 @@ schedule::Program Lowering::program(const ir::Graph& graph) const {
 std::shared_ptr<const Lowered> Lowering::lower(const ir::Graph& graph) const {
   try {
     auto scheduled = program(graph);
-    std::vector<runtime::KernelCode> kernels;
-    if (!scheduled.kernels.empty()) kernels = load_kernels(scheduled.kernels, toolchain(), isa_);
+    std::vector<LoadedKernel> kernels;
+    if (!scheduled.kernels.empty()) kernels = make_kernels(scheduled.kernels, target());
     return std::make_shared<const Lowered>(std::move(scheduled), std::move(kernels), options_.debug_compare);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::Compile || options_.compile_failure != CompileFailure::Eager) throw;

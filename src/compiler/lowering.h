@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "antegrad/options.h"
+#include "compiler/cache_log.h"
+#include "compiler/kernel_cache.h"
 #include "ir/graph.h"
 #include "runtime/executable.h"
 #include "schedule/program.h"
@@ -17,13 +19,17 @@ class Lowered {
  public:
   /// Every op is run by LibTorch.
   explicit Lowered(const ir::Graph& graph);
-  Lowered(schedule::Program program, std::vector<runtime::KernelCode> kernels, bool compare);
+  Lowered(schedule::Program program, std::vector<LoadedKernel> kernels, bool compare = false);
   /// `symbols`: a value for each.
   std::shared_ptr<const runtime::Executable> at(const std::vector<int64_t>& symbols) const;
 
+  bool is_eager() const { return is_eager_; }
+  const schedule::Program& program() const { return program_; }
+  const std::vector<LoadedKernel>& kernels() const { return kernels_; }
+
  private:
   schedule::Program program_;
-  std::vector<runtime::KernelCode> kernels_;
+  std::vector<LoadedKernel> kernels_;
   bool is_eager_;
   bool compare_ = false;
 };
@@ -42,6 +48,7 @@ class Lowering {
   std::shared_ptr<const Lowered> lower(const ir::Graph& graph) const;
 
   schedule::Program program(const ir::Graph& graph) const;
+  /// What compiles kernels, or will: known without opening it.
   std::string toolchain_name() const;
   std::string isa_name() const { return std::string(toolchain::isa_name(isa_)); }
 
@@ -50,8 +57,10 @@ class Lowering {
     std::vector<std::string> reasons;  ///< each once
   };
   Failures failures() const;
+  CacheLog& cache_log() const { return cache_log_; }
 
  private:
+  KernelTarget target() const;
   const toolchain::Toolchain& toolchain() const;
 
   const Options options_;
@@ -60,6 +69,7 @@ class Lowering {
   mutable toolchain::ToolchainPtr toolchain_;
   mutable std::mutex mutex_;
   mutable Failures failures_;
+  mutable CacheLog cache_log_;
 };
 
 }  // namespace antegrad::compiler

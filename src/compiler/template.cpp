@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+
 #include "antegrad/error.h"
 #include "ir/substitute.h"
 #include "ir/text.h"
@@ -61,46 +63,44 @@ std::string first_difference(const ir::Graph& expected, const ir::Graph& found) 
   return "its inputs or outputs differ";
 }
 
-std::vector<std::vector<bool>> reached_by(const capture::Trace& trace) {
-  std::vector<std::vector<bool>> out;
-  for (const auto& gradient : trace.gradients) out.push_back(gradient.reached_by);
-  return out;
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 }  // namespace
 
-Template::Template(const CaptureSettings& settings, ir::Graph graph, const capture::Trace& trace)
+Template::Template(const CaptureSettings& settings, ir::Graph graph, const capture::Trace& trace,
+                   FunctionCache cache)
     : lowering_(settings.lowering),
       backward_ahead_(settings.options.backward_ahead),
       captured_(std::move(graph)),
-      graph_(captured_),
-      reached_by_(compiler::reached_by(trace)) {
-  const auto& options = settings.options;
-  run_passes(options, trace, options.rng, graph_);
-  takes_rng_state_ = compiler::takes_rng_state(graph_);
-  // A kernel reads memory as it is, not what a conjugated or negated tensor stands for.
-  has_kernels_ = lowering_->makes_kernels(graph_) && !has_lazy_bits(trace);
-  auto lowered = graph_;
-  if (has_kernels_) lowering_->prepare(lowered);
-  if (trace.differentiable) {
-    partition_ = std::make_unique<partition::Partition>(
-        partition::partition(lowered, options.policy, options.scope_rules,
-                             {.fuses = has_kernels_, .writable_inputs = options.writable_inputs}));
-  } else {
-    forward_ = std::move(lowered);
+      facts_(facts_of(trace)),
+      cache_(std::move(cache)) {
+  if (auto stored = cache_.load()) {
+    plan_ = std::move(stored->plan);
+    forward_code_ = std::move(stored->forward);
+    return;
   }
-  forward_code_ = lower(forward());
+  const auto start = std::chrono::steady_clock::now();
+  plan_ = make_plan(settings, captured_, facts_);
+  forward_code_ = lower(plan_.forward_graph());
+  cache_.store(captured_, plan_, *forward_code_, seconds_since(start));
 }
 
 std::shared_ptr<const Lowered> Template::lower(const ir::Graph& graph) const {
-  return has_kernels_ ? lowering_->lower(graph) : std::make_shared<const Lowered>(graph);
+  return plan_.has_kernels ? lowering_->lower(graph) : std::make_shared<const Lowered>(graph);
 }
 
 std::shared_ptr<const Lowered> Template::backward(const runtime::BackwardCase& which) const {
   const std::vector<bool> key(which.begin(), which.end());
   const std::scoped_lock lock(mutex_);
   auto& code = backward_code_[key];
-  if (code == nullptr) code = lower(runtime::specialize(partition_->backward, reached_by_, which));
+  if (code == nullptr) code = cache_.load_backward(key);
+  if (code == nullptr) {
+    const auto start = std::chrono::steady_clock::now();
+    code = lower(runtime::specialize(plan_.partition->backward, facts_.reached_by, which));
+    cache_.store_backward(key, *code, seconds_since(start));
+  }
   return code;
 }
 
@@ -113,19 +113,19 @@ std::string Template::difference(const std::vector<int64_t>& symbols, const Capt
   }
   const auto found = without_input_offsets(captured);
   if (!(expected == found)) return first_difference(expected, found);
-  return reached_by_ == compiler::reached_by(captured.trace) ? "" : "gradients take other ways";
+  return facts_.reached_by == facts_of(captured.trace).reached_by ? "" : "gradients take other ways";
 }
 
-runtime::BackwardFacts Template::facts_of(const aot::Signature& signature,
-                                          const capture::Trace& trace) const {
+runtime::BackwardFacts Template::backward_facts(const aot::Signature& signature,
+                                                const capture::Trace& trace) const {
   runtime::BackwardFacts facts;
-  facts.primals = primals_of(graph_, signature);
-  facts.reached_by = reached_by_;
+  facts.primals = primals_of(plan_.graph, signature);
+  facts.reached_by = facts_.reached_by;
   for (const auto& gradient : trace.gradients) facts.fails_for.push_back(gradient.fails_for);
   for (const auto& tangent : trace.tangents) facts.errors.push_back(tangent.error);
   if (const auto* state = std::get_if<aot::TakeRngState>(&signature.steps.front()))
     facts.rng_slot = state->slot;
-  const auto& forward = partition_->forward;
+  const auto& forward = plan_.partition->forward;
   facts.draws_eagerly = std::any_of(forward.nodes.begin(), forward.nodes.end(),
                                     [](const ir::Node& node) { return node.effects.random; });
   return facts;
@@ -135,17 +135,17 @@ std::unique_ptr<runtime::Caller> Template::instantiate(
     std::vector<int64_t> symbols, const Captured& captured,
     std::shared_ptr<runtime::HigherOrder> higher_order) const {
   auto signature = captured.functional.signature;
-  if (takes_rng_state_) take_rng_input(signature);
+  if (takes_rng_state(plan_.graph)) take_rng_input(signature);
   auto forward = forward_code_->at(symbols);
-  if (!partition_) return std::make_unique<runtime::Caller>(std::move(signature), std::move(forward));
-  auto facts = facts_of(signature, captured.trace);
+  if (!plan_.partition) return std::make_unique<runtime::Caller>(std::move(signature), std::move(forward));
+  auto facts = backward_facts(signature, captured.trace);
   facts.higher_order = std::move(higher_order);
-  const auto graph = ir::substitute(partition_->backward, symbols);
+  const auto graph = ir::substitute(plan_.partition->backward, symbols);
   auto make = [self = shared_from_this(), symbols](const runtime::BackwardCase& which) {
     return self->backward(which)->at(symbols);
   };
-  auto backward =
-      std::make_shared<runtime::Backward>(*partition_, graph, signature, std::move(facts), std::move(make));
+  auto backward = std::make_shared<runtime::Backward>(*plan_.partition, graph, signature, std::move(facts),
+                                                      std::move(make));
   if (backward_ahead_) backward->compile();
   return std::make_unique<runtime::Caller>(std::move(signature), std::move(forward), std::move(backward));
 }

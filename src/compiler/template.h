@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "compiler/captured.h"
-#include "partition/partition.h"
+#include "compiler/function_cache.h"
+#include "compiler/plan.h"
 #include "runtime/calling.h"
 
 namespace antegrad::compiler {
@@ -16,7 +17,9 @@ namespace antegrad::compiler {
 class Template : public std::enable_shared_from_this<Template> {
  public:
   /// `graph`: functional or joint, before any pass. `trace`: of one of the captures that it is made of.
-  Template(const CaptureSettings& settings, ir::Graph graph, const capture::Trace& trace);
+  /// `cache`: of the same.
+  Template(const CaptureSettings& settings, ir::Graph graph, const capture::Trace& trace,
+           FunctionCache cache);
 
   /// What a capture at these sizes differs in from the graph; "": in nothing.
   std::string difference(const std::vector<int64_t>& symbols, const Captured& captured) const;
@@ -24,26 +27,19 @@ class Template : public std::enable_shared_from_this<Template> {
   std::unique_ptr<runtime::Caller> instantiate(std::vector<int64_t> symbols, const Captured& captured,
                                                std::shared_ptr<runtime::HigherOrder> higher_order) const;
 
-  const ir::Graph& graph() const { return graph_; }  ///< after the passes
-  /// What a call runs, after the passes of the backend.
-  const ir::Graph& forward() const { return partition_ ? partition_->forward : forward_; }
-  const partition::Partition* partition() const { return partition_.get(); }  ///< null: no backward pass
-  bool has_kernels() const { return has_kernels_; }  ///< else every op is run by LibTorch
+  const Plan& plan() const { return plan_; }
 
  private:
   std::shared_ptr<const Lowered> lower(const ir::Graph& graph) const;
   std::shared_ptr<const Lowered> backward(const runtime::BackwardCase& which) const;
-  runtime::BackwardFacts facts_of(const aot::Signature& signature, const capture::Trace& trace) const;
+  runtime::BackwardFacts backward_facts(const aot::Signature& signature, const capture::Trace& trace) const;
 
   const std::shared_ptr<const Lowering> lowering_;
   const bool backward_ahead_;
-  ir::Graph captured_;  ///< before the passes
-  ir::Graph graph_;
-  ir::Graph forward_;  ///< without a backward pass
-  bool takes_rng_state_ = false;
-  bool has_kernels_ = false;
-  std::vector<std::vector<bool>> reached_by_;
-  std::unique_ptr<partition::Partition> partition_;
+  const ir::Graph captured_;  ///< before the passes
+  const CaptureFacts facts_;
+  FunctionCache cache_;
+  Plan plan_;
   std::shared_ptr<const Lowered> forward_code_;
   mutable std::mutex mutex_;  ///< one backward pass is made at a time
   mutable std::map<std::vector<bool>, std::shared_ptr<const Lowered>> backward_code_;

@@ -74,7 +74,7 @@ Version::Version(const Options& options, const Leaves& leaves)
 }
 
 Version::Version(const CaptureSettings& settings, const Leaves& leaves, const Captured& captured,
-                 const symbolic::Shapes& shapes, ir::Graph graph)
+                 const symbolic::Shapes& shapes, ir::Graph graph, FunctionCache cache)
     : Version(settings.options, leaves) {
   const auto& trace = captured.trace;
   check_changed_inputs(captured.functional.signature, leaves, trace);
@@ -94,7 +94,7 @@ Version::Version(const CaptureSettings& settings, const Leaves& leaves, const Ca
     if (trace.views.empty()) gradients_ = GradientFunction::make_function(settings.options);
     ignore_unread_grads(leaves, trace);
   }
-  template_ = std::make_shared<const Template>(settings, std::move(graph), trace);
+  template_ = std::make_shared<const Template>(settings, std::move(graph), trace, std::move(cache));
 }
 
 InstancePtr Version::make_instance(const CaptureSettings& settings, const Leaves& leaves,

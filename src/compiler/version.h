@@ -36,10 +36,10 @@ using InstancePtr = std::shared_ptr<const Instance>;
 /// given the same program. add() is the caller's to synchronize.
 class Version {
  public:
-  /// `shapes` and `graph`: as Generalized has them. The version itself holds captured tensors weakly:
-  /// `captured` has to live until the first run.
+  /// `shapes` and `graph`: as Generalized has them; `cache`: of the graph. The version itself holds captured
+  /// tensors weakly: `captured` has to live until the first run.
   Version(const CaptureSettings& settings, const Leaves& leaves, const Captured& captured,
-          const symbolic::Shapes& shapes, ir::Graph graph);
+          const symbolic::Shapes& shapes, ir::Graph graph, FunctionCache cache);
   /// Stands for calls that run eagerly because capturing them threw.
   Version(const Options& options, const Leaves& leaves);
 

@@ -1,6 +1,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 
@@ -55,8 +56,11 @@ Plugin open_plugin() {
   return {compile, {}};
 }
 
+std::atomic<bool> plugin_known = false;  ///< whether plugin() was called
+
 const Plugin& plugin() {
   static const Plugin opened = open_plugin();
+  plugin_known = true;
   return opened;
 }
 
@@ -142,6 +146,13 @@ ToolchainPtr clang_toolchain() {
 }
 
 std::string clang_unavailable() { return plugin().problem; }
+
+std::string default_toolchain_name() {
+  std::error_code ignored;
+  if (plugin_known ? clang_unavailable().empty() : std::filesystem::exists(plugin_path(), ignored))
+    return clang_toolchain()->name();
+  return system_toolchain()->name();
+}
 
 ToolchainPtr default_toolchain() {
   return clang_unavailable().empty() ? clang_toolchain() : system_toolchain();

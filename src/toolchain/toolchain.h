@@ -43,6 +43,8 @@ ToolchainPtr system_toolchain(const std::string& compiler = {});
 
 /// clang_toolchain() if its plugin can be opened, else system_toolchain(). Opens the plugin.
 ToolchainPtr default_toolchain();
+/// Its name, as far as that can be known without opening the plugin: that it is there.
+std::string default_toolchain_name();
 
 /// One object per source, in order. Equal sources are compiled once, different ones in parallel. When some
 /// fail, the first error in the order of sources is thrown after all are done.

@@ -45,6 +45,8 @@ std::string_view error_code_name(ErrorCode code) {
       return "GraphChanged";
     case ErrorCode::Compile:
       return "Compile";
+    case ErrorCode::CacheMiss:
+      return "CacheMiss";
     case ErrorCode::Io:
       return "Io";
   }

@@ -15,6 +15,12 @@ if(EXISTS ${project_dir}/cli_test.sh)
   list(APPEND project_tests cli_test)
 endif()
 
+add_executable(cache_sample ${project_dir}/cache_sample.cpp)
+target_link_libraries(cache_sample PRIVATE antegrad_core)
+add_test(NAME cache_cli_test
+         COMMAND bash ${project_dir}/cache_cli_test.sh $<TARGET_FILE:antegrad_cli> $<TARGET_FILE:cache_sample>)
+list(APPEND project_tests cache_cli_test)
+
 # Installs this build to a temporary prefix, builds the ten-line project in consumer/ against it and runs it.
 set(consumer_flags ${CMAKE_CXX_FLAGS})
 if(ANTEGRAD_SANITIZE)
@@ -36,3 +42,8 @@ if(ANTEGRAD_SANITIZE MATCHES thread)
   set_property(TEST ${all_tests} APPEND PROPERTY ENVIRONMENT
                "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp second_deadlock_stack=1")
 endif()
+
+# Tests compile what they test, and leave the user's cache alone. Those of the cache use directories of their own.
+get_property(all_tests DIRECTORY PROPERTY TESTS)
+list(FILTER all_tests EXCLUDE REGEX "cache")
+set_property(TEST ${all_tests} APPEND PROPERTY ENVIRONMENT "ANTEGRAD_CACHE=off")

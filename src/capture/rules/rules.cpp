@@ -1,5 +1,7 @@
 #include "capture/rules/rules.h"
 
+#include <mutex>
+#include <shared_mutex>
 #include <string>
 #include <unordered_set>
 
@@ -45,64 +47,95 @@ bool is_out_variant(const c10::FunctionSchema& op, const c10::FunctionSchema& ba
   return true;
 }
 
-using Resolved = std::unordered_map<c10::OperatorName, ShapeRule>;
+RuleTable make_table() {
+  RuleTable table;
+  add_attention_rules(table);
+  add_composite_rules(table);
+  add_convolution_rules(table);
+  add_cuda_rules(table);
+  add_distance_rules(table);
+  add_embedding_rules(table);
+  add_fft_rules(table);
+  add_indexing_rules(table);
+  add_linalg_rules(table);
+  add_loss_rules(table);
+  add_normalization_rules(table);
+  add_optimizer_rules(table);
+  add_pointwise_rules(table);
+  add_pooling_rules(table);
+  add_quantization_rules(table);
+  add_random_rules(table);
+  add_reduction_rules(table);
+  return table;
+}
 
-void derive_variants(const std::vector<c10::OperatorName>& overloads, const c10::OperatorName& base_name,
-                     const RuleSet& set, Resolved& resolved) {
-  auto& dispatcher = c10::Dispatcher::singleton();
-  auto base = dispatcher.findSchema(base_name);
-  if (!base) return;
-  for (const auto& name : overloads) {
-    auto op = dispatcher.findSchema(name);
-    if (!op || needs_no_derived_rule(*op)) continue;
-    bool inplace = name.name != base_name.name;
-    if (inplace && set.inplace && op->schema().arguments().size() == base->schema().arguments().size() &&
-        same_leading_arguments(op->schema(), base->schema())) {
-      resolved.emplace(name, set.inplace);
-    }
-    if (!inplace && set.out && is_out_variant(op->schema(), base->schema())) {
-      bool generated = op->hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd);
-      resolved.emplace(name, generated ? set.generated_out : set.out);
-    }
+/// The rules by op. Those of variants are derived when they are first asked for: to look at all ops that
+/// LibTorch has would take longer than most captures.
+class Rules {
+ public:
+  Rules() : table_(make_table()) {
+    for (const auto& [name, set] : table_.sets()) by_name_[name.name].emplace_back(name, &set);
   }
-}
 
-Resolved resolve(const RuleTable& table) {
-  std::unordered_map<std::string, std::vector<c10::OperatorName>> overloads;
-  for (const auto& name : c10::Dispatcher::singleton().getAllOpNames()) overloads[name.name].push_back(name);
-  Resolved resolved;
-  for (const auto& [name, set] : table.sets()) resolved.emplace(name, set.functional);
-  for (const auto& [name, set] : table.sets()) {
-    derive_variants(overloads[name.name], name, set, resolved);
-    derive_variants(overloads[name.name + "_"], name, set, resolved);
+  ShapeRule find(const c10::OperatorName& name) {
+    {
+      const std::shared_lock lock(mutex_);
+      if (const auto found = known_.find(name); found != known_.end()) return found->second;
+    }
+    const auto rule = derive(name);
+    const std::unique_lock lock(mutex_);
+    known_.emplace(name, rule);
+    return rule;
   }
-  return resolved;
-}
 
-const Resolved& all_rules() {
-  static const Resolved resolved = [] {
-    RuleTable table;
-    add_attention_rules(table);
-    add_composite_rules(table);
-    add_convolution_rules(table);
-    add_cuda_rules(table);
-    add_distance_rules(table);
-    add_embedding_rules(table);
-    add_fft_rules(table);
-    add_indexing_rules(table);
-    add_linalg_rules(table);
-    add_loss_rules(table);
-    add_normalization_rules(table);
-    add_optimizer_rules(table);
-    add_pointwise_rules(table);
-    add_pooling_rules(table);
-    add_quantization_rules(table);
-    add_random_rules(table);
-    add_reduction_rules(table);
-    return resolve(table);
-  }();
-  return resolved;
-}
+  static Rules& instance() {
+    static Rules rules;
+    return rules;
+  }
+
+ private:
+  ShapeRule derive(const c10::OperatorName& name) const {
+    if (const auto own = table_.sets().find(name); own != table_.sets().end()) return own->second.functional;
+    const auto op = c10::Dispatcher::singleton().findSchema(name);
+    if (!op || needs_no_derived_rule(*op)) return nullptr;
+    if (const auto rule = out_rule(*op)) return rule;
+    return name.name.ends_with('_') ? inplace_rule(*op) : nullptr;
+  }
+
+  ShapeRule out_rule(const c10::OperatorHandle& op) const {
+    const bool generated = op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd);
+    return first_of(op.operator_name().name, [&](const c10::FunctionSchema& base, const RuleSet& set) {
+      if (!set.out || !is_out_variant(op.schema(), base)) return ShapeRule(nullptr);
+      return generated ? set.generated_out : set.out;
+    });
+  }
+
+  ShapeRule inplace_rule(const c10::OperatorHandle& op) const {
+    auto base_name = op.operator_name().name;
+    base_name.pop_back();
+    return first_of(base_name, [&](const c10::FunctionSchema& base, const RuleSet& set) {
+      const bool same = op.schema().arguments().size() == base.arguments().size() &&
+                        same_leading_arguments(op.schema(), base);
+      return same ? set.inplace : ShapeRule(nullptr);
+    });
+  }
+
+  /// What `rule_of` gives for the first base op of that name that it gives a rule for.
+  template <class RuleOf>
+  ShapeRule first_of(const std::string& base_name, const RuleOf& rule_of) const {
+    const auto bases = by_name_.find(base_name);
+    if (bases == by_name_.end()) return nullptr;
+    for (const auto& [name, set] : bases->second)
+      if (const auto base = c10::Dispatcher::singleton().findSchema(name))
+        if (const auto rule = rule_of(base->schema(), *set)) return rule;
+    return nullptr;
+  }
+
+  const RuleTable table_;
+  std::unordered_map<std::string, std::vector<std::pair<c10::OperatorName, const RuleSet*>>> by_name_;
+  std::shared_mutex mutex_;
+  std::unordered_map<c10::OperatorName, ShapeRule> known_;  ///< also those that have none
+};
 
 }  // namespace
 
@@ -134,11 +167,7 @@ void finish_out(Stack& stack, const std::vector<Tensor>& results, bool contiguou
 
 }  // namespace rules
 
-ShapeRule find_shape_rule(const c10::OperatorName& name) {
-  const auto& all = rules::all_rules();
-  auto found = all.find(name);
-  return found == all.end() ? nullptr : found->second;
-}
+ShapeRule find_shape_rule(const c10::OperatorName& name) { return rules::Rules::instance().find(name); }
 
 bool has_data_dependent_shape(const c10::OperatorName& name) {
   static const std::unordered_set<std::string> kNames = {

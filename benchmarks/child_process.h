@@ -1,0 +1,30 @@
+#pragma once
+// A benchmark that runs itself for every measurement: the child prints "field number" lines.
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <stdexcept>
+#include <string>
+
+namespace antegrad::benchmarks {
+
+using Fields = std::map<std::string, double>;
+
+inline void print_field(const char* field, double value) { std::printf("%s %.17g\n", field, value); }
+
+/// Runs this program with other arguments and gives what it prints. `environment`: "NAME=value …" before the
+/// command.
+inline Fields run_self(const std::string& arguments, const std::string& environment = {}) {
+  const auto command =
+      environment + " '" + std::filesystem::read_symlink("/proc/self/exe").string() + "' " + arguments;
+  auto* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) throw std::runtime_error("cannot start " + command);
+  Fields fields;
+  char field[64];
+  double value = 0;
+  while (std::fscanf(pipe, "%63s %lf", field, &value) == 2) fields[field] = value;
+  if (pclose(pipe) != 0) throw std::runtime_error("failed: " + command);
+  return fields;
+}
+
+}  // namespace antegrad::benchmarks

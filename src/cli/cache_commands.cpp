@@ -1,0 +1,260 @@
+#include "cli/cache_commands.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <iostream>
+#include <tuple>
+
+#include "antegrad/error.h"
+#include "cache/bundle.h"
+#include "cache/explain.h"
+#include "cli/cache_json.h"
+#include "cli/cache_tables.h"
+#include "cli/commands.h"
+#include "cli/progress_bar.h"
+#include "toolchain/isa.h"
+
+namespace antegrad::cli {
+namespace {
+
+/// What is known here without LibTorch, by the names of fields of keys.
+cache::System system_here() { return {{"isa", std::string(toolchain::isa_name(toolchain::detect_isa()))}}; }
+
+/// Under another name first, so that nobody takes half a bundle for one.
+void write_file(const std::string& where, const std::string& path, const std::string& bytes) {
+  const auto part = path + ".part";
+  std::FILE* file = std::fopen(part.c_str(), "wb");
+  bool done = file != nullptr;
+  if (done) {
+    const bool written = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
+    done = std::fclose(file) == 0 && written && std::rename(part.c_str(), path.c_str()) == 0;
+  }
+  if (done) return;
+  const int error = errno;
+  if (file) std::remove(part.c_str());
+  throw Error(ErrorCode::Io, where, fmt::format("cannot write {}: {}", path, std::strerror(error)),
+              "Name a file in a directory that can be written to and has room");
+}
+
+bool confirmed(const std::string& question) {
+  fmt::print(stderr, "{} [y/N] ", question);
+  std::string answer;
+  std::getline(std::cin, answer);
+  return answer == "y" || answer == "Y" || answer == "yes";
+}
+
+}  // namespace
+
+CLI::App& CacheCommands::add(const std::string& name, const std::string& help, Run run) {
+  auto& command = *group_->add_subcommand(name, help);
+  command.add_option("--dir", place_.directory,
+                     "the cache; else $ANTEGRAD_CACHE_DIR, $XDG_CACHE_HOME/antegrad or ~/.cache/antegrad");
+  command.add_option("--key-file", place_.key_file,
+                     "the secret of its MACs; else $ANTEGRAD_CACHE_KEY_FILE, else none");
+  command.add_flag("--json", json_, "print JSON");
+  command.callback([this, name, run] {
+    chosen_ = "cache:" + name;
+    run_ = run;
+  });
+  return command;
+}
+
+CacheCommands::CacheCommands(CLI::App& app) : group_(app.add_subcommand("cache", "look at and keep caches")) {
+  using Self = CacheCommands;
+  group_->require_subcommand(1);
+  add("stats", "how many entries, how large", &Self::stats)
+      .add_flag("--kinds", kinds_, "also count each kind, which reads every entry");
+
+  auto& list = add("list", "the entries, those used last first", &Self::list);
+  list.add_option("--kind", kind_, "only entries of this kind");
+  list.add_option("--name", name_, "only entries of functions of this name");
+  list.add_option("--limit", limit_, "at most so many entries");
+
+  const std::string key_help = "4 or more first digits of a key or an address";
+  add("show", "all that one entry says of itself", &Self::show).add_option("KEY", key_, key_help)->required();
+  add("verify", "read every entry; exit code 1 when one is damaged", &Self::verify);
+  add("clear", "remove all entries", &Self::clear).add_flag("--yes", yes_, "do not ask");
+  add("gc", "remove what was begun and not finished, and what goes beyond a size", &Self::gc)
+      .add_option("--size", limit_bytes_, "what may stay, such as 500M or 2G; 0: all; 5G otherwise")
+      ->transform(CLI::AsSizeValue(false));
+
+  add("export", "write all entries to one file", &Self::export_bundle)
+      .add_option("FILE", file_, "the bundle to write")
+      ->required();
+  add("import", "take over the entries of such a file", &Self::import_bundle)
+      .add_option("FILE", file_, "a bundle; - reads standard input")
+      ->required();
+
+  auto& explain = add("explain", "what differs between two keys", &Self::explain);
+  explain.add_option("KEY_A", key_, key_help)->required();
+  explain.add_option("KEY_B", other_key_, "the same; else KEY_A is compared with the nearest older key");
+}
+
+bool CacheCommands::parsed() const { return run_ != nullptr; }
+
+CommandOutput CacheCommands::run() { return (this->*run_)(); }
+
+CacheView CacheCommands::open(Access access) const { return {chosen_, place_, access, limit_bytes_}; }
+
+template <class Result>
+CommandOutput CacheCommands::output(const Result& result, bool failed) const {
+  return {json_ ? json_of(result) : table_of(result), failed ? 1 : 0};
+}
+
+CommandOutput CacheCommands::stats() {
+  const auto cache = open(Access::Read);
+  StatsResult result{cache.store().directory(), limit_bytes_, cache.now(), cache.store().stats(), {}};
+  if (kinds_) {
+    ProgressBar progress("stats");
+    const auto entries = cache.entries();
+    for (size_t i = 0; i < entries.size(); ++i) {
+      const auto entry = cache.read(entries[i]);
+      const auto failed = fmt::format("({})", cache::outcome_name(entry.outcome));
+      auto& count = result.kinds[entry.outcome == cache::Outcome::Hit ? entry.label.kind : failed];
+      ++count.entries;
+      count.bytes += entries[i].bytes;
+      progress(i + 1, entries.size());
+    }
+  }
+  return output(result);
+}
+
+CommandOutput CacheCommands::list() {
+  const auto cache = open(Access::Read);
+  ListResult result{cache.now(), {}, 0};
+  const auto entries = cache.entries();
+  ProgressBar progress("list");
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (limit_ > 0 && result.entries.size() == limit_) {
+      result.more = entries.size() - i;
+      break;
+    }
+    auto entry = cache.read(entries[i]);
+    const bool wanted =
+        (kind_.empty() || entry.label.kind == kind_) && (name_.empty() || entry.label.name == name_);
+    if (wanted) result.entries.push_back(std::move(entry));
+    progress(i + 1, entries.size());
+  }
+  return output(result);
+}
+
+CommandOutput CacheCommands::show() {
+  const auto cache = open(Access::Read);
+  const auto info = cache.find(key_);
+  const auto loaded = cache.store().get(info.address);
+  if (loaded.outcome != cache::Outcome::Hit) {
+    throw Error(ErrorCode::Io, chosen_,
+                fmt::format("{}: {}", cache::outcome_name(loaded.outcome), loaded.reason),
+                "antegrad cache verify looks at all entries");
+  }
+  ShowResult result{cache.now(), {info, loaded.outcome, {}, {}}, {}};
+  if (auto label = cache::label_of(loaded.entry)) result.entry.label = std::move(*label);
+  for (const auto& [name, bytes] : loaded.entry.sections) result.sections.emplace_back(name, bytes.size());
+  return output(result);
+}
+
+CommandOutput CacheCommands::verify() {
+  const auto cache = open(Access::Read);
+  ProgressBar progress("verify");
+  VerifyResult result{cache.store().directory(), cache.store().verify(std::ref(progress))};
+  return output(result, !result.report.bad.empty() || !result.report.problems.empty());
+}
+
+CommandOutput CacheCommands::clear() {
+  const auto cache = open(Access::Change);
+  const auto& directory = cache.store().directory();
+  if (!yes_) {
+    if (::isatty(STDIN_FILENO) != 1) {
+      throw UsageError(chosen_, fmt::format("this would remove all entries of {}", directory),
+                       "Say --yes to do it");
+    }
+    const auto count = cache.store().list().size();
+    if (!confirmed(fmt::format("Remove {} entries of {}?", count, directory)))
+      return {"nothing removed\n", 1};
+  }
+  RemoveResult result{directory, cache.store().clear()};
+  return output(result, !result.removed.problems.empty());
+}
+
+CommandOutput CacheCommands::gc() {
+  const auto cache = open(Access::Change);
+  RemoveResult result{cache.store().directory(), cache.store().collect()};
+  return output(result, !result.removed.problems.empty());
+}
+
+CommandOutput CacheCommands::export_bundle() {
+  const auto cache = open(Access::Read);
+  std::vector<cache::Address> addresses;
+  for (const auto& info : cache.store().list()) addresses.push_back(info.address);
+  ExportResult result{file_, 0, {}};
+  std::string bytes;
+  {
+    ProgressBar progress("export");
+    bytes = cache::write_bundle(cache.store(), addresses, cache.secret(), &result.report, std::ref(progress));
+  }
+  if (bytes.empty()) {
+    throw Error(ErrorCode::Io, chosen_,
+                fmt::format("{} has no entries that can be read", cache.store().directory()),
+                "Run a compiled function first, or name another directory with --dir");
+  }
+  write_file(chosen_, file_, bytes);
+  result.bytes = bytes.size();
+  return output(result, result.report.gone > 0);
+}
+
+CommandOutput CacheCommands::import_bundle() {
+  const auto bytes = read_file(file_);
+  const auto cache = open(Access::Create);
+  ProgressBar progress("import");
+  ImportResult result{
+      file_, cache::import_bundle(bytes, cache.store(), cache.secret(), system_here(), std::ref(progress))};
+  if (!result.report.problem.empty()) {
+    throw Error(ErrorCode::Io, chosen_,
+                fmt::format("nothing is imported from {}: {}", file_, result.report.problem),
+                "Export the bundle again, or copy it again");
+  }
+  return output(result, !result.report.complete());
+}
+
+CommandOutput CacheCommands::explain() {
+  const auto cache = open(Access::Read);
+  const auto first = cache.find_key(key_);
+  cache::Key before = first.label.key, after;
+  auto address_before = first.info.address, address_after = first.info.address;
+  if (!other_key_.empty()) {
+    const auto second = cache.find_key(other_key_);
+    after = second.label.key;
+    address_after = second.info.address;
+  } else {
+    const auto& [kind, name] = std::tie(first.label.kind, first.label.name);
+    auto found = cache::nearest_key(cache.store(), first.label.key, kind, name, first.info.used);
+    if (!found) found = cache::nearest_key(cache.store(), first.label.key, kind, name);
+    if (!found) {
+      throw Error(
+          ErrorCode::InvalidArgument, chosen_,
+          fmt::format("no other key is of kind \"{}\" and name \"{}\"", printable(kind), printable(name)),
+          "Name a second key to compare with");
+    }
+    before = std::move(found->label.key);
+    address_before = found->info.address;
+    after = first.label.key;
+  }
+  auto& store = cache.store();
+  auto differences =
+      cache::difference(before, after, store.get(address_before).entry, store.get(address_after).entry);
+  ExplainResult result{before.digest().hex(),
+                       after.digest().hex(),
+                       cache::equal_fields(before, after),
+                       std::max(before.fields().size(), after.fields().size()),
+                       differences,
+                       cache::explain(before, after, differences)};
+  return output(result);
+}
+
+}  // namespace antegrad::cli

@@ -1,0 +1,196 @@
+#include "cli/cache_tables.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace antegrad::cli {
+namespace {
+
+constexpr size_t kDigits = 12;
+constexpr size_t kShortText = 60;
+
+using Row = std::vector<std::string>;
+
+/// Columns two spaces apart; those of `right` (by index) end below each other, the others begin so.
+std::string columns(const std::vector<Row>& rows, const std::vector<size_t>& right) {
+  std::vector<size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string out;
+  for (const auto& row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) {
+      const bool is_right = std::find(right.begin(), right.end(), i) != right.end();
+      if (i > 0) line += "  ";
+      line += is_right ? fmt::format("{:>{}}", row[i], widths[i]) : fmt::format("{:<{}}", row[i], widths[i]);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += line + "\n";
+  }
+  return out;
+}
+
+std::string one_line(std::string_view text) {
+  auto out = printable(text);
+  for (auto& c : out) {
+    if (c == '\n' || c == '\t') c = ' ';
+  }
+  return out;
+}
+
+std::string kind_of(const ListedEntry& entry) {
+  if (entry.outcome != cache::Outcome::Hit) return fmt::format("({})", cache::outcome_name(entry.outcome));
+  return entry.label.kind.empty() ? "(no label)" : one_line(entry.label.kind);
+}
+
+std::string problems_text(const std::vector<std::string>& problems) {
+  std::string out;
+  for (const auto& problem : problems) out += fmt::format("problem: {}\n", one_line(problem));
+  return out;
+}
+
+std::string field_text(const cache::KeyField& field) {
+  if (!field.text || field.text->size() > kShortText) return {};
+  return field.text->find('\n') == std::string::npos ? one_line(*field.text) : std::string();
+}
+
+/// A heading and lines indented below it; nothing when there are none.
+std::string part(std::string_view heading, const std::vector<Row>& rows, const std::vector<size_t>& right) {
+  if (rows.empty()) return {};
+  std::vector<Row> indented;
+  for (auto row : rows) {
+    row[0] = "  " + row[0];
+    indented.push_back(std::move(row));
+  }
+  return fmt::format("\n{}\n{}", heading, columns(indented, right));
+}
+
+}  // namespace
+
+std::string size_text(uint64_t bytes) {
+  constexpr std::array kUnits = {"KiB", "MiB", "GiB", "TiB"};
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  auto value = static_cast<double>(bytes) / 1024;
+  size_t unit = 0;
+  while (value >= 1023.95 && unit + 1 < kUnits.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  return fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+std::string age_text(int64_t seconds) {
+  constexpr int64_t kMinute = 60, kHour = 60 * kMinute, kDay = 24 * kHour;
+  if (seconds < 0) return "in the future";
+  if (seconds < 2 * kMinute) return fmt::format("{} s", seconds);
+  if (seconds < 2 * kHour) return fmt::format("{} min", seconds / kMinute);
+  if (seconds < 2 * kDay) return fmt::format("{} h", seconds / kHour);
+  return fmt::format("{} d", seconds / kDay);
+}
+
+std::string printable(std::string_view text) {
+  std::string out(text);
+  unsigned char last = 0;
+  for (auto& c : out) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool low = byte < 0x20 && c != '\n' && c != '\t';
+    // U+0080 to U+009F are control characters as well.
+    const bool high = last == 0xc2 && byte >= 0x80 && byte < 0xa0;
+    if (low || high || byte == 0x7f) c = '?';
+    last = byte;
+  }
+  return out;
+}
+
+std::string table_of(const StatsResult& result) {
+  const auto& stats = result.stats;
+  std::vector<Row> rows = {
+      {"directory", one_line(result.directory)},
+      {"entries", std::to_string(stats.entries)},
+      {"on disk", fmt::format("{} of {}", size_text(stats.bytes), size_text(result.limit_bytes))}};
+  if (stats.entries > 0) {
+    rows.push_back({"most recent use", age_text(result.now - stats.newest) + " ago"});
+    rows.push_back({"least recent use", age_text(result.now - stats.oldest) + " ago"});
+  }
+  if (stats.leftovers > 0) rows.push_back({"unfinished files", std::to_string(stats.leftovers)});
+  if (stats.strangers > 0) rows.push_back({"files of others", std::to_string(stats.strangers)});
+  std::vector<Row> kinds;
+  for (const auto& [kind, count] : result.kinds) {
+    kinds.push_back({one_line(kind), std::to_string(count.entries), size_text(count.bytes)});
+  }
+  return columns(rows, {}) + part("kinds", kinds, {1, 2}) + problems_text(stats.problems);
+}
+
+std::string table_of(const ListResult& result) {
+  std::vector<Row> rows = {{"kind", "name", "size", "used", "key"}};
+  for (const auto& entry : result.entries) {
+    rows.push_back({kind_of(entry), one_line(entry.label.name), size_text(entry.info.bytes),
+                    age_text(result.now - entry.info.used), entry.info.address.to_text().substr(0, kDigits)});
+  }
+  if (result.entries.empty()) return "no entries\n";
+  auto out = columns(rows, {2, 3});
+  if (result.more > 0) out += fmt::format("{} more entries were not looked at\n", result.more);
+  return out;
+}
+
+std::string table_of(const ShowResult& result) {
+  const auto& [info, outcome, reason, label] = result.entry;
+  std::vector<Row> facts, sections, fields;
+  for (const auto& [name, value] : label.facts) facts.push_back({one_line(name), one_line(value)});
+  for (const auto& [name, bytes] : result.sections) sections.push_back({one_line(name), size_text(bytes)});
+  for (const auto& field : label.key.fields()) {
+    fields.push_back({one_line(field.name), field.hash.hex().substr(0, kDigits), size_text(field.length),
+                      field_text(field)});
+  }
+  return columns({{"address", info.address.to_text()},
+                  {"kind", kind_of(result.entry)},
+                  {"name", one_line(label.name)},
+                  {"size", size_text(info.bytes)},
+                  {"used", age_text(result.now - info.used) + " ago"}},
+                 {}) +
+         part("facts", facts, {}) + part("key", fields, {2}) + part("sections", sections, {1});
+}
+
+std::string table_of(const VerifyResult& result) {
+  const auto& report = result.report;
+  std::vector<Row> rows;
+  for (const auto& bad : report.bad) {
+    rows.push_back({std::string(cache::outcome_name(bad.outcome)), bad.address.to_text().substr(0, kDigits),
+                    one_line(bad.reason)});
+  }
+  auto out = fmt::format("{} entries are good\n", report.good);
+  if (report.other_versions > 0) {
+    out += fmt::format("{} are of other versions of antegrad\n", report.other_versions);
+  }
+  if (report.leftovers > 0) out += fmt::format("{} unfinished files\n", report.leftovers);
+  if (!rows.empty()) out += fmt::format("{} entries are bad", rows.size());
+  return out + part("", rows, {}) + problems_text(report.problems);
+}
+
+std::string table_of(const RemoveResult& result) {
+  const auto& removed = result.removed;
+  return fmt::format("removed {} entries and {} unfinished files: {}\n", removed.entries, removed.leftovers,
+                     size_text(removed.bytes)) +
+         problems_text(removed.problems);
+}
+
+std::string table_of(const ExportResult& result) {
+  auto out = fmt::format("{} entries written to {}: {}\n", result.report.entries, one_line(result.file),
+                         size_text(result.bytes));
+  if (result.report.gone > 0) {
+    out += fmt::format("{} left out: damaged, not believed or gone\n", result.report.gone);
+  }
+  return out;
+}
+
+std::string table_of(const ImportResult& result) { return printable(cache::to_text(result.report)); }
+
+std::string table_of(const ExplainResult& result) {
+  return printable(fmt::format("- {}\n+ {}\n{}", result.before, result.after, result.text));
+}
+
+}  // namespace antegrad::cli

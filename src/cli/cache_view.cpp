@@ -1,0 +1,132 @@
+#include "cli/cache_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+#include <tuple>
+
+#include "antegrad/error.h"
+#include "cache/local_store.h"
+
+namespace antegrad::cli {
+namespace {
+
+constexpr size_t kMinDigits = 4;
+constexpr size_t kMaxCandidates = 8;
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+std::string directory_of(const CachePlace& place) {
+  if (!place.directory.empty()) return place.directory;
+  return cache::default_directory(
+      {environment("ANTEGRAD_CACHE_DIR"), environment("XDG_CACHE_HOME"), environment("HOME")});
+}
+
+std::shared_ptr<const cache::Secret> secret_of(const std::string& where, const CachePlace& place) {
+  const auto file = place.key_file.empty() ? environment("ANTEGRAD_CACHE_KEY_FILE") : place.key_file;
+  if (file.empty()) return nullptr;
+  cache::FileSystem files;
+  auto read = cache::read_key_file(files, file);
+  if (read.secret) return std::move(read.secret);
+  throw Error(ErrorCode::Io, where, read.reason, "Name another file with --key-file, or put this one right");
+}
+
+bool is_beginning(std::string_view text) {
+  const auto allowed = [](unsigned char c) { return std::isxdigit(c) || c == '-'; };
+  return text.size() >= kMinDigits && std::all_of(text.begin(), text.end(), allowed);
+}
+
+}  // namespace
+
+UsageError::UsageError(std::string_view where, std::string_view fact, std::string_view way_out)
+    : std::runtime_error(fmt::format("[{}] {}. {}.", where, fact, way_out)) {}
+
+CacheView::CacheView(std::string where, const CachePlace& place, Access access, uint64_t limit_bytes)
+    : where_(std::move(where)), secret_(secret_of(where_, place)) {
+  cache::LocalSettings settings;
+  settings.directory = directory_of(place);
+  settings.limit_bytes = limit_bytes;
+  settings.read_only = access == Access::Read;
+  // Opening a store to write makes its directory, which only an import is allowed to.
+  std::error_code ignored;
+  if (access != Access::Create && !settings.directory.empty() &&
+      !std::filesystem::exists(std::filesystem::symlink_status(settings.directory, ignored))) {
+    throw Error(ErrorCode::Io, where_, fmt::format("there is no cache in {}", settings.directory),
+                "Name its directory with --dir, or run a compiled function first");
+  }
+  auto opened = cache::open_local_store(settings, secret_, std::make_shared<cache::FileSystem>());
+  if (!opened.store) throw Error(ErrorCode::Io, where_, opened.reason, "Name a directory with --dir");
+  store_ = std::move(opened.store);
+}
+
+int64_t CacheView::now() const { return cache::FileSystem().now(); }
+
+std::vector<cache::EntryInfo> CacheView::entries() const {
+  auto out = store_->list();
+  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) {
+    return std::tie(b.used, b.nanoseconds, a.address) < std::tie(a.used, a.nanoseconds, b.address);
+  });
+  return out;
+}
+
+ListedEntry CacheView::read(const cache::EntryInfo& info) const {
+  auto loaded = store_->get(info.address);
+  auto label = cache::label_of(loaded.entry);
+  return {info, loaded.outcome, std::move(loaded.reason), label ? std::move(*label) : cache::Label{}};
+}
+
+std::vector<cache::EntryInfo> CacheView::matching(const std::string& beginning) const {
+  if (!is_beginning(beginning)) {
+    throw UsageError(where_, fmt::format("\"{}\" is not the beginning of a key", beginning),
+                     fmt::format("Give {} or more hexadecimal digits, as list prints them", kMinDigits));
+  }
+  std::string digits = beginning;
+  for (auto& c : digits) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  auto out = entries();
+  std::erase_if(out, [&](const auto& info) { return !info.address.to_text().starts_with(digits); });
+  if (out.empty()) {
+    throw Error(ErrorCode::InvalidArgument, where_,
+                fmt::format("no key in {} begins with {}", store_->directory(), beginning),
+                "antegrad cache list prints the keys");
+  }
+  return out;
+}
+
+void CacheView::ambiguous(const std::string& beginning, const std::vector<cache::EntryInfo>& found) const {
+  std::string candidates;
+  for (size_t i = 0; i < std::min(found.size(), kMaxCandidates); ++i) {
+    candidates += (i > 0 ? ", " : "") + found[i].address.to_text();
+  }
+  if (found.size() > kMaxCandidates) candidates += ", …";
+  throw Error(ErrorCode::InvalidArgument, where_,
+              fmt::format("{} entries begin with {}: {}", found.size(), beginning, candidates),
+              "Give more digits");
+}
+
+cache::EntryInfo CacheView::find(const std::string& beginning) const {
+  const auto found = matching(beginning);
+  if (found.size() > 1) ambiguous(beginning, found);
+  return found.front();
+}
+
+ListedEntry CacheView::find_key(const std::string& beginning) const {
+  const auto found = matching(beginning);
+  const auto& key = found.front().address.key;
+  if (std::any_of(found.begin(), found.end(), [&](const auto& info) { return info.address.key != key; })) {
+    ambiguous(beginning, found);
+  }
+  auto entry = read(found.front());
+  if (entry.outcome == cache::Outcome::Hit && !entry.label.kind.empty()) return entry;
+  throw Error(ErrorCode::Io, where_,
+              entry.reason.empty() ? fmt::format("entry {} has no label", found.front().address.to_text())
+                                   : entry.reason,
+              "antegrad cache verify looks at all entries");
+}
+
+}  // namespace antegrad::cli

@@ -1,0 +1,30 @@
+#pragma once
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "antegrad/function.h"
+#include "cache/outcome.h"
+
+namespace antegrad::compiler {
+
+/// What became of one function's lookups, for its report. Thread-safe.
+class CacheLog {
+ public:
+  void count(cache::Outcome outcome) { outcomes_.add(outcome); }
+  void note(const std::string& reason);  ///< kept once
+  void add_key(const std::string& key);
+  void add_saved(double forward, double backward);
+  void fill(Report& report) const;
+
+ private:
+  cache::OutcomeCounter outcomes_;
+  mutable std::mutex mutex_;
+  std::vector<std::string> reasons_, keys_;
+  double forward_ = 0, backward_ = 0;
+};
+
+/// As public reports have them.
+CacheCounts counts_of(const cache::OutcomeCounter& counter);
+
+}  // namespace antegrad::compiler

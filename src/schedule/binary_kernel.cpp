@@ -1,0 +1,209 @@
+#include "schedule/binary_kernel.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+namespace antegrad::schedule {
+namespace {
+
+// The fewest bytes that each takes.
+constexpr size_t kMinBuffer = 4, kMinClear = 2, kMinSection = 2, kMinTerm = 2, kMinIndirect = 4;
+constexpr size_t kMinOp = 15;
+constexpr size_t kAnyScalar = std::numeric_limits<int32_t>::max();  // check_scalars() knows better
+
+void write_literal(ir::Encoder& to, const Literal& number) {
+  to.out.u8(static_cast<uint8_t>(number.index()));
+  if (const auto* integer = std::get_if<int64_t>(&number)) to.out.signed_varint(*integer);
+  if (const auto* real = std::get_if<double>(&number)) to.number(*real);
+  if (const auto* dim = std::get_if<ir::Dim>(&number)) to.dim(*dim);
+  if (const auto* real = std::get_if<SizeReal>(&number)) to.real({real->form, real->scale, real->dim});
+}
+
+Literal read_literal(ir::Decoder& from) {
+  switch (from.in.u8()) {  // the index of the alternative
+    case 0:
+      return from.in.signed_varint();
+    case 1:
+      return from.number();
+    case 2:
+      return from.dim();
+    case 3: {
+      const auto real = from.real();
+      return SizeReal{real.form, real.scale, real.dim};
+    }
+    default:
+      from.fail("a number of a kernel is of no known kind");
+  }
+}
+
+void write_affine(ir::Encoder& to, const Affine& address) {
+  to.dim(address.offset);
+  to.list(address.terms, [&](const auto& term) {
+    to.index(term.first);
+    to.dim(term.second);
+  });
+}
+
+void write_op(ir::Encoder& to, const Op& op) {
+  to.enumerator(op.code);
+  to.enumerator(op.dtype);
+  to.enumerator(op.operand);
+  to.index(op.result);
+  to.indices(op.args);
+  to.string(op.text);
+  write_literal(to, op.number);
+  to.enumerator(op.combine);
+  to.enumerator(op.random);
+  to.index(op.buffer);
+  write_affine(to, op.address);
+  to.list(op.indirect, [&](const Indirect& part) {
+    to.index(part.index);
+    to.dim(part.stride);
+    to.dim(part.size);
+    to.out.flag(part.wraps);
+  });
+  to.string(op.comment);
+}
+
+class KernelReader {
+ public:
+  explicit KernelReader(ir::Decoder& from) : from_(from) {}
+
+  Kernel kernel() {
+    out_.symbols = from_.int32();
+    if (out_.symbols < 0) from_.fail(fmt::format("a kernel over {} symbols", out_.symbols));
+    from_.symbols = static_cast<size_t>(out_.symbols);
+    out_.name = from_.string();
+    out_.text = from_.string();
+    read_buffers();
+    out_.loops = from_.dims();
+    out_.outer = from_.indices(out_.loops.size());
+    out_.lane = from_.index(out_.loops.size(), -1);
+    out_.chunks = from_.dim();
+    out_.owner = from_.in.flag();
+    out_.clear = from_.list(kMinClear, [&] {
+      const int32_t buffer = from_.index(out_.buffers.size());
+      return std::pair(buffer, from_.dim());
+    });
+    out_.sections = from_.list(kMinSection, [&] {
+      Section section;
+      section.loops = from_.indices(out_.loops.size());
+      section.ops = from_.list(kMinOp, [&] { return op(); });
+      return section;
+    });
+    check_scalars();
+    return std::move(out_);
+  }
+
+ private:
+  void read_buffers() {
+    out_.buffers = from_.list(kMinBuffer, [&] {
+      Buffer buffer;
+      buffer.kind = from_.enumerator(Buffer::Kind::Scratch);
+      buffer.dtype = from_.enumerator(ir::DType::F8E5M2);
+      buffer.elements = from_.dim();
+      buffer.spill = from_.int32();
+      return buffer;
+    });
+    const auto count = static_cast<int64_t>(out_.buffers.size());
+    for (const auto& buffer : out_.buffers)
+      if (buffer.spill < -1 || buffer.spill >= count)
+        from_.fail(fmt::format("a buffer spills to {} of {}", buffer.spill, count));
+  }
+
+  Affine affine() {
+    Affine out;
+    out.offset = from_.dim();
+    out.terms = from_.list(kMinTerm, [&] {
+      const int32_t loop = from_.index(out_.loops.size());
+      return std::pair(loop, from_.dim());
+    });
+    return out;
+  }
+
+  Op op() {
+    Op out;
+    out.code = from_.enumerator(OpCode::Scatter);
+    out.dtype = from_.enumerator(ir::DType::F8E5M2);
+    out.operand = from_.enumerator(ir::DType::F8E5M2);
+    out.result = from_.index(kAnyScalar, -1);
+    out.args = from_.indices(kAnyScalar);
+    out.text = from_.string();
+    out.number = read_literal(from_);
+    out.combine = from_.enumerator(Combine::Set);
+    out.random = from_.enumerator(RandomKind::Normal64);
+    out.buffer = from_.index(out_.buffers.size(), -1);
+    out.address = affine();
+    out.indirect = from_.list(kMinIndirect, [&] {
+      Indirect part;
+      part.index = from_.index(kAnyScalar);
+      part.stride = from_.dim();
+      part.size = from_.dim();
+      part.wraps = from_.in.flag();
+      return part;
+    });
+    out.comment = from_.string();
+    return out;
+  }
+
+  /// Each scalar is defined once, before it is read, and there are not more of them than ops.
+  void check_scalars() const {
+    size_t ops = 0;
+    for (const auto& section : out_.sections) ops += section.ops.size();
+    std::vector<bool> defined(ops, false);
+    const auto check_use = [&](int32_t id) {
+      if (static_cast<size_t>(id) >= ops || !defined[static_cast<size_t>(id)])
+        from_.fail(fmt::format("scalar {} of a kernel is read before it is defined", id));
+    };
+    for (const auto& section : out_.sections)
+      for (const auto& op : section.ops) {
+        for (const auto id : op.args) check_use(id);
+        for (const auto& part : op.indirect) check_use(part.index);
+        if (op.result < 0) continue;
+        if (static_cast<size_t>(op.result) >= ops || defined[static_cast<size_t>(op.result)])
+          from_.fail(
+              fmt::format("scalar {} of a kernel of {} ops is defined twice or too high", op.result, ops));
+        defined[static_cast<size_t>(op.result)] = true;
+      }
+  }
+
+  ir::Decoder& from_;
+  Kernel out_;
+};
+
+}  // namespace
+
+void write_kernel(ir::Encoder& to, const Kernel& kernel) {
+  to.out.signed_varint(kernel.symbols);
+  to.string(kernel.name);
+  to.string(kernel.text);
+  to.list(kernel.buffers, [&](const Buffer& buffer) {
+    to.enumerator(buffer.kind);
+    to.enumerator(buffer.dtype);
+    to.dim(buffer.elements);
+    to.out.signed_varint(buffer.spill);
+  });
+  to.dims(kernel.loops);
+  to.indices(kernel.outer);
+  to.index(kernel.lane);
+  to.dim(kernel.chunks);
+  to.out.flag(kernel.owner);
+  to.list(kernel.clear, [&](const auto& clear) {
+    to.index(clear.first);
+    to.dim(clear.second);
+  });
+  to.list(kernel.sections, [&](const Section& section) {
+    to.indices(section.loops);
+    to.list(section.ops, [&](const Op& op) { write_op(to, op); });
+  });
+}
+
+Kernel read_kernel(ir::Decoder& from) {
+  const size_t outer = from.symbols;
+  auto kernel = KernelReader(from).kernel();
+  from.symbols = outer;
+  return kernel;
+}
+
+}  // namespace antegrad::schedule

@@ -1,0 +1,69 @@
+#include "toolchain/build_id.h"
+
+#include <elf.h>
+#include <fmt/format.h>
+#include <link.h>
+
+#include <cstdint>
+#include <cstring>
+
+namespace antegrad::toolchain {
+namespace {
+
+struct Search {
+  uintptr_t address = 0;
+  std::string id;
+};
+
+bool holds(const dl_phdr_info& module, uintptr_t address) {
+  for (int i = 0; i < module.dlpi_phnum; ++i) {
+    const auto& part = module.dlpi_phdr[i];
+    const auto begin = module.dlpi_addr + part.p_vaddr;
+    if (part.p_type == PT_LOAD && address >= begin && address - begin < part.p_memsz) return true;
+  }
+  return false;
+}
+
+constexpr size_t padded(size_t size) { return (size + 3) / 4 * 4; }
+
+/// The id in a segment of notes; the linker wrote it, so its lengths are believed.
+std::string id_in(const char* notes, size_t size) {
+  while (size >= sizeof(ElfW(Nhdr))) {
+    ElfW(Nhdr) head;
+    std::memcpy(&head, notes, sizeof head);
+    const auto* name = notes + sizeof head;
+    const auto* contents = name + padded(head.n_namesz);
+    if (head.n_type == NT_GNU_BUILD_ID && head.n_namesz == 4 && std::memcmp(name, "GNU", 4) == 0) {
+      std::string hex;
+      for (size_t i = 0; i < head.n_descsz; ++i)
+        hex += fmt::format("{:02x}", static_cast<uint8_t>(contents[i]));
+      return hex;
+    }
+    const auto length = sizeof head + padded(head.n_namesz) + padded(head.n_descsz);
+    if (length > size) break;
+    notes += length;
+    size -= length;
+  }
+  return {};
+}
+
+int visit(dl_phdr_info* module, size_t, void* context) {
+  auto& search = *static_cast<Search*>(context);
+  if (!holds(*module, search.address)) return 0;
+  for (int i = 0; i < module->dlpi_phnum && search.id.empty(); ++i) {
+    const auto& part = module->dlpi_phdr[i];
+    if (part.p_type == PT_NOTE)
+      search.id = id_in(reinterpret_cast<const char*>(module->dlpi_addr + part.p_vaddr), part.p_memsz);
+  }
+  return 1;
+}
+
+}  // namespace
+
+std::string build_id_of(const void* address) {
+  Search search{reinterpret_cast<uintptr_t>(address), {}};
+  dl_iterate_phdr(visit, &search);
+  return search.id;
+}
+
+}  // namespace antegrad::toolchain

@@ -1,0 +1,81 @@
+#pragma once
+// A cache directory for each test.
+#include <antegrad/antegrad.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <torch/torch.h>
+
+#include <filesystem>
+
+namespace antegrad::testing {
+
+class CacheTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ::unsetenv("ANTEGRAD_CACHE");
+    auto name = (std::filesystem::temp_directory_path() / "antegrad-cache-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    folder_ = name;
+    use(directory());
+    torch::manual_seed(5);
+  }
+  void TearDown() override {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+
+  std::filesystem::path directory() const { return folder_ / "cache"; }
+  const std::filesystem::path& folder() const { return folder_; }
+  static void use(const std::filesystem::path& directory) {
+    CacheConfig config;
+    config.directory = directory.string();
+    configure_cache(config);
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+inline CacheCounts counts(uint64_t hits, uint64_t misses) {
+  CacheCounts out;
+  out.hits = hits;
+  out.misses = misses;
+  return out;
+}
+
+inline void PrintTo(const CacheCounts& counts, std::ostream* out) {
+  *out << counts.hits << " hits, " << counts.misses << " misses, " << counts.guard_misses << " guard misses, "
+       << counts.bypasses << " bypasses, " << counts.corrupt << " corrupt, " << counts.refused << " refused";
+}
+
+/// A value and its gradients for all tensors.
+struct Results {
+  at::Tensor value;
+  std::vector<at::Tensor> gradients;
+};
+
+template <class F>
+Results train(const F& function, std::vector<at::Tensor> inputs) {
+  for (auto& input : inputs) input = input.detach().clone().set_requires_grad(true);
+  Results out;
+  out.value = function(inputs);
+  out.gradients = torch::autograd::grad({out.value.sum()}, inputs);
+  return out;
+}
+
+/// Up to the rounding of generated code.
+inline void expect_same(const Results& expected, const Results& actual) {
+  EXPECT_TRUE(at::allclose(expected.value, actual.value, 1e-5, 1e-6)) << actual.value;
+  ASSERT_EQ(expected.gradients.size(), actual.gradients.size());
+  for (size_t i = 0; i < expected.gradients.size(); ++i)
+    EXPECT_TRUE(at::allclose(expected.gradients[i], actual.gradients[i], 1e-4, 1e-6)) << "gradient " << i;
+}
+
+inline void expect_identical(const Results& expected, const Results& actual) {
+  EXPECT_TRUE(at::equal(expected.value, actual.value)) << actual.value;
+  ASSERT_EQ(expected.gradients.size(), actual.gradients.size());
+  for (size_t i = 0; i < expected.gradients.size(); ++i)
+    EXPECT_TRUE(at::equal(expected.gradients[i], actual.gradients[i])) << "gradient " << i;
+}
+
+}  // namespace antegrad::testing
