@@ -1,0 +1,119 @@
+#pragma once
+// What the children of cache_children.h do: train small functions for the first time, compare with eager, say
+// what the caches did. Include it once in a program.
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+#include <thread>
+
+#include "cache/hash.h"
+#include "cache_fixture.h"
+#include "compiler/kernel_cache.h"
+
+namespace antegrad::testing {
+
+constexpr int kChildFunctions = 4;  ///< of a set. There is one more, with several kernels in each pass
+
+/// Which ones: `first` to `last` are numbers of sets. The kernels of no two functions of all sets are equal.
+struct ChildSets {
+  int first = 0, last = 0;
+  int begin_with = 0;      ///< the function of a set that comes first
+  int only_function = -1;  ///< -1: all of a set
+
+  std::string to_text() const {
+    std::ostringstream out;
+    out << first << ' ' << last << ' ' << begin_with << ' ' << only_function;
+    return out.str();
+  }
+};
+constexpr const char* kChildSets = "ANTEGRAD_TEST_CHILD_SETS";
+constexpr const char* kChildTag = "ANTEGRAD_TEST_CHILD_TAG";  ///< Options::cache_tag
+/// A file: calls begin when it exists. So those of several children begin together.
+constexpr const char* kChildGo = "ANTEGRAD_TEST_CHILD_GO";
+
+inline at::Tensor child_function(int function, int set, const std::vector<at::Tensor>& x) {
+  const double number = 0.5 + 0.125 * set;
+  switch (function) {
+    case 0:
+      return ((x[0] * number).tanh() * x[1]).sum();
+    case 1:
+      return at::softmax(x[0] * x[1] + x[0] * number, 1).pow(2).mean();
+    case 2:
+      return (at::gelu(at::mm(x[0], x[1].t())) * number).sin().mean();
+    case 3:
+      return (at::layer_norm(x[0], {x[0].size(1)}) * x[1] * number).sigmoid().pow(2).sum();
+    default: {
+      const auto product = at::mm((x[0] * number).tanh(), x[1].t().sin());
+      return at::softmax(at::mm(product.sigmoid(), x[0]), 1).pow(2).mean();
+    }
+  }
+}
+
+inline std::vector<at::Tensor> child_inputs() {
+  torch::manual_seed(5);
+  return {torch::randn({6, 8}), torch::randn({6, 8})};
+}
+
+inline std::string hash_of(const Results& results) {
+  cache::Sha256 hash;
+  const auto add = [&](const at::Tensor& tensor) {
+    const auto whole = tensor.contiguous();
+    hash.update({static_cast<const char*>(whole.data_ptr()), whole.nbytes()});
+  };
+  add(results.value);
+  for (const auto& gradient : results.gradients) add(gradient);
+  return hash.digest().hex();
+}
+
+inline void say(const std::string& word, const auto&... more) {
+  std::cout << "@ " << word;
+  ((std::cout << ' ' << more), ...);
+  std::cout << std::endl;
+}
+
+inline void say_report() {
+  const auto report = cache_report();
+  say("directory", report.directory);
+  for (const auto& [prefix, counts] :
+       {std::pair("", report.functions), std::pair("kernel_", report.kernels)}) {
+    const std::string word = prefix;
+    say("count", word + "hits", counts.hits);
+    say("count", word + "misses", counts.misses + counts.guard_misses);
+    say("count", word + "bypasses", counts.bypasses);
+    say("count", word + "corrupt", counts.corrupt);
+    say("count", word + "refused", counts.refused);
+  }
+  say("count", "compiled", compiler::kernel_counts().compiled);
+  for (const auto& reason : report.reasons) say("reason", reason);
+}
+
+/// What is stored is written while the process ends, if not before, as in a user's program.
+inline void do_child_job() {
+  ChildSets sets;
+  std::istringstream(std::getenv(kChildSets)) >> sets.first >> sets.last >> sets.begin_with >>
+      sets.only_function;
+  Options options;
+  if (const char* tag = std::getenv(kChildTag)) options.cache_tag = tag;
+  const auto inputs = child_inputs();
+  say("ready");
+  if (const char* go = std::getenv(kChildGo))
+    while (!std::filesystem::exists(go)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const auto begin = std::chrono::steady_clock::now();
+  for (int set = sets.first; set <= sets.last; ++set)
+    for (int i = 0; i < (sets.only_function < 0 ? kChildFunctions : 1); ++i) {
+      const int which = sets.only_function < 0 ? (i + sets.begin_with) % kChildFunctions : sets.only_function;
+      const auto function = [&](const std::vector<at::Tensor>& x) { return child_function(which, set, x); };
+      const auto compiled = compile(function, options);
+      const auto results = train(compiled, inputs);
+      expect_same(train(function, inputs), results);
+      for (const auto& reason : compiled.report().cache_reasons) say("why", reason);
+      say("result", std::to_string(set) + "/" + std::to_string(which), hash_of(results));
+    }
+  say("seconds", std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  say_report();
+}
+
+// Run by the other tests of the program.
+TEST(CacheChild, DISABLED_Job) { do_child_job(); }
+
+}  // namespace antegrad::testing
