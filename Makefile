@@ -27,6 +27,7 @@ bench: build
 	@$(BUILD)/benchmarks/warm_start --json build/warm.json
 	@$(BUILD)/benchmarks/bench_kernels
 	@$(BUILD)/benchmarks/bench_dynamic
+	@$(BUILD)/benchmarks/bench_compiled_autograd
 	@$(BUILD)/benchmarks/antegrad_benchmarks --benchmark_min_time=0.2
 
 bench-peers: build

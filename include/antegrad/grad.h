@@ -1,6 +1,8 @@
 #pragma once
 #include <c10/core/GradMode.h>
 
+#include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -101,5 +103,47 @@ template <class F>
 auto grad(F function, Options options = {}) {
   return detail::WithoutHistory(detail::Grad<F>(std::move(function)), std::move(options));
 }
+
+// --- Compiled autograd: docs/compiled-autograd.md
+
+/// While it lives, backward passes that this thread starts are captured when they run, compiled, and found
+/// again by their structure. With `enabled` false they are run by the engine, as without it. Guards of
+/// a thread end in the order of their nesting. The first one of a process must not be made while another
+/// thread is in a backward pass: LibTorch's engine cannot be told then.
+class CompiledAutograd {
+ public:
+  explicit CompiledAutograd(bool enabled = true);
+  ~CompiledAutograd();
+  CompiledAutograd(const CompiledAutograd&) = delete;
+  CompiledAutograd& operator=(const CompiledAutograd&) = delete;
+
+ private:
+  bool before_;
+};
+
+namespace compiled_autograd {
+
+enum class Stance {
+  Normal,
+  ForceEager,       ///< the engine runs everything
+  FailOnRecompile,  ///< a structure, or sizes, that were not seen before throw Error(CacheMiss)
+};
+
+/// Of this process.
+struct Stats {
+  uint64_t passes = 0;                       ///< backward passes while it was enabled
+  uint64_t captures = 0;                     ///< graphs that had to be captured for them
+  uint64_t eager = 0;                        ///< of them, those that the engine ran
+  std::vector<std::string> eager_reasons;    ///< each once
+  std::vector<std::string> capture_reasons;  ///< what was new, per capture; the newest 100
+};
+
+void enable();  ///< for this thread, until disable()
+void disable();
+void reset();  ///< forgets all graphs, and the counts
+Stats stats();
+void set_stance(Stance stance);
+
+}  // namespace compiled_autograd
 
 }  // namespace antegrad

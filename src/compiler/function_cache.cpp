@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <chrono>
 
 #include "antegrad/error.h"
 #include "cache/explain.h"
@@ -15,6 +16,7 @@ namespace antegrad::compiler {
 namespace {
 
 constexpr uint64_t kForward = 0;
+constexpr std::chrono::milliseconds kSlowKey(50);
 
 uint64_t variant_of(const std::vector<bool>& which) {
   std::string text = "backward ";
@@ -89,8 +91,14 @@ FunctionCache::FunctionCache(const CaptureSettings& settings, const ir::Graph& g
                   "Change that, or set Options::cache to On");
     return;
   }
+  const auto start = std::chrono::steady_clock::now();
   key_ = function_key(settings, graph, facts);
   digest_ = key_.digest();
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  if (took > kSlowKey)
+    lowering_->cache_log().note(
+        fmt::format("to make the key took {:.0f} ms: the graph has {} MB of constants, which are part of it",
+                    took.count() * 1e3, key_.find(cache::kGraphField)->length >> 20));
 }
 
 bool FunctionCache::prefetch() {

@@ -66,7 +66,7 @@ TEST_F(CacheFunctions, AnInferenceCallIsAnEntryOfItsOwn) {
   }
 }
 
-// AOC-04
+// AOC-04, ALI-03 (tests named cache_replay_… run all cases of aliasing a second time)
 TEST_F(CacheFunctions, ViewsOfInputsAndWritesAreRebuilt) {
   const auto function = [](const Tensor& x, const Tensor& y) {
     y.mul_(2);

@@ -142,6 +142,34 @@ TEST_F(CachePrograms, WritesToInputsAreEntriesOfTheirOwn) {
     }
 }
 
+// AOC-09
+TEST_F(CachePrograms, InferenceHitsWhileBackwardPassesAreCompiled) {
+  const auto function = [](const Tensor& x) { return x.sin() * 2; };
+  compile(function)(torch::ones({4}));
+  ASSERT_TRUE(flush_cache());
+  const CompiledAutograd on;
+  const auto compiled = compile(function);
+  compiled(torch::ones({4}));
+  EXPECT_EQ(compiled.report().cache, counts(1, 0));
+}
+
+TEST_F(CachePrograms, SegmentsOfBackwardPassesAreStored) {
+  const CompiledAutograd on;
+  Tensors gradients;
+  for (int round = 0; round < 2; ++round) {
+    compiled_autograd::reset();
+    const auto before = cache_report().functions;
+    const auto x = torch::linspace(0, 1, 5).set_requires_grad(true);
+    (x.exp() * x.sin()).sum().backward();
+    gradients.push_back(x.grad());
+    const auto after = cache_report().functions;
+    EXPECT_EQ(after.hits - before.hits, round == 0 ? 0u : 1u);
+    EXPECT_EQ(after.misses - before.misses, round == 0 ? 1u : 0u);
+    ASSERT_TRUE(flush_cache());
+  }
+  EXPECT_TRUE(at::equal(gradients[0], gradients[1]));
+}
+
 // AOC-29, GCC-16: what cannot be stored is said, and nothing else changes
 TEST_F(CachePrograms, WhatCannotBeWrittenIsSaidOnce) {
   const auto function = [](const Tensor& x) { return x.sin() * 2; };

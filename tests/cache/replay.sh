@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs a test program twice with one cache: the second time everything must come from there.
+# Runs a test program twice with one cache: the second time everything must come from there (ALI-03).
 #   replay.sh PROGRAM [arguments]
 set -euo pipefail
 folder=$(mktemp -d)

@@ -1,0 +1,221 @@
+#include <ATen/ThreadLocalState.h>
+#include <c10/core/GradMode.h>
+#include <fmt/format.h>
+#include <torch/csrc/autograd/anomaly_mode.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "antegrad/error.h"
+#include "antegrad/function.h"
+#include "antegrad/grad.h"
+#include "engine/backward_pass.h"
+#include "engine/node_functions.h"
+
+namespace antegrad {
+namespace {
+
+/// LibTorch does not export what shows the warnings of a pass. An explicit instantiation may name a private
+/// member: this makes pass_warnings() give the list of them.
+using WarningsOfPass = torch::autograd::utils::DelayWarningHandler;
+std::vector<c10::Warning>& pass_warnings(WarningsOfPass& handler);
+template <std::vector<c10::Warning> WarningsOfPass::*kMember>
+struct Access {
+  friend std::vector<c10::Warning>& pass_warnings(WarningsOfPass& handler) { return handler.*kMember; }
+};
+template struct Access<&WarningsOfPass::warnings_>;
+
+using compiled_autograd::Stance;
+using compiled_autograd::Stats;
+using engine::BackwardPass;
+using torch::autograd::Engine;
+using torch::autograd::GraphTask;
+using torch::autograd::Node;
+using torch::autograd::variable_list;
+
+thread_local bool enabled_here = false;
+thread_local bool inside = false;  ///< this thread is in a pass that is being captured
+
+constexpr size_t kMostReasons = 100;
+constexpr int kMostSizes = 64;  ///< of one structure
+
+/// The compiled passes of this process.
+class Passes {
+ public:
+  std::shared_ptr<detail::Function> find(const std::string& structure, bool& known) {
+    const std::scoped_lock lock(mutex_);
+    auto& function = functions_[structure];
+    known = function != nullptr;
+    if (function == nullptr) {
+      Options options;
+      options.name = "backward";
+      options.unsupported = Unsupported::Eager;
+      options.dynamic = Dynamic::None;
+      options.max_versions = kMostSizes;
+      function = std::make_shared<detail::Function>(options);
+    }
+    return function;
+  }
+
+  void reset() {
+    const std::scoped_lock lock(mutex_);
+    functions_.clear();
+    stats_ = {};
+  }
+
+  void count_eager(const std::string& reason) {
+    const std::scoped_lock lock(mutex_);
+    ++stats_.passes;
+    ++stats_.eager;
+    keep_once(reason);
+  }
+  void count_eager_segment(const std::string& reason) {
+    const std::scoped_lock lock(mutex_);
+    keep_once(reason);
+  }
+  void count_pass() {
+    const std::scoped_lock lock(mutex_);
+    ++stats_.passes;
+  }
+  void count_capture(const std::string& reason) {
+    const std::scoped_lock lock(mutex_);
+    ++stats_.captures;
+    auto& reasons = stats_.capture_reasons;
+    if (reasons.size() == kMostReasons) reasons.erase(reasons.begin());
+    reasons.push_back(reason);
+  }
+  Stats stats() {
+    const std::scoped_lock lock(mutex_);
+    return stats_;
+  }
+
+  std::atomic<Stance> stance = Stance::Normal;
+
+  static Passes& instance() {
+    static auto* passes = new Passes();  // threads may outlive statics
+    return *passes;
+  }
+
+ private:
+  void keep_once(const std::string& reason) {
+    auto& reasons = stats_.eager_reasons;
+    if (reasons.size() < kMostReasons && std::find(reasons.begin(), reasons.end(), reason) == reasons.end())
+      reasons.push_back(reason);
+  }
+
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<detail::Function>> functions_;
+  Stats stats_;
+};
+
+/// What Engine::execute() does when nobody takes the pass from it.
+variable_list run_by_engine(const std::shared_ptr<Node>& root, const GraphTask& task) {
+  const auto shared = std::const_pointer_cast<GraphTask>(task.shared_from_this());
+  Engine::get_default_engine().execute_with_graph_task(shared, root,
+                                                       torch::autograd::InputBuffer(variable_list()));
+  shared->future_result_->wait();
+  for (const auto& warning : std::exchange(pass_warnings(shared->warning_handler_), {})) c10::warn(warning);
+  return shared->future_result_->value().toTensorVector();
+}
+
+struct Inside {
+  Inside() { inside = true; }
+  ~Inside() { inside = false; }
+};
+
+/// Nothing when a segment is to be run node by node.
+std::optional<variable_list> run_segment(engine::Segment& segment, variable_list& gradients) {
+  auto& passes = Passes::instance();
+  bool known = false;
+  const auto function = passes.find(segment.structure(), known);
+  const auto captures_before = function->report().captures;
+  const auto run = [&](const std::vector<at::Tensor>& tensors) {
+    if (passes.stance == Stance::FailOnRecompile)
+      throw Error(ErrorCode::CacheMiss, "compiled autograd",
+                  fmt::format("a part of {} nodes would have to be captured", segment.nodes().size()),
+                  "Warm it up with Stance::Normal");
+    return detail::Outcome{segment.trace(tensors), nullptr, false};
+  };
+  const auto keep = []() -> detail::OwnedRun { return nullptr; };
+  const Inside guard;
+  auto outcome = function->call(segment.leaves(gradients), run, keep);
+  const auto report = function->report();
+  if (outcome.eager) {
+    passes.count_eager_segment(report.eager_reasons.empty() ? "it cannot be captured"
+                                                            : report.eager_reasons.back());
+    return std::nullopt;
+  }
+  if (report.captures != captures_before)
+    passes.count_capture(!known || report.recapture_reasons.empty()
+                             ? fmt::format("a new structure of {} nodes", segment.nodes().size())
+                             : report.recapture_reasons.back());
+  gradients.clear();
+  return std::move(outcome.tensors);
+}
+
+/// Nothing when the pass is to be run by the engine.
+std::optional<BackwardPass> make_pass(const std::shared_ptr<Node>& root, const GraphTask& task,
+                                      size_t outputs, std::string& reason) {
+  try {
+    return std::make_optional<BackwardPass>(root, task, outputs);
+  } catch (const c10::Error& error) {  // among them what eager throws when it gets there
+    reason = error.what_without_backtrace();
+  } catch (const Error& error) {
+    reason = error.what();
+  }
+  return std::nullopt;
+}
+
+variable_list backward(const std::shared_ptr<Node>& root, const GraphTask& task, bool,
+                       const torch::autograd::edge_list& outputs) {
+  if (!enabled_here || inside || detail::capturing()) return run_by_engine(root, task);
+  auto& passes = Passes::instance();
+  std::string reason = "Stance::ForceEager";
+  if (passes.stance != Stance::ForceEager) {
+    const at::ThreadLocalStateGuard as_the_caller(task.thread_locals_);
+    const bool anomalies = torch::autograd::AnomalyMode::is_enabled();
+    reason = anomalies ? "anomaly mode" : "create_graph: the gradients have a history of their own";
+    if (!anomalies && !c10::GradMode::is_enabled())
+      if (auto pass = make_pass(root, task, outputs.size(), reason)) {
+        passes.count_pass();
+        return pass->run(run_segment);
+      }
+  }
+  passes.count_eager(reason);
+  return run_by_engine(root, task);
+}
+
+/// Once and for all: the engine cannot be told while any thread is in a backward pass, and does not survive
+/// being told then. Passes of threads that have not enabled it are handed back.
+void install() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    engine::install_node_functions();
+    Engine::set_compiled_autograd(backward);
+  });
+}
+
+void set_enabled(bool wanted) {
+  if (wanted) install();
+  enabled_here = wanted;
+}
+
+}  // namespace
+
+CompiledAutograd::CompiledAutograd(bool enabled) : before_(enabled_here) { set_enabled(enabled); }
+
+CompiledAutograd::~CompiledAutograd() { enabled_here = before_; }
+
+namespace compiled_autograd {
+
+void enable() { set_enabled(true); }
+void disable() { set_enabled(false); }
+void reset() { Passes::instance().reset(); }
+Stats stats() { return Passes::instance().stats(); }
+void set_stance(Stance stance) { Passes::instance().stance = stance; }
+
+}  // namespace compiled_autograd
+}  // namespace antegrad

@@ -1,0 +1,25 @@
+// With ANTEGRAD_TEST_COMPILED_AUTOGRAD=1 every backward pass of a test program's main thread is compiled.
+#include <antegrad/grad.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string_view>
+
+namespace antegrad::testing {
+namespace {
+
+class Switch : public ::testing::Environment {
+ public:
+  void SetUp() override { compiled_autograd::enable(); }
+  void TearDown() override { compiled_autograd::disable(); }
+};
+
+const bool kOn = [] {
+  const char* value = std::getenv("ANTEGRAD_TEST_COMPILED_AUTOGRAD");
+  const bool on = value != nullptr && std::string_view(value) == "1";
+  if (on) ::testing::AddGlobalTestEnvironment(new Switch());
+  return on;
+}();
+
+}  // namespace
+}  // namespace antegrad::testing
