@@ -5,18 +5,15 @@
 #include <atomic>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <shared_mutex>
 #include <sstream>
 
 #include "antegrad/error.h"
 #include "capture/mode.h"
-#include "compiler/differential.h"
 #include "compiler/environment.h"
 #include "compiler/explain.h"
-#include "compiler/function_cache.h"
-#include "compiler/sizes_cache.h"
 #include "compiler/version.h"
+#include "compiler/version_maker.h"
 #include "ir/text.h"
 #include "passes/pipeline.h"
 
@@ -25,8 +22,6 @@ namespace {
 
 using compiler::Captured;
 using compiler::CaptureSettings;
-using compiler::FunctionCache;
-using compiler::Generalized;
 using compiler::Inputs;
 using compiler::Instance;
 using compiler::InstancePtr;
@@ -81,7 +76,7 @@ struct Function::Impl {
   Options options;
   bool effects = true;
   std::shared_ptr<const compiler::Lowering> lowering;
-  std::vector<symbolic::Mark> marks;
+  std::optional<compiler::VersionMaker> maker;  ///< used with capture_mutex taken
   std::atomic<uint64_t> calls{0};
 
   mutable std::shared_mutex versions_mutex;        ///< guards versions and report
@@ -89,8 +84,6 @@ struct Function::Impl {
   Report report;
 
   std::mutex capture_mutex;  ///< one capture at a time; taken before versions_mutex
-  /// Sizes that could not be made symbols, by the key of the call: not tried again.
-  std::set<std::pair<std::vector<int64_t>, std::string>> pinned;
 
   /// What serves a call.
   struct Found {
@@ -104,17 +97,11 @@ struct Function::Impl {
                        const KeepRun& keep, Found& found);
   bool reuse(const Captured& captured, const Leaves& leaves, const runtime::Ambient& ambient,
              const KeepRun& keep, std::string& reason);
-  std::shared_ptr<Version> make_version(const Captured& captured, const Leaves& leaves,
-                                        const runtime::Ambient& ambient, const RunOnTensors& run);
-  symbolic::Shapes wanted_shapes(const Leaves& leaves, const runtime::Ambient& ambient,
-                                 std::vector<symbolic::Call>& calls) const;
-  Generalized generalize(const Captured& captured, const symbolic::Shapes& wanted,
-                         const std::vector<symbolic::Call>& calls, const Leaves& leaves,
-                         const RunOnTensors& run);
   void add(std::shared_ptr<Version> version, const std::string& reason, const std::string& eager_reason);
   std::shared_ptr<const Version> newest() const;  ///< null: none was captured
   bool room_for_another(std::string& reason, const Leaves& leaves, const runtime::Ambient& ambient);
   void give_up(const std::string& reason);
+  void keep_fixed_sizes(const std::vector<std::string>& reasons);
   void check_recapture(const Instance& instance, const Leaves& leaves, const RunOnTensors& run);
   CaptureSettings settings() const { return {options, effects, lowering}; }
 };
@@ -167,79 +154,6 @@ bool Function::Impl::reuse(const Captured& captured, const Leaves& leaves, const
   return false;
 }
 
-/// The shapes that are to be symbols, going by this call and those before it, the newest last in `calls`.
-symbolic::Shapes Function::Impl::wanted_shapes(const Leaves& leaves, const runtime::Ambient& ambient,
-                                               std::vector<symbolic::Call>& calls) const {
-  for (auto version = versions.rbegin(); version != versions.rend(); ++version)
-    if (auto shapes = (*version)->shapes_if_like(leaves, ambient)) calls.push_back(std::move(*shapes));
-  calls.push_back(compiler::call_of(leaves.tensors));
-  const auto wanted = symbolic::generalize(calls, marks, options.dynamic == Dynamic::All);
-  const std::vector<int64_t> key(leaves.key.begin(), leaves.key.end());
-  std::vector<ir::Dim> replacements;
-  for (int32_t s = 0; s < static_cast<int32_t>(wanted.symbols.size()); ++s)
-    replacements.push_back(pinned.count({key, wanted.name_of(s)}) != 0
-                               ? ir::Dim(wanted.symbols[static_cast<size_t>(s)].hint)
-                               : ir::Dim::symbol(s));
-  return wanted.with(replacements);
-}
-
-Generalized Function::Impl::generalize(const Captured& captured, const symbolic::Shapes& wanted,
-                                       const std::vector<symbolic::Call>& calls, const Leaves& leaves,
-                                       const RunOnTensors& run) {
-  const ModuleState modules(options.watch);
-  auto found = compiler::generalize(captured, wanted, calls, [&](const symbolic::Call& shapes) {
-    return compiler::capture_call(settings(), compiler::stand_ins(leaves, shapes), &modules, run);
-  });
-  const std::vector<int64_t> key(leaves.key.begin(), leaves.key.end());
-  for (const auto& [what, why] : found.pinned) {
-    pinned.insert({key, what});
-    std::unique_lock lock(versions_mutex);
-    keep_once(report.fixed_sizes, fmt::format("{} is fixed: {}", what, why));
-  }
-  if (found.shapes.dynamic()) compiler::store_sizes(settings(), found);
-  return found;
-}
-
-std::shared_ptr<Version> Function::Impl::make_version(const Captured& captured, const Leaves& leaves,
-                                                      const runtime::Ambient& ambient,
-                                                      const RunOnTensors& run) {
-  const auto facts = compiler::facts_of(captured.trace);
-  const auto make = [&](Generalized found, FunctionCache cache) {
-    return std::make_shared<Version>(settings(), leaves, captured, found.shapes, std::move(found.graph),
-                                     std::move(cache));
-  };
-  const auto cache_of = [&](const ir::Graph& graph) { return FunctionCache(settings(), graph, facts); };
-  const auto call = compiler::call_of(leaves.tensors);
-  const auto as_it_is = [&]() -> Generalized {
-    return {symbolic::generalize({call}, {}, false), compiler::without_input_offsets(captured), {}};
-  };
-  if (options.dynamic == Dynamic::None || compiler::must_keep_sizes(captured)) {
-    auto fixed = as_it_is();
-    auto cache = cache_of(fixed.graph);
-    return make(std::move(fixed), std::move(cache));
-  }
-  std::vector<symbolic::Call> calls;
-  const auto wanted = wanted_shapes(leaves, ambient, calls);
-  std::optional<FunctionCache> cache;
-  std::optional<Generalized> found;
-  if (!wanted.dynamic()) {
-    found = as_it_is();
-    cache.emplace(cache_of(found->graph));
-    if (cache->prefetch()) return make(std::move(*found), std::move(*cache));
-  }
-  auto known = compiler::find_sizes(settings(), captured, call);
-  if (known.found) {
-    auto cache_of_known = cache_of(known.found->graph);
-    return make(std::move(*known.found), std::move(cache_of_known));
-  }
-  if (!found) {
-    found = generalize(captured, wanted, calls, leaves, run);
-    cache.emplace(cache_of(found->graph));
-  }
-  if (known.others) cache->set_known_at_other_sizes();
-  return make(std::move(*found), std::move(*cache));
-}
-
 void Function::Impl::find_or_capture(const Leaves& leaves, const runtime::Ambient& ambient,
                                      const RunOnTensors& run, const KeepRun& keep, Found& found) {
   std::scoped_lock capturing(capture_mutex);
@@ -261,7 +175,9 @@ void Function::Impl::find_or_capture(const Leaves& leaves, const runtime::Ambien
         reuse(capture(), leaves, ambient, keep, reason) && find(leaves, ambient, found))
       return;
     if (!room_for_another(reason, leaves, ambient)) return give_up(reason);
-    version = make_version(capture(), leaves, ambient, run);
+    std::vector<std::string> fixed_sizes;
+    version = maker->make({capture(), leaves, ambient, run, versions}, fixed_sizes);
+    keep_fixed_sizes(fixed_sizes);
     std::string why;
     auto instance = version->make_instance(settings(), leaves, *captured, keep, why);
     if (instance == nullptr)
@@ -279,6 +195,11 @@ void Function::Impl::find_or_capture(const Leaves& leaves, const runtime::Ambien
                     version->mismatch(leaves, ambient));
   found.version = version;
   add(std::move(version), reason, eager_reason);
+}
+
+void Function::Impl::keep_fixed_sizes(const std::vector<std::string>& reasons) {
+  std::unique_lock lock(versions_mutex);
+  for (const auto& reason : reasons) keep_once(report.fixed_sizes, reason);
 }
 
 /// There are too many versions.
@@ -307,8 +228,8 @@ Function::Function(Options options, bool effects) : impl_(std::make_unique<Impl>
   impl_->effects = effects;
   impl_->options = compiler::with_environment(std::move(options));
   for (const auto& name : impl_->options.disabled_passes) passes::find_pass(name);
-  impl_->marks = compiler::marks_of(impl_->options);
   impl_->lowering = std::make_shared<const compiler::Lowering>(impl_->options);
+  impl_->maker.emplace(impl_->settings());
 }
 
 Function::~Function() = default;

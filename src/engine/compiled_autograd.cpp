@@ -7,6 +7,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "antegrad/error.h"
@@ -45,8 +46,10 @@ constexpr int kMostSizes = 64;  ///< of one structure
 /// The compiled passes of this process.
 class Passes {
  public:
+  /// Null: capturing it has failed before.
   std::shared_ptr<detail::Function> find(const std::string& structure, bool& known) {
     const std::scoped_lock lock(mutex_);
+    if (failed_.count(structure) != 0) return nullptr;
     auto& function = functions_[structure];
     known = function != nullptr;
     if (function == nullptr) {
@@ -63,6 +66,7 @@ class Passes {
   void reset() {
     const std::scoped_lock lock(mutex_);
     functions_.clear();
+    failed_.clear();
     stats_ = {};
   }
 
@@ -70,6 +74,12 @@ class Passes {
     const std::scoped_lock lock(mutex_);
     ++stats_.passes;
     ++stats_.eager;
+    keep_once(reason);
+  }
+  void set_failed(const std::string& structure, const std::string& reason) {
+    const std::scoped_lock lock(mutex_);
+    functions_.erase(structure);
+    failed_.insert(structure);
     keep_once(reason);
   }
   void count_eager_segment(const std::string& reason) {
@@ -108,6 +118,7 @@ class Passes {
 
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<detail::Function>> functions_;
+  std::set<std::string> failed_;
   Stats stats_;
 };
 
@@ -131,8 +142,10 @@ std::optional<variable_list> run_segment(engine::Segment& segment, variable_list
   auto& passes = Passes::instance();
   bool known = false;
   const auto function = passes.find(segment.structure(), known);
-  const auto captures_before = function->report().captures;
+  if (function == nullptr) return std::nullopt;
+  bool captured = false;
   const auto run = [&](const std::vector<at::Tensor>& tensors) {
+    captured = true;
     if (passes.stance == Stance::FailOnRecompile)
       throw Error(ErrorCode::CacheMiss, "compiled autograd",
                   fmt::format("a part of {} nodes would have to be captured", segment.nodes().size()),
@@ -141,17 +154,25 @@ std::optional<variable_list> run_segment(engine::Segment& segment, variable_list
   };
   const auto keep = []() -> detail::OwnedRun { return nullptr; };
   const Inside guard;
-  auto outcome = function->call(segment.leaves(gradients), run, keep);
-  const auto report = function->report();
-  if (outcome.eager) {
-    passes.count_eager_segment(report.eager_reasons.empty() ? "it cannot be captured"
-                                                            : report.eager_reasons.back());
+  detail::Outcome outcome;
+  try {
+    outcome = function->call(segment.leaves(gradients), run, keep);
+  } catch (const c10::Error& error) {  // a sparse gradient, or what eager throws too
+    if (!captured) throw;
+    passes.set_failed(segment.structure(), error.what_without_backtrace());
     return std::nullopt;
   }
-  if (report.captures != captures_before)
-    passes.count_capture(!known || report.recapture_reasons.empty()
-                             ? fmt::format("a new structure of {} nodes", segment.nodes().size())
-                             : report.recapture_reasons.back());
+  if (outcome.eager) {
+    const auto reasons = function->report().eager_reasons;
+    passes.count_eager_segment(reasons.empty() ? "it cannot be captured" : reasons.back());
+    return std::nullopt;
+  }
+  if (captured) {
+    const auto reasons = function->report().recapture_reasons;
+    passes.count_capture(known && !reasons.empty()
+                             ? reasons.back()
+                             : fmt::format("a new structure of {} nodes", segment.nodes().size()));
+  }
   gradients.clear();
   return std::move(outcome.tensors);
 }

@@ -7,10 +7,31 @@
 #include <bit>
 #include <typeinfo>
 
+#include "antegrad/error.h"
+
 namespace antegrad::engine {
 namespace {
 
 namespace tda = torch::dynamo::autograd;
+
+template <class Stash>
+void put_back(Stash& stash) {
+  for (auto& [place, stashed] : stash)
+    *const_cast<std::remove_const_t<std::remove_pointer_t<std::remove_const_t<decltype(place)>>>*>(place) =
+        std::move(stashed.prior_value);
+  stash.clear();
+}
+
+/// Gives a node back what stands in for its saved things, where running it has thrown. LibTorch has no way
+/// to: an explicit instantiation may name the private members that hold them.
+void put_back(tda::SwapSavedVariables& swap);
+template <auto... kStashes>
+struct PutBack {
+  friend void put_back(tda::SwapSavedVariables& swap) { (put_back(swap.*kStashes), ...); }
+};
+template struct PutBack<&tda::SwapSavedVariables::stashed_variables,
+                        &tda::SwapSavedVariables::stashed_tensors, &tda::SwapSavedVariables::stashed_symints,
+                        &tda::SwapSavedVariables::stashed_ivalues>;
 
 constexpr uint32_t kNobody = ~uint32_t{0};
 
@@ -107,9 +128,30 @@ void Segment::distribute(size_t from, variable_list&& gradients, std::vector<var
                          variable_list& outside) const {
   for (size_t i = 0; i < std::min(gradients.size(), targets_[from].size()); ++i) {
     const auto& target = targets_[from][i];
+    if (gradients[i].defined() && gradients[i].layout() != at::kStrided)
+      throw Error(ErrorCode::UnsupportedTensor, "compiled autograd",
+                  fmt::format("{} gives a sparse gradient", nodes_[from]->name()));
     if (target.input == kNobody) continue;
     add_to(target.inside ? inside[target.index][target.input] : outside[target.index],
            std::move(gradients[i]));
+  }
+}
+
+variable_list Segment::trace_node(size_t n, const variable_list& incoming, tda::TraceState& state) {
+  auto& node = *nodes_[n];
+  tda::SwapSavedVariables swap(*compiler_, state, nullptr, *calls_[n]);
+  try {
+    auto gradients = node.apply_with_saved(incoming, swap);
+    auto& edges = const_cast<torch::autograd::edge_list&>(node.next_edges());
+    swap.before(edges);
+    torch::autograd::validate_outputs(edges, gradients, [&](const std::string& text) {
+      return fmt::format("{} returned an invalid gradient: {}", node.name(), text);
+    });
+    swap.after(edges);
+    return gradients;
+  } catch (...) {
+    put_back(swap);
+    throw;
   }
 }
 
@@ -128,16 +170,8 @@ variable_list Segment::trace(const std::vector<at::Tensor>& stand_ins) {
   for (size_t i = 0; i < incoming_.size(); ++i)
     add_to(inside[index_of.at(incoming_[i].node.get())][incoming_[i].input], at::Tensor(stand_ins[i]));
   for (size_t n = 0; n < nodes_.size(); ++n) {
-    auto& node = *nodes_[n];
-    tda::SwapSavedVariables swap(*compiler_, state, nullptr, *calls_[n]);
-    auto gradients = node.apply_with_saved(inside[n], swap);
+    auto gradients = trace_node(n, inside[n], state);
     inside[n].clear();
-    auto& edges = const_cast<torch::autograd::edge_list&>(node.next_edges());
-    swap.before(edges);
-    torch::autograd::validate_outputs(edges, gradients, [&](const std::string& text) {
-      return fmt::format("{} returned an invalid gradient: {}", node.name(), text);
-    });
-    swap.after(edges);
     distribute(n, std::move(gradients), inside, outside);
   }
   return outside;

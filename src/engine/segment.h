@@ -55,6 +55,8 @@ class Segment {
 
   void find_targets(const std::function<bool(const Node*)>& executes);
   void collect();
+  variable_list trace_node(size_t n, const variable_list& incoming,
+                           torch::dynamo::autograd::TraceState& state);
   void distribute(size_t from, variable_list&& gradients, std::vector<variable_list>& inside,
                   variable_list& outside) const;
 
