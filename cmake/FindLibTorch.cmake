@@ -2,7 +2,11 @@
 #   LIBTORCH          (variable or environment) its root: the folder that holds include/ and lib/
 # Gives the target LibTorch::LibTorch and LibTorch_VERSION.
 include(FindPackageHandleStandardArgs)
-set(_libtorch_hints ${LIBTORCH} $ENV{LIBTORCH} ${CMAKE_CURRENT_LIST_DIR}/../.deps/libtorch)
+set(_libtorch_hints ${LIBTORCH} $ENV{LIBTORCH})
+if(DEFINED ENV{ANTEGRAD_DEPS})  # where scripts/setup.sh has put it then
+  list(APPEND _libtorch_hints $ENV{ANTEGRAD_DEPS}/libtorch)
+endif()
+list(APPEND _libtorch_hints ${CMAKE_CURRENT_LIST_DIR}/../.deps/libtorch)
 if(DEFINED Torch_DIR)
   list(PREPEND _libtorch_hints ${Torch_DIR}/../../..)
 endif()
