@@ -32,6 +32,7 @@ struct Report {
   uint64_t captures = 0;                             ///< versions: each has code of its own
   uint64_t sizes = 0;                                ///< sets of sizes that versions have been called with
   uint64_t eager_calls = 0;                          ///< with Unsupported::Eager
+  uint64_t waiting_calls = 0;                        ///< ran uncompiled while code was made in the background
   std::vector<std::string> eager_reasons;            ///< the error text of each kind met, once
   std::vector<std::string> recapture_reasons;        ///< which guard failed, per capture after the first
   std::vector<std::string> fixed_sizes;              ///< sizes that could not be made symbols, and why
@@ -84,6 +85,11 @@ class Function {
 
   /// `run` and `keep` are called only to capture, and not after the call returns.
   Outcome call(const Leaves& leaves, const RunOnTensors& run, const KeepRun& keep);
+
+  /// As call(), for tensors that nobody needs afterwards. When the code is there, and before it runs,
+  /// `let_go` is called to drop what the caller holds of them; each is freed after its last use.
+  Outcome consume(Leaves&& leaves, const RunOnTensors& run, const KeepRun& keep,
+                  c10::function_ref<void()> let_go);
 
   /// Captures where call() would, but runs nothing. Throws what capturing throws, also with
   /// Unsupported::Eager.

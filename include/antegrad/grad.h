@@ -142,6 +142,8 @@ void enable();  ///< for this thread, until disable()
 void disable();
 void reset();  ///< forgets all graphs, and the counts
 Stats stats();
+/// The text of the graph that was captured last; "": none was. Ops carry the node they come from.
+std::string graph();
 void set_stance(Stance stance);
 
 }  // namespace compiled_autograd

@@ -140,6 +140,21 @@ enum class Cache {
   Strict,  ///< throws Error(CacheMiss) instead of compiling
 };
 
+/// Who waits for code to be made.
+enum class Compile {
+  Blocking,    ///< the call that needs it
+  Background,  ///< nobody: a thread of antegrad's makes it, and calls run uncompiled until it is there. The
+               ///< function has to be safe to run on two threads at once
+};
+
+/// How far a compilation is.
+struct Progress {
+  std::string_view function;  ///< Options::name
+  std::string_view stage;     ///< "capture", "plan", "kernels"
+  size_t done = 0;
+  size_t total = 0;
+};
+
 /// Every field is described in docs/options.md. Environment variables override some of them (see there).
 struct Options {
   std::string name = "function";
@@ -161,6 +176,8 @@ struct Options {
   ToolchainChoice toolchain = ToolchainChoice::Auto;
   Isa isa = Isa::Auto;
   CompileFailure compile_failure = CompileFailure::Error;
+  Compile compile = Compile::Blocking;
+  std::function<void(const Progress&)> progress;
   bool debug_compare = false;
   Cache cache = Cache::On;
   std::string cache_tag;

@@ -35,6 +35,10 @@ class Recorder {
   /// The value of a tensor in the graph; a real tensor is lifted to an input or becomes a constant.
   ir::ValueId value_of(const at::Tensor& tensor);
 
+  /// Appends the nodes of a graph that was made before, its views included; `inputs` in the order of its own,
+  /// undefined where it has none. Gives its outputs.
+  std::vector<at::Tensor> paste(const ir::Graph& graph, const std::vector<at::Tensor>& inputs);
+
   /// A fresh tensor object over the memory of `tensor`, as detach() makes it.
   c10::intrusive_ptr<FakeTensor> add_alias(const at::Tensor& tensor);
   /// For FakeTensor: the alias in the running capture, or an unrecorded copy when its capture is over.

@@ -1,25 +1,17 @@
 #include "compiler/cache_log.h"
 
-#include <algorithm>
+#include "util/reasons.h"
 
 namespace antegrad::compiler {
-namespace {
-
-/// A report of a long run stays small.
-constexpr size_t kMost = 100;
-
-}  // namespace
 
 void CacheLog::note(const std::string& reason) {
   const std::scoped_lock lock(mutex_);
-  if (reasons_.size() < kMost && std::find(reasons_.begin(), reasons_.end(), reason) == reasons_.end())
-    reasons_.push_back(reason);
+  keep_once(reasons_, reason);
 }
 
 void CacheLog::add_key(const std::string& key) {
   const std::scoped_lock lock(mutex_);
-  if (keys_.size() == kMost) keys_.erase(keys_.begin());
-  keys_.push_back(key);
+  keep_newest(keys_, key);
 }
 
 void CacheLog::add_saved(double forward, double backward) {

@@ -17,6 +17,7 @@
 #include "compiler/system_key.h"
 #include "toolchain/isa.h"
 #include "toolchain/toolchain.h"
+#include "util/reasons.h"
 
 namespace antegrad::compiler {
 namespace {
@@ -99,8 +100,7 @@ std::string Caches::nearest_difference(const cache::Key& key, std::string_view k
 
 void Caches::note(const std::string& reason) {
   const std::scoped_lock lock(mutex_);
-  if (reasons_.size() < 100 && std::find(reasons_.begin(), reasons_.end(), reason) == reasons_.end())
-    reasons_.push_back(reason);
+  keep_once(reasons_, reason);
 }
 
 bool Caches::may_lack(std::string_view found_in) const { return nearer_stores_.contains(found_in); }

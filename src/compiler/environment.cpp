@@ -60,6 +60,7 @@ constexpr Named<ToolchainChoice> kToolchains[] = {
 constexpr Named<Isa> kIsas[] = {
     {"auto", Isa::Auto}, {"baseline", Isa::Baseline}, {"avx2", Isa::Avx2}, {"avx512", Isa::Avx512}};
 constexpr Named<Cache> kCaches[] = {{"on", Cache::On}, {"off", Cache::Off}, {"strict", Cache::Strict}};
+constexpr Named<Compile> kCompile[] = {{"blocking", Compile::Blocking}, {"background", Compile::Background}};
 constexpr Named<CompileFailure> kCompileFailures[] = {{"error", CompileFailure::Error},
                                                       {"eager", CompileFailure::Eager}};
 
@@ -95,6 +96,7 @@ Options with_environment(Options options) {
   read_choice("ANTEGRAD_BACKEND", kBackends, "eager, nofuse or default", options.backend);
   read_choice("ANTEGRAD_TOOLCHAIN", kToolchains, "auto, clang or system", options.toolchain);
   read_choice("ANTEGRAD_ISA", kIsas, "auto, baseline, avx2 or avx512", options.isa);
+  read_choice("ANTEGRAD_COMPILE", kCompile, "blocking or background", options.compile);
   read_choice("ANTEGRAD_COMPILE_FAILURE", kCompileFailures, "error or eager", options.compile_failure);
   if (const char* value = std::getenv("ANTEGRAD_MAX_VERSIONS")) {
     char* end = nullptr;

@@ -1,32 +1,19 @@
-#include "antegrad/function.h"
-
+#include <ATen/ThreadLocalState.h>
 #include <fmt/format.h>
 
-#include <atomic>
-#include <mutex>
-#include <optional>
-#include <shared_mutex>
 #include <sstream>
 
 #include "antegrad/error.h"
 #include "capture/mode.h"
+#include "compiler/background_worker.h"
 #include "compiler/environment.h"
-#include "compiler/explain.h"
-#include "compiler/version.h"
-#include "compiler/version_maker.h"
-#include "ir/text.h"
+#include "compiler/function_impl.h"
+#include "compiler/progress.h"
 #include "passes/pipeline.h"
+#include "util/reasons.h"
 
 namespace antegrad::detail {
 namespace {
-
-using compiler::Captured;
-using compiler::CaptureSettings;
-using compiler::Inputs;
-using compiler::Instance;
-using compiler::InstancePtr;
-using compiler::ModuleState;
-using compiler::Version;
 
 /// Errors that say "this function cannot be compiled", as against "this call is wrong".
 bool is_unsupported(ErrorCode code) {
@@ -41,17 +28,6 @@ bool is_unsupported(ErrorCode code) {
     default:
       return false;
   }
-}
-
-constexpr size_t kMaxReasons = 100;
-
-/// A report of a long run stays small: the newest reasons are kept.
-void keep(std::vector<std::string>& reasons, const std::string& reason) {
-  if (reasons.size() == kMaxReasons) reasons.erase(reasons.begin());
-  reasons.push_back(reason);
-}
-void keep_once(std::vector<std::string>& reasons, const std::string& reason) {
-  if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) keep(reasons, reason);
 }
 
 /// The first lines in which two graph texts differ.
@@ -71,40 +47,6 @@ std::string first_difference(const std::string& before, const std::string& after
 }
 
 }  // namespace
-
-struct Function::Impl {
-  Options options;
-  bool effects = true;
-  std::shared_ptr<const compiler::Lowering> lowering;
-  std::optional<compiler::VersionMaker> maker;  ///< used with capture_mutex taken
-  std::atomic<uint64_t> calls{0};
-
-  mutable std::shared_mutex versions_mutex;        ///< guards versions and report
-  std::vector<std::shared_ptr<Version>> versions;  ///< newest first
-  Report report;
-
-  std::mutex capture_mutex;  ///< one capture at a time; taken before versions_mutex
-
-  /// What serves a call.
-  struct Found {
-    std::shared_ptr<const Version> version;
-    InstancePtr instance;
-    Inputs inputs;
-  };
-  bool find(const Leaves& leaves, const runtime::Ambient& ambient, Found& found) const;
-  /// Leaves `found` without a version when the call is to run eagerly.
-  void find_or_capture(const Leaves& leaves, const runtime::Ambient& ambient, const RunOnTensors& run,
-                       const KeepRun& keep, Found& found);
-  bool reuse(const Captured& captured, const Leaves& leaves, const runtime::Ambient& ambient,
-             const KeepRun& keep, std::string& reason);
-  void add(std::shared_ptr<Version> version, const std::string& reason, const std::string& eager_reason);
-  std::shared_ptr<const Version> newest() const;  ///< null: none was captured
-  bool room_for_another(std::string& reason, const Leaves& leaves, const runtime::Ambient& ambient);
-  void give_up(const std::string& reason);
-  void keep_fixed_sizes(const std::vector<std::string>& reasons);
-  void check_recapture(const Instance& instance, const Leaves& leaves, const RunOnTensors& run);
-  CaptureSettings settings() const { return {options, effects, lowering}; }
-};
 
 bool Function::Impl::find(const Leaves& leaves, const runtime::Ambient& ambient, Found& found) const {
   std::shared_lock lock(versions_mutex);
@@ -130,7 +72,7 @@ void Function::Impl::add(std::shared_ptr<Version> version, const std::string& re
                          const std::string& eager_reason) {
   std::unique_lock lock(versions_mutex);
   ++report.captures;
-  if (!reason.empty()) keep(report.recapture_reasons, reason);
+  if (!reason.empty()) keep_newest(report.recapture_reasons, reason);
   if (!eager_reason.empty()) keep_once(report.eager_reasons, eager_reason);
   if (!version->is_eager()) report.nodes = version->compiled().plan().graph.nodes.size();
   for (const auto& [op, count] : version->shape_fallbacks()) report.shape_fallbacks[op] += count;
@@ -164,8 +106,11 @@ void Function::Impl::find_or_capture(const Leaves& leaves, const runtime::Ambien
   std::shared_ptr<Version> version;
   const ModuleState modules(options.watch);
   const auto capture = [&]() -> const Captured& {
+    if (captured) return *captured;
+    compiler::tell_progress(options, "capture", 0, 1);
     const std::vector<at::Tensor> inputs(leaves.tensors.begin(), leaves.tensors.end());
-    if (!captured) captured = compiler::capture_call(settings(), inputs, &modules, run);
+    captured = compiler::capture_call(settings(), inputs, &modules, run);
+    compiler::tell_progress(options, "capture", 1, 1);
     return *captured;
   };
   try {
@@ -227,95 +172,79 @@ void Function::Impl::check_recapture(const Instance& instance, const Leaves& lea
 Function::Function(Options options, bool effects) : impl_(std::make_unique<Impl>()) {
   impl_->effects = effects;
   impl_->options = compiler::with_environment(std::move(options));
+  if (impl_->options.compile == Compile::Background) impl_->options.backward_ahead = true;
   for (const auto& name : impl_->options.disabled_passes) passes::find_pass(name);
   impl_->lowering = std::make_shared<const compiler::Lowering>(impl_->options);
   impl_->maker.emplace(impl_->settings());
 }
 
-Function::~Function() = default;
+Function::~Function() {
+  if (impl_->options.compile == Compile::Background)
+    compiler::BackgroundWorker::instance().forget(impl_.get());
+}
+
+/// The function is run over fakes on another thread, as it would be on this one.
+void Function::Impl::capture_in_background(const Leaves& leaves, const runtime::Ambient& ambient,
+                                           const KeepRun& keep) {
+  {
+    const std::scoped_lock lock(background_mutex);
+    if (background_error) std::rethrow_exception(std::exchange(background_error, nullptr));
+    if (in_background) return;  // this call's turn comes when it is made again
+    in_background = true;
+  }
+  const auto job = [this, leaves, ambient, run = keep(), state = at::ThreadLocalState()] {
+    std::exception_ptr error;
+    try {
+      const at::ThreadLocalStateGuard as_the_caller(state);
+      const runtime::AmbientGuard autocast(ambient);
+      Found found;
+      find_or_capture(
+          leaves, ambient, run, [&] { return run; }, found);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    const std::scoped_lock lock(background_mutex);
+    background_error = error;
+    in_background = false;
+  };
+  compiler::BackgroundWorker::instance().submit(this, job);
+}
+
+void Function::Impl::serve(const Leaves& leaves, const RunOnTensors& run, const KeepRun& keep, Found& found) {
+  calls.fetch_add(1, std::memory_order_relaxed);
+  const auto ambient = runtime::Ambient::now();
+  const bool known = find(leaves, ambient, found);
+  const bool waits = !known && options.compile == Compile::Background;
+  if (waits)
+    capture_in_background(leaves, ambient, keep);
+  else if (!known)
+    find_or_capture(leaves, ambient, run, keep, found);
+  if (found.instance == nullptr) {
+    std::unique_lock lock(versions_mutex);
+    ++(waits ? report.waiting_calls : report.eager_calls);
+  } else if (known && options.check_recapture) {
+    check_recapture(*found.instance, leaves, run);
+  }
+}
 
 Outcome Function::call(const Leaves& leaves, const RunOnTensors& run, const KeepRun& keep) {
-  impl_->calls.fetch_add(1, std::memory_order_relaxed);
-  const auto ambient = runtime::Ambient::now();
   Impl::Found found;
-  const bool known = impl_->find(leaves, ambient, found);
-  if (!known) impl_->find_or_capture(leaves, ambient, run, keep, found);
-  if (found.instance == nullptr) {
-    std::unique_lock lock(impl_->versions_mutex);
-    ++impl_->report.eager_calls;
-    return {{}, nullptr, true};
-  }
-  if (known && impl_->options.check_recapture) impl_->check_recapture(*found.instance, leaves, run);
+  impl_->serve(leaves, run, keep, found);
+  if (found.instance == nullptr) return {{}, nullptr, true};
   return {found.instance->caller->call(found.inputs), found.instance->pattern, false};
 }
 
-Explanation Function::explain(const Leaves& leaves, const RunOnTensors& run, const KeepRun& keep) {
-  const auto ambient = runtime::Ambient::now();
+Outcome Function::consume(Leaves&& leaves, const RunOnTensors& run, const KeepRun& keep,
+                          c10::function_ref<void()> let_go) {
   Impl::Found found;
-  if (!impl_->find(leaves, ambient, found)) impl_->find_or_capture(leaves, ambient, run, keep, found);
-  if (found.instance == nullptr)
-    throw Error(ErrorCode::UnsupportedOp, "explain",
-                fmt::format("'{}' runs eagerly for these arguments", impl_->options.name),
-                "Compile it with Unsupported::Error to see why");
-  auto out = compiler::explain(*found.version, *impl_->lowering);
-  const auto so_far = report();
-  for (const auto& reason : so_far.recapture_reasons) out.reasons += reason + "\n";
-  for (const auto& reason : so_far.fixed_sizes) out.reasons += reason + "\n";
-  return out;
-}
-
-Report Function::report() const {
-  auto failures = impl_->lowering->failures();
-  std::shared_lock lock(impl_->versions_mutex);
-  auto report = impl_->report;
-  report.compile_failures = failures.count;
-  report.compile_failure_reasons = std::move(failures.reasons);
-  report.calls = impl_->calls.load(std::memory_order_relaxed);
-  impl_->lowering->cache_log().fill(report);
-  return report;
-}
-
-std::shared_ptr<const Version> Function::Impl::newest() const {
-  std::shared_lock lock(versions_mutex);
-  for (const auto& version : versions)
-    if (!version->is_eager()) return version;
-  return nullptr;
-}
-
-std::string Function::graph_text() const {
-  const auto version = impl_->newest();
-  return version ? ir::print(version->compiled().plan().graph) : "";
-}
-
-/// Null: it has no backward pass.
-static const partition::Partition* partition_of(const Version* version) {
-  if (version == nullptr || !version->compiled().plan().partition) return nullptr;
-  return &*version->compiled().plan().partition;
-}
-
-std::string Function::forward_text() const {
-  const auto version = impl_->newest();
-  const auto* partition = partition_of(version.get());
-  return partition != nullptr ? ir::print(partition->forward) : "";
-}
-
-std::string Function::backward_text() const {
-  const auto version = impl_->newest();
-  const auto* partition = partition_of(version.get());
-  return partition != nullptr ? ir::print(partition->backward) : "";
-}
-
-std::string Function::partition_text() const {
-  const auto version = impl_->newest();
-  const auto* partition = partition_of(version.get());
-  return partition != nullptr ? partition::print(partition->decisions) : "";
-}
-
-std::string Function::signature_text() const {
-  std::shared_lock lock(impl_->versions_mutex);
-  for (const auto& version : impl_->versions)
-    if (!version->is_eager()) return aot::print(version->newest_instance()->caller->signature());
-  return "";
+  impl_->serve(leaves, run, keep, found);
+  if (found.instance == nullptr) return {{}, nullptr, true};
+  leaves = {};
+  let_go();
+  std::vector<at::Tensor> inputs(std::make_move_iterator(found.inputs.begin()),
+                                 std::make_move_iterator(found.inputs.end()));
+  found.inputs.clear();
+  return {found.instance->caller->consume(std::move(inputs)), found.instance->pattern, false};
 }
 
 bool capturing() { return capture::active_recorder() != nullptr; }

@@ -148,7 +148,7 @@ void compile(std::map<cache::Digest, Missing>& missing, const KernelTarget& targ
              std::vector<LoadedKernel>& out) {
   std::vector<std::string> sources;
   for (const auto& [digest, kernel] : missing) sources.push_back(kernel.source);
-  const auto objects = toolchain::compile_all(target.compiler(), sources, target.isa);
+  const auto objects = toolchain::compile_all(target.compiler(), sources, target.isa, target.progress);
   // Where clang could not be opened, the system's compiler has made them: they are not what the keys say.
   const bool as_named = target.compiler().name() == target.toolchain;
   size_t next = 0;

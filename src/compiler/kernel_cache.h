@@ -32,6 +32,7 @@ struct KernelTarget {
   toolchain::Isa isa;
   std::function<const toolchain::Toolchain&()> compiler;  ///< opened when something must be compiled
   std::shared_ptr<Caches> caches;                         ///< null: nothing is looked up or stored
+  toolchain::CompileProgress progress;                    ///< may be empty
 };
 
 /// Kernels as code, in order. Those that this process has compiled or loaded before, for whichever function,

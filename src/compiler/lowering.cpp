@@ -7,9 +7,11 @@
 #include "antegrad/error.h"
 #include "codegen/cpu/expression.h"
 #include "compiler/function_cache.h"
+#include "compiler/progress.h"
 #include "ir/substitute.h"
 #include "passes/pipeline.h"
 #include "schedule/substitute.h"
+#include "util/reasons.h"
 
 namespace antegrad::compiler {
 namespace {
@@ -82,8 +84,14 @@ std::string Lowering::toolchain_name() const {
 }
 
 KernelTarget Lowering::target() const {
-  return {toolchain_name(), isa_, [this]() -> const toolchain::Toolchain& { return toolchain(); },
-          usable_caches(options_)};
+  KernelTarget target{toolchain_name(),
+                      isa_,
+                      [this]() -> const toolchain::Toolchain& { return toolchain(); },
+                      usable_caches(options_),
+                      {}};
+  if (options_.progress)
+    target.progress = [this](size_t done, size_t total) { tell_progress(options_, "kernels", done, total); };
+  return target;
 }
 
 bool Lowering::makes_kernels(const ir::Graph& graph) const {
@@ -118,9 +126,7 @@ std::shared_ptr<const Lowered> Lowering::lower(const ir::Graph& graph) const {
     if (error.code() != ErrorCode::Compile || options_.compile_failure != CompileFailure::Eager) throw;
     std::scoped_lock lock(mutex_);
     ++failures_.count;
-    auto& reasons = failures_.reasons;
-    if (std::find(reasons.begin(), reasons.end(), error.what()) == reasons.end())
-      reasons.emplace_back(error.what());
+    keep_once(failures_.reasons, error.what());
   }
   return std::make_shared<const Lowered>(graph);
 }

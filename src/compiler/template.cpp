@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "antegrad/error.h"
+#include "compiler/progress.h"
 #include "ir/substitute.h"
 #include "ir/text.h"
 #include "passes/unread_statistics.h"
@@ -82,7 +83,9 @@ Template::Template(const CaptureSettings& settings, ir::Graph graph, const captu
     return;
   }
   const auto start = std::chrono::steady_clock::now();
+  tell_progress(settings.options, "plan", 0, 1);
   plan_ = make_plan(settings, captured_, facts_);
+  tell_progress(settings.options, "plan", 1, 1);
   forward_code_ = lower(plan_.forward_graph());
   cache_.store(captured_, plan_, *forward_code_, seconds_since(start));
 }
@@ -140,12 +143,16 @@ std::unique_ptr<runtime::Caller> Template::instantiate(
   if (!plan_.partition) return std::make_unique<runtime::Caller>(std::move(signature), std::move(forward));
   auto facts = backward_facts(signature, captured.trace);
   facts.higher_order = std::move(higher_order);
-  const auto graph = ir::substitute(plan_.partition->backward, symbols);
-  auto make = [self = shared_from_this(), symbols](const runtime::BackwardCase& which) {
-    return self->backward(which)->at(symbols);
-  };
-  auto backward = std::make_shared<runtime::Backward>(*plan_.partition, graph, signature, std::move(facts),
-                                                      std::move(make));
+  const auto self = shared_from_this();
+  runtime::BackwardMaker make{
+      [self, symbols](const runtime::BackwardCase& which) { return self->backward(which)->at(symbols); },
+      symbols,
+      [self](const std::vector<int64_t>& sizes) {
+        return ir::substitute(self->plan_.partition->backward, sizes);
+      },
+      [self]() -> const ir::Graph& { return self->plan_.partition->backward; }};
+  auto backward =
+      std::make_shared<runtime::Backward>(*plan_.partition, signature, std::move(facts), std::move(make));
   if (backward_ahead_) backward->compile();
   return std::make_unique<runtime::Caller>(std::move(signature), std::move(forward), std::move(backward));
 }

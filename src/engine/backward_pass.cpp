@@ -11,6 +11,8 @@
 #include <typeinfo>
 
 #include "antegrad/error.h"
+#include "engine/node_functions.h"
+#include "runtime/node.h"
 
 namespace antegrad::engine {
 namespace {
@@ -29,10 +31,14 @@ bool is_generated(const Node& node) {
   return std::string_view(typeid(node).name()).starts_with("N5torch8autograd9generated");
 }
 
-/// Those, and writes into views. What users define runs as it is.
+/// Those, writes into views, and what antegrad or the user has made such that it can be. All else that users
+/// define runs as it is.
 bool can_be_traced(Node& node) {
-  return !has_hooks(node) &&
-         (is_generated(node) || dynamic_cast<torch::autograd::CopySlices*>(&node) != nullptr);
+  if (has_hooks(node)) return false;
+  if (is_generated(node) || dynamic_cast<torch::autograd::CopySlices*>(&node) != nullptr) return true;
+  if (const auto* compiled = dynamic_cast<const runtime::CompiledBackward*>(&node))
+    return compiled->can_be_recorded();
+  return is_traceable_function(node);
 }
 
 /// As the engine's queue has them: what was made last runs first.
@@ -89,7 +95,10 @@ void BackwardPass::plan(const std::vector<std::shared_ptr<Node>>& order) {
       if (edge.is_valid()) from_elsewhere.insert({edge.function.get(), edge.input_nr});
   };
   const auto close = [&] {
-    if (!traced.empty()) {
+    if (traced.size() == 1 && is_compiled(*traced[0])) {  // has code already, or makes its own
+      send(*traced[0]);
+      steps_.push_back({std::move(traced[0]), nullptr});
+    } else if (!traced.empty()) {
       std::vector<Slot> incoming;
       for (const auto& node : traced)
         for (uint32_t i = 0; i < node->num_inputs(); ++i)
@@ -189,27 +198,31 @@ void BackwardPass::run_node(const std::shared_ptr<Node>& node) {
   distribute(*node, std::move(gradients));
 }
 
+void BackwardPass::run_segment(Segment& segment, const RunSegment& run) {
+  variable_list gradients;
+  for (const auto& slot : segment.incoming()) {
+    const auto waiting = buffers_.find(slot.node.get());
+    gradients.push_back(waiting == buffers_.end() ? at::Tensor() : waiting->second[slot.input]);
+  }
+  const auto let_go = [&] {
+    for (const auto& node : segment.nodes()) buffers_.erase(node.get());
+    segment.release(task_.keep_graph_);
+  };
+  if (auto results = run(segment, std::move(gradients), let_go)) {
+    for (size_t i = 0; i < results->size(); ++i) add(segment.outgoing()[i], std::move((*results)[i]));
+    return;
+  }
+  for (const auto& node : segment.nodes()) run_node(node);
+}
+
 variable_list BackwardPass::run(const RunSegment& run_segment) {
   distribute(*root_, (*root_)(variable_list()));
   for (auto& step : steps_) {
-    if (step.node != nullptr) {
+    if (step.node != nullptr)
       run_node(step.node);
-      continue;
-    }
-    auto& segment = *step.segment;
-    variable_list gradients;
-    for (const auto& slot : segment.incoming()) {
-      const auto waiting = buffers_.find(slot.node.get());
-      gradients.push_back(waiting == buffers_.end() ? at::Tensor() : waiting->second[slot.input]);
-    }
-    if (auto results = run_segment(segment, gradients)) {
-      for (const auto& node : segment.nodes()) buffers_.erase(node.get());
-      for (size_t i = 0; i < results->size(); ++i) add(segment.outgoing()[i], std::move((*results)[i]));
-      segment.release(task_.keep_graph_);
-    } else {
-      for (const auto& node : segment.nodes()) run_node(node);
-    }
-    step.segment.reset();
+    else
+      this->run_segment(*step.segment, run_segment);
+    step = {};
   }
   return std::move(asked_for_);
 }

@@ -21,7 +21,8 @@ class BackwardPass {
   /// the engine throws when it gets there), other devices than the CPU.
   BackwardPass(std::shared_ptr<Node> root, const torch::autograd::GraphTask& task, size_t outputs);
 
-  /// Gives the gradients that were asked for.
+  /// Gives the gradients that were asked for. To be called from inside of the engine, so that what nodes and
+  /// hooks ask it about the pass has answers.
   variable_list run(const RunSegment& run_segment);
 
   size_t nodes() const { return nodes_; }
@@ -36,6 +37,7 @@ class BackwardPass {
   bool should_execute(const Node* node) const;
   bool is_needed(const Node* node) const;
   void run_node(const std::shared_ptr<Node>& node);
+  void run_segment(Segment& segment, const RunSegment& run);
   void distribute(const Node& node, variable_list&& gradients);
   void add(const Slot& slot, at::Tensor&& gradient);
   variable_list take(const Node& node);

@@ -15,6 +15,7 @@
 #include "antegrad/grad.h"
 #include "engine/backward_pass.h"
 #include "engine/node_functions.h"
+#include "util/reasons.h"
 
 namespace antegrad {
 namespace {
@@ -40,23 +41,20 @@ using torch::autograd::variable_list;
 thread_local bool enabled_here = false;
 thread_local bool inside = false;  ///< this thread is in a pass that is being captured
 
-constexpr size_t kMostReasons = 100;
 constexpr int kMostSizes = 64;  ///< of one structure
 
 /// The compiled passes of this process.
 class Passes {
  public:
   /// Null: capturing it has failed before.
-  std::shared_ptr<detail::Function> find(const std::string& structure, bool& known) {
+  std::shared_ptr<detail::Function> find(const std::string& structure) {
     const std::scoped_lock lock(mutex_);
     if (failed_.count(structure) != 0) return nullptr;
     auto& function = functions_[structure];
-    known = function != nullptr;
     if (function == nullptr) {
       Options options;
       options.name = "backward";
       options.unsupported = Unsupported::Eager;
-      options.dynamic = Dynamic::None;
       options.max_versions = kMostSizes;
       function = std::make_shared<detail::Function>(options);
     }
@@ -67,6 +65,8 @@ class Passes {
     const std::scoped_lock lock(mutex_);
     functions_.clear();
     failed_.clear();
+    newest_.reset();
+    versions_.clear();
     stats_ = {};
   }
 
@@ -74,32 +74,46 @@ class Passes {
     const std::scoped_lock lock(mutex_);
     ++stats_.passes;
     ++stats_.eager;
-    keep_once(reason);
+    keep_once(stats_.eager_reasons, reason);
   }
   void set_failed(const std::string& structure, const std::string& reason) {
     const std::scoped_lock lock(mutex_);
-    functions_.erase(structure);
+    if (const auto found = functions_.find(structure); found != functions_.end()) {
+      versions_.erase(found->second.get());
+      functions_.erase(found);
+    }
     failed_.insert(structure);
-    keep_once(reason);
+    keep_once(stats_.eager_reasons, reason);
   }
   void count_eager_segment(const std::string& reason) {
     const std::scoped_lock lock(mutex_);
-    keep_once(reason);
+    keep_once(stats_.eager_reasons, reason);
   }
   void count_pass() {
     const std::scoped_lock lock(mutex_);
     ++stats_.passes;
   }
-  void count_capture(const std::string& reason) {
+  /// `function` was captured: a new version of it, or one that serves other sizes too.
+  void count_capture(const std::shared_ptr<detail::Function>& function, const std::string& first_reason) {
+    const auto report = function->report();
     const std::scoped_lock lock(mutex_);
+    auto& versions = versions_[function.get()];
+    if (report.captures <= versions) return;
+    versions = report.captures;
+    newest_ = function;
+    const auto& reasons = report.recapture_reasons;
+    const auto reason = reasons.empty() ? first_reason : reasons.back();
     ++stats_.captures;
-    auto& reasons = stats_.capture_reasons;
-    if (reasons.size() == kMostReasons) reasons.erase(reasons.begin());
-    reasons.push_back(reason);
+    keep_newest(stats_.capture_reasons, reason);
   }
   Stats stats() {
     const std::scoped_lock lock(mutex_);
     return stats_;
+  }
+
+  std::string graph() {
+    const std::scoped_lock lock(mutex_);
+    return newest_ != nullptr ? newest_->graph_text() : "";
   }
 
   std::atomic<Stance> stance = Stance::Normal;
@@ -110,15 +124,11 @@ class Passes {
   }
 
  private:
-  void keep_once(const std::string& reason) {
-    auto& reasons = stats_.eager_reasons;
-    if (reasons.size() < kMostReasons && std::find(reasons.begin(), reasons.end(), reason) == reasons.end())
-      reasons.push_back(reason);
-  }
-
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<detail::Function>> functions_;
   std::set<std::string> failed_;
+  std::map<const detail::Function*, uint64_t> versions_;  ///< how many are counted
+  std::shared_ptr<const detail::Function> newest_;
   Stats stats_;
 };
 
@@ -132,23 +142,46 @@ variable_list run_by_engine(const std::shared_ptr<Node>& root, const GraphTask& 
   return shared->future_result_->value().toTensorVector();
 }
 
+/// A whole pass as one node: run by the engine, it is inside of the pass for everyone who asks the engine
+/// (which gradients are wanted, callbacks for the end of the pass, backward passes within).
+class PassNode final : public Node {
+ public:
+  PassNode(BackwardPass pass, GraphTask& task) : pass_(std::move(pass)), task_(task) {}
+  variable_list apply(variable_list&&) override;
+  std::string name() const override { return "AntegradBackwardPass"; }
+
+ private:
+  BackwardPass pass_;
+  GraphTask& task_;
+};
+
+/// The engine knows of no node that is not among those it has looked at before.
+variable_list run_inside_engine(BackwardPass pass, const GraphTask& const_task) {
+  auto& task = const_cast<GraphTask&>(const_task);
+  const std::shared_ptr<Node> node(new PassNode(std::move(pass), task), torch::autograd::deleteNode);
+  if (!task.exec_info_.empty()) task.exec_info_[node.get()].needed_ = true;
+  return run_by_engine(node, task);
+}
+
 struct Inside {
   Inside() { inside = true; }
   ~Inside() { inside = false; }
 };
 
 /// Nothing when a segment is to be run node by node.
-std::optional<variable_list> run_segment(engine::Segment& segment, variable_list& gradients) {
+std::optional<variable_list> run_segment(engine::Segment& segment, variable_list&& gradients,
+                                         const std::function<void()>& let_go) {
   auto& passes = Passes::instance();
-  bool known = false;
-  const auto function = passes.find(segment.structure(), known);
+  const auto nodes = segment.nodes().size();
+  const auto function = passes.find(segment.structure());
   if (function == nullptr) return std::nullopt;
   bool captured = false;
+  bool running = false;
   const auto run = [&](const std::vector<at::Tensor>& tensors) {
     captured = true;
     if (passes.stance == Stance::FailOnRecompile)
       throw Error(ErrorCode::CacheMiss, "compiled autograd",
-                  fmt::format("a part of {} nodes would have to be captured", segment.nodes().size()),
+                  fmt::format("a part of {} nodes would have to be captured", nodes),
                   "Warm it up with Stance::Normal");
     return detail::Outcome{segment.trace(tensors), nullptr, false};
   };
@@ -156,9 +189,12 @@ std::optional<variable_list> run_segment(engine::Segment& segment, variable_list
   const Inside guard;
   detail::Outcome outcome;
   try {
-    outcome = function->call(segment.leaves(gradients), run, keep);
+    outcome = function->consume(segment.leaves(std::move(gradients)), run, keep, [&] {
+      running = true;
+      let_go();
+    });
   } catch (const c10::Error& error) {  // a sparse gradient, or what eager throws too
-    if (!captured) throw;
+    if (!captured || running) throw;
     passes.set_failed(segment.structure(), error.what_without_backtrace());
     return std::nullopt;
   }
@@ -167,14 +203,13 @@ std::optional<variable_list> run_segment(engine::Segment& segment, variable_list
     passes.count_eager_segment(reasons.empty() ? "it cannot be captured" : reasons.back());
     return std::nullopt;
   }
-  if (captured) {
-    const auto reasons = function->report().recapture_reasons;
-    passes.count_capture(known && !reasons.empty()
-                             ? reasons.back()
-                             : fmt::format("a new structure of {} nodes", segment.nodes().size()));
-  }
-  gradients.clear();
+  if (captured) passes.count_capture(function, fmt::format("a new structure of {} nodes", nodes));
   return std::move(outcome.tensors);
+}
+
+variable_list PassNode::apply(variable_list&&) {
+  task_.captured_vars_ = pass_.run(run_segment);
+  return {};
 }
 
 /// Nothing when the pass is to be run by the engine.
@@ -202,7 +237,7 @@ variable_list backward(const std::shared_ptr<Node>& root, const GraphTask& task,
     if (!anomalies && !c10::GradMode::is_enabled())
       if (auto pass = make_pass(root, task, outputs.size(), reason)) {
         passes.count_pass();
-        return pass->run(run_segment);
+        return run_inside_engine(std::move(*pass), task);
       }
   }
   passes.count_eager(reason);
@@ -236,6 +271,7 @@ void enable() { set_enabled(true); }
 void disable() { set_enabled(false); }
 void reset() { Passes::instance().reset(); }
 Stats stats() { return Passes::instance().stats(); }
+std::string graph() { return Passes::instance().graph(); }
 void set_stance(Stance stance) { Passes::instance().stance = stance; }
 
 }  // namespace compiled_autograd

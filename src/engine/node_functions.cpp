@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <mutex>
+#include <string_view>
+#include <typeindex>
 #include <unordered_map>
 
 #include "antegrad/error.h"
@@ -11,13 +13,25 @@ namespace antegrad::engine {
 namespace {
 
 namespace tda = torch::dynamo::autograd;
+using torch::autograd::Node;
 using torch::autograd::variable_list;
+
+thread_local bool* asks_traceable = nullptr;  ///< set while a custom function is only asked
+
+template <class Stash>
+void restore(Stash& stash) {
+  for (auto& [place, stashed] : stash)
+    *const_cast<std::remove_const_t<std::remove_pointer_t<std::remove_const_t<decltype(place)>>>*>(place) =
+        std::move(stashed.prior_value);
+  stash.clear();
+}
 
 class NodeFunctions final : public tda::PyCompilerInterface {
  public:
   /// Nodes of LibTorch announce themselves once, by name; custom functions each time.
   std::string bind_function(PyObject*, const std::string& name, torch::autograd::functional_apply_t fn,
-                            std::vector<at::TypePtr>, bool is_custom, bool) const override {
+                            std::vector<at::TypePtr>, bool is_custom, bool is_traceable) const override {
+    if (asks_traceable != nullptr) *asks_traceable = is_traceable;
     const std::scoped_lock lock(mutex_);
     auto key = is_custom ? fmt::format("{} {}", name, ++customs_) : name;
     functions_[key] = std::move(fn);
@@ -27,6 +41,7 @@ class NodeFunctions final : public tda::PyCompilerInterface {
   variable_list call_function(PyObject*, const char*, const std::string& name, const variable_list& inputs,
                               const torch::autograd::ivalue_list& arguments,
                               const c10::IValue&) const override {
+    if (asks_traceable != nullptr) return {};
     torch::autograd::functional_apply_t function;
     {
       const std::scoped_lock lock(mutex_);
@@ -67,7 +82,53 @@ class NodeFunctions final : public tda::PyCompilerInterface {
   mutable uint64_t customs_ = 0;
 };
 
+/// Asks the node by having it announce itself, which LibTorch offers as a part of tracing only.
+bool ask_traceable(Node& node) {
+  tda::AutogradCompilerCall compiler(tda::SizeInput::STATIC);
+  auto& call = compiler.node_calls.lookup(node.getptr());
+  tda::CompiledNodeArgs arguments(compiler, call);
+  node.compiled_args(arguments);
+  for (const auto& input : compiler.tensor_args.inputs)
+    compiler.tensor_args.lookup(input).proxy_tensor = input;
+  for (auto& lifted : compiler.lifted_ivalue_args.args) lifted.proxy = *lifted.actual_ptr;
+  tda::TraceState state(std::vector<std::optional<c10::SymInt>>(compiler.all_size_inputs.size()), 0);
+  tda::SwapSavedVariables swap(compiler, state, nullptr, call);
+  bool answer = false;
+  asks_traceable = &answer;
+  try {
+    node.apply_with_saved(variable_list(node.num_inputs()), swap);
+  } catch (const std::exception&) {
+    answer = false;
+    put_back(swap);
+  }
+  asks_traceable = nullptr;
+  return answer;
+}
+
 }  // namespace
+
+/// LibTorch has no way to: an explicit instantiation may name the private members that hold them.
+template <auto... kStashes>
+struct PutBack {
+  friend void put_back(tda::SwapSavedVariables& swap) { (restore(swap.*kStashes), ...); }
+};
+template struct PutBack<&tda::SwapSavedVariables::stashed_variables,
+                        &tda::SwapSavedVariables::stashed_tensors, &tda::SwapSavedVariables::stashed_symints,
+                        &tda::SwapSavedVariables::stashed_ivalues>;
+
+bool is_traceable_function(Node& node) {
+  if (!std::string_view(typeid(node).name()).starts_with("N5torch8autograd7CppNode")) return false;
+  static std::mutex mutex;
+  static std::unordered_map<std::type_index, bool> answers;
+  const std::scoped_lock lock(mutex);
+  const auto [known, added] = answers.try_emplace(typeid(node));
+  if (!added) return known->second;
+  try {
+    known->second = ask_traceable(node);
+  } catch (const c10::Error&) {  // it keeps what LibTorch does not trace
+  }
+  return known->second;
+}
 
 void install_node_functions() {
   static const auto* installed = new tda::PyCompilerGuard(std::make_unique<NodeFunctions>());

@@ -8,4 +8,10 @@ namespace antegrad::engine {
 /// first node is traced; harmless otherwise.
 void install_node_functions();
 
+/// Gives a node back what stands in for its saved things, where running it has thrown.
+void put_back(torch::dynamo::autograd::SwapSavedVariables& swap);
+
+/// Whether it is a torch::autograd::Function that its author has declared traceable.
+bool is_traceable_function(torch::autograd::Node& node);
+
 }  // namespace antegrad::engine

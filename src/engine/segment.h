@@ -23,6 +23,9 @@ struct Slot {
   uint32_t input = 0;
 };
 
+/// Whether it is the backward pass of a function that antegrad has compiled.
+bool is_compiled(const Node& node);
+
 /// Nodes of one backward pass that are run as one graph.
 class Segment {
  public:
@@ -38,11 +41,13 @@ class Segment {
   const std::vector<Slot>& incoming() const { return incoming_; }
   const std::vector<Slot>& outgoing() const { return outgoing_; }
 
-  /// `gradients` of incoming(), and saved tensors; sizes and numbers that nodes have saved.
+  /// `gradients` of incoming(), and what nodes have saved: tensors, numbers, sizes (as those of tensors
+  /// without memory, so that they can become symbols).
   Leaves leaves(variable_list gradients) const;
   /// Runs the nodes on tensors that stand in for the leaves'; gives what goes to outgoing().
   variable_list trace(const std::vector<at::Tensor>& stand_ins);
-  /// Lets go of what was unpacked, and of what the nodes have saved unless the graph is kept.
+  /// Lets go of what was unpacked, and of what the nodes have saved unless the graph is kept. The segment can
+  /// not be traced any more.
   void release(bool keep_graph);
 
  private:
@@ -55,7 +60,9 @@ class Segment {
 
   void find_targets(const std::function<bool(const Node*)>& executes);
   void collect();
-  variable_list trace_node(size_t n, const variable_list& incoming,
+  void collect_sizes();
+  void collect_saved(size_t n, torch::dynamo::autograd::CompiledNodeArgs& arguments);
+  variable_list trace_node(size_t n, const variable_list& incoming, const at::Tensor& number,
                            torch::dynamo::autograd::TraceState& state);
   void distribute(size_t from, variable_list&& gradients, std::vector<variable_list>& inside,
                   variable_list& outside) const;
@@ -65,10 +72,15 @@ class Segment {
   std::vector<std::vector<Target>> targets_;  ///< per node, per output; input -1: nobody
   std::unique_ptr<torch::dynamo::autograd::AutogradCompilerCall> compiler_;
   std::vector<torch::dynamo::autograd::NodeCall*> calls_;
+  std::vector<std::pair<size_t, at::Tensor>> numbers_;  ///< of nodes by index, in order; see scalars.h
+  std::vector<int64_t> sizes_;                          ///< that nodes have saved, each once
+  std::vector<size_t> size_uses_;  ///< per size that a node has saved: which of them; or: it is what it is
   std::string structure_;
 };
 
-/// Runs a segment with these gradients coming in; nothing: its nodes are to be run one by one.
-using RunSegment = std::function<std::optional<variable_list>(Segment&, variable_list& gradients)>;
+/// Runs a segment with these gradients coming in; nothing: its nodes are to be run one by one. `let_go`:
+/// called when it is sure to run, to drop what it alone needs.
+using RunSegment = std::function<std::optional<variable_list>(Segment&, variable_list&& gradients,
+                                                              const std::function<void()>& let_go)>;
 
 }  // namespace antegrad::engine

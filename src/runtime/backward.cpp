@@ -4,8 +4,12 @@
 
 #include <algorithm>
 
+#include "cache/hash.h"
 #include "capture/convert.h"
 #include "capture/guards.h"
+#include "capture/mode.h"
+#include "capture/recorder.h"
+#include "ir/binary.h"
 #include "passes/dead_code.h"
 #include "passes/undefined_tangents.h"
 
@@ -33,8 +37,8 @@ ir::Graph specialize(const ir::Graph& backward, const std::vector<std::vector<bo
   return graph;
 }
 
-Backward::Backward(const partition::Partition& partition, const ir::Graph& graph,
-                   const aot::Signature& signature, BackwardFacts facts, MakeBackward make)
+Backward::Backward(const partition::Partition& partition, const aot::Signature& signature,
+                   BackwardFacts facts, BackwardMaker make)
     : gradients_(signature.gradients),
       writes_(signature.backward_writes),
       facts_(std::move(facts)),
@@ -51,6 +55,7 @@ Backward::Backward(const partition::Partition& partition, const ir::Graph& graph
     for (auto primal : facts_.primals)
       if (std::find(kept_slots_.begin(), kept_slots_.end(), primal) == kept_slots_.end())
         kept_slots_.push_back(primal);
+  const auto graph = make_.graph_at(make_.symbols);
   for (const auto& input : graph.inputs)
     if (input.role == ir::InputRole::Tangent) tangent_types_.emplace_back(graph.tensor_type(input.value));
 }
@@ -67,7 +72,7 @@ const Executable& Backward::executable(const BackwardCase& which) const {
   if (const auto* found = find()) return *found;
   std::scoped_lock making(make_mutex_);
   if (const auto* found = find()) return *found;
-  auto made = make_(which);
+  auto made = make_.code(which);
   std::unique_lock lock(mutex_);
   return *executables_.emplace_back(which, std::move(made)).second;
 }
@@ -81,8 +86,7 @@ void Backward::check(c10::ArrayRef<at::Tensor> tangents, Flags wanted) const {
 }
 
 /// A gradient as the graph expects it: of the strides it was captured for, without lazy bits.
-at::Tensor Backward::fit(at::Tensor tangent, size_t index) const {
-  const auto& type = tangent_types_[index];
+static at::Tensor fit(at::Tensor tangent, const TangentType& type) {
   if (!tangent.defined()) return tangent;
   const bool lazy = tangent.is_conj() || tangent.is_neg();
   auto plain = lazy ? tangent.resolve_conj().resolve_neg() : std::move(tangent);
@@ -98,12 +102,44 @@ std::vector<at::Tensor> Backward::run(std::vector<at::Tensor> saved, std::vector
   auto inputs = std::move(saved);
   {
     capture::BelowRecording below;
-    for (size_t k = 0; k < tangents.size(); ++k) inputs.push_back(fit(std::move(tangents[k]), k));
+    for (size_t k = 0; k < tangents.size(); ++k)
+      inputs.push_back(fit(std::move(tangents[k]), tangent_types_[k]));
   }
   tangents.clear();
   std::vector<at::Tensor> gradients;
   code.run(std::move(inputs), gradients);
   return gradients;
+}
+
+const std::string& Backward::identity() const {
+  std::call_once(identity_once_, [&] {
+    const bool throws =
+        std::any_of(facts_.errors.begin(), facts_.errors.end(), [](const auto& e) { return e != nullptr; });
+    if (throws || !writes_.empty()) return;
+    const auto& graph = make_.graph();
+    const bool pure = std::all_of(graph.nodes.begin(), graph.nodes.end(), [](const ir::Node& node) {
+      return node.effects.none() && !node.functional;
+    });
+    if (!pure) return;
+    ByteWriter bytes;
+    ir::write(bytes, graph, ir::GraphParts::Key);
+    identity_ = cache::sha256(bytes.bytes()).view();
+  });
+  return identity_;
+}
+
+std::vector<at::Tensor> Backward::record(std::vector<at::Tensor> saved,
+                                         const std::vector<at::Tensor>& tangents, Flags wanted,
+                                         const std::vector<int64_t>& symbols) const {
+  BackwardCase which(wanted.begin(), wanted.end());
+  for (const auto& tangent : tangents) which.push_back(tangent.defined());
+  const auto graph = make_.graph_at(symbols);
+  auto inputs = std::move(saved);
+  for (const auto& tangent : tangents) {
+    const TangentType type(graph.tensor_type(graph.inputs[inputs.size()].value));
+    inputs.push_back(fit(tangent, type));
+  }
+  return capture::active_recorder()->paste(specialize(graph, facts_.reached_by, which), inputs);
 }
 
 }  // namespace antegrad::runtime

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -49,15 +50,19 @@ using BackwardCase = c10::SmallVector<bool, 16>;
 /// The graph of one case. `reached_by`: as in BackwardFacts.
 ir::Graph specialize(const ir::Graph& backward, const std::vector<std::vector<bool>>& reached_by,
                      const BackwardCase& which);
-/// Makes the code of a case.
-using MakeBackward = std::function<std::shared_ptr<const Executable>(const BackwardCase&)>;
+/// Makes what a backward pass needs later, or never.
+struct BackwardMaker {
+  std::function<std::shared_ptr<const Executable>(const BackwardCase&)> code;
+  std::vector<int64_t> symbols;                                    ///< the sizes of these calls
+  std::function<ir::Graph(const std::vector<int64_t>&)> graph_at;  ///< of the partition, for other symbols
+  std::function<const ir::Graph&()> graph;                         ///< the same, over symbols
+};
 
 /// The backward half of a differentiable function, shared by all its calls. Thread-safe.
 class Backward {
  public:
-  /// `graph`: the partition's backward graph at the sizes of these calls.
-  Backward(const partition::Partition& partition, const ir::Graph& graph, const aot::Signature& signature,
-           BackwardFacts facts, MakeBackward make);
+  Backward(const partition::Partition& partition, const aot::Signature& signature, BackwardFacts facts,
+           BackwardMaker make);
 
   /// The slots that a call keeps: those of saved inputs, then primals that are not among them.
   const std::vector<int32_t>& kept_slots() const { return kept_slots_; }
@@ -80,9 +85,17 @@ class Backward {
   std::vector<at::Tensor> run(std::vector<at::Tensor> saved, std::vector<at::Tensor> tangents,
                               Flags wanted) const;
 
+  /// What identifies the graph; "": it cannot be made part of another one.
+  const std::string& identity() const;
+  /// The sizes of these calls, as far as the graph is one of many sizes.
+  const std::vector<int64_t>& symbols() const { return make_.symbols; }
+  /// As run(), into the capture that this thread is in: its ops become part of the captured graph. That may
+  /// be at other sizes than those of these calls.
+  std::vector<at::Tensor> record(std::vector<at::Tensor> saved, const std::vector<at::Tensor>& tangents,
+                                 Flags wanted, const std::vector<int64_t>& symbols) const;
+
  private:
   const Executable& executable(const BackwardCase& which) const;
-  at::Tensor fit(at::Tensor tangent, size_t index) const;
 
   std::vector<int32_t> kept_slots_, saved_results_;
   size_t saved_slots_ = 0;
@@ -91,11 +104,13 @@ class Backward {
   std::vector<std::pair<int32_t, int32_t>> writes_;  ///< as in Signature::backward_writes
   std::vector<TangentType> tangent_types_;
   BackwardFacts facts_;
-  MakeBackward make_;
+  BackwardMaker make_;
   mutable std::mutex make_mutex_;  ///< one is made at a time; taken before `mutex_`
   mutable std::shared_mutex mutex_;
   mutable std::vector<std::pair<BackwardCase, std::shared_ptr<const Executable>>>
       executables_;  ///< never removed
+  mutable std::once_flag identity_once_;
+  mutable std::string identity_;
 };
 
 }  // namespace antegrad::runtime

@@ -59,6 +59,32 @@ at::Tensor apply(const PreparedView& view, const at::Tensor& tensor) {
                              : stack[0].toTensorVector()[static_cast<size_t>(view.output)];
 }
 
+/// The slots that steps read after the run of the graph.
+std::vector<bool> slots_after_run(const aot::Signature& signature) {
+  std::vector<bool> needed(static_cast<size_t>(signature.slots));
+  const auto need = [&](int32_t slot) { needed[static_cast<size_t>(slot)] = true; };
+  const auto need_source = [&](const aot::Source& source) {
+    if (source.kind == aot::Source::Kind::Input) need(source.index);
+  };
+  for (const auto& step : signature.steps) {
+    if (const auto* s = std::get_if<aot::Attach>(&step)) need_source(s->source);
+    if (const auto* s = std::get_if<aot::ResizeInput>(&step)) need(s->input);
+    if (const auto* s = std::get_if<aot::WriteBack>(&step)) {
+      need(s->slot);
+      for (auto i : s->members) need(i);
+    }
+    if (const auto* s = std::get_if<aot::MakeView>(&step)) need_source(s->source);
+    if (const auto* s = std::get_if<aot::MakeOutput>(&step)) need_source(s->source);
+    if (const auto* s = std::get_if<aot::SetTensor>(&step)) {
+      need_source(s->tensor);
+      need_source(s->source);
+    }
+    if (const auto* s = std::get_if<aot::BumpVersion>(&step)) need(s->input);
+    if (const auto* s = std::get_if<aot::RequireGrad>(&step)) need(s->input);
+  }
+  return needed;
+}
+
 }  // namespace
 
 struct Caller::Prepared {
@@ -72,6 +98,7 @@ struct Caller::State {
   std::vector<at::Tensor> outputs;
   std::shared_ptr<CompiledBackward> node;                  ///< null: nothing is differentiable
   std::vector<std::pair<at::Tensor, at::Tensor>> changes;  ///< SetTensor: what, and the view it becomes
+  bool consumes = false;                                   ///< slots may be let go of
 };
 
 Caller::~Caller() = default;
@@ -104,6 +131,7 @@ Caller::Caller(aot::Signature signature, std::shared_ptr<const Executable> execu
       reshaped_.push_back(attach->source.index);
     prepared_.push_back(std::move(prepared));
   }
+  slot_outlives_run_ = slots_after_run(signature_);
 }
 
 const at::Tensor& Caller::get(const aot::Source& source, const State& state) const {
@@ -130,7 +158,12 @@ void Caller::run_graph(State& state) const {
                                                    torch::autograd::deleteNode);
     if (backward_->facts().draws_eagerly) state.node->generator = generator_state();
   }
-  executable_->run(inputs, state.results);
+  if (!state.consumes) return executable_->run(inputs, state.results);
+  std::vector<at::Tensor> owned(std::make_move_iterator(inputs.begin()),
+                                std::make_move_iterator(inputs.end()));
+  for (size_t i = 0; i < state.slots.size(); ++i)
+    if (!slot_outlives_run_[i]) state.slots[i].reset();
+  executable_->run(std::move(owned), state.results);
 }
 
 void Caller::attach(const aot::Attach& step, State& state) const {
@@ -212,6 +245,19 @@ std::vector<at::Tensor> Caller::call(c10::ArrayRef<at::Tensor> inputs) const {
                   "Pass a clone() of it");
   State state;
   state.slots.append(inputs.begin(), inputs.end());
+  return run_steps(state);
+}
+
+std::vector<at::Tensor> Caller::consume(std::vector<at::Tensor>&& inputs) const {
+  if (!reshaped_.empty() || backward_ != nullptr) return call(inputs);
+  State state;
+  state.consumes = true;
+  for (auto& input : inputs) state.slots.push_back(std::move(input));
+  inputs.clear();
+  return run_steps(state);
+}
+
+std::vector<at::Tensor> Caller::run_steps(State& state) const {
   state.slots.resize(static_cast<size_t>(signature_.slots));
   for (size_t i = 0; i < signature_.steps.size(); ++i) run(signature_.steps[i], prepared_[i], state);
   for (const auto& [tensor, source] : state.changes) {

@@ -21,6 +21,8 @@ class Caller {
 
   /// `inputs`: the user's tensors, then the lifted ones. Returns the user's outputs.
   std::vector<at::Tensor> call(c10::ArrayRef<at::Tensor> inputs) const;
+  /// As call(); the inputs are let go of after their last use.
+  std::vector<at::Tensor> consume(std::vector<at::Tensor>&& inputs) const;
 
   const aot::Signature& signature() const { return signature_; }
   const std::shared_ptr<const Backward>& backward() const { return backward_; }
@@ -31,15 +33,17 @@ class Caller {
   const at::Tensor& get(const aot::Source& source, const State& state) const;
   void run(const aot::Step& step, const Prepared& prepared, State& state) const;
   void run_graph(State& state) const;
+  std::vector<at::Tensor> run_steps(State& state) const;
   void attach(const aot::Attach& step, State& state) const;
 
   aot::Signature signature_;
   std::shared_ptr<const Executable> executable_;
   std::shared_ptr<const Backward> backward_;
-  std::vector<Fate> fates_;         ///< per input
-  std::vector<int32_t> reshaped_;   ///< inputs that change their shape and get a history
-  std::vector<Prepared> prepared_;  ///< per step
-  bool plain_ = false;              ///< nothing but a run with fresh outputs
+  std::vector<Fate> fates_;              ///< per input
+  std::vector<int32_t> reshaped_;        ///< inputs that change their shape and get a history
+  std::vector<Prepared> prepared_;       ///< per step
+  std::vector<bool> slot_outlives_run_;  ///< per slot: a step after the run of the graph needs it
+  bool plain_ = false;                   ///< nothing but a run with fresh outputs
 };
 
 }  // namespace antegrad::runtime

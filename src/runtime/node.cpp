@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <torch/csrc/autograd/variable.h>
+#include <torch/csrc/dynamo/compiled_autograd.h>
 
 #include "antegrad/error.h"
 #include "capture/guards.h"
@@ -39,7 +40,7 @@ at::Tensor with_own_version(const at::Tensor& tensor) {
 }  // namespace
 
 CompiledBackward::CompiledBackward(std::shared_ptr<const Backward> backward, c10::ArrayRef<at::Tensor> inputs)
-    : backward_(std::move(backward)) {
+    : backward_(std::move(backward)), symbols_(backward_->symbols().begin(), backward_->symbols().end()) {
   torch::autograd::edge_list edges;
   edges.reserve(backward_->gradients().size());
   for (auto i : backward_->gradients()) {
@@ -98,10 +99,15 @@ std::vector<at::Tensor> CompiledBackward::unpack_saved() {
   return saved;
 }
 
-variable_list CompiledBackward::apply(variable_list&& tangents) {
-  std::scoped_lock lock(mutex_);
+c10::SmallVector<bool, 16> CompiledBackward::wanted() const {
   c10::SmallVector<bool, 16> wanted;
   for (size_t i = 0; i < num_outputs(); ++i) wanted.push_back(task_should_compute_output(i));
+  return wanted;
+}
+
+variable_list CompiledBackward::apply(variable_list&& tangents) {
+  std::scoped_lock lock(mutex_);
+  const auto wanted = this->wanted();
   backward_->check(tangents, wanted);
   if (c10::GradMode::is_enabled()) return apply_differentiably(tangents);
   auto saved = unpack_saved();
@@ -109,6 +115,27 @@ variable_list CompiledBackward::apply(variable_list&& tangents) {
   auto results = backward_->run(std::move(saved), std::move(tangents), wanted);
   write(results);
   return results;
+}
+
+void CompiledBackward::compiled_args(torch::dynamo::autograd::CompiledNodeArgs& arguments) const {
+  arguments.collect(backward_->identity());
+  arguments.collect(symbols_);
+  for (size_t k = 0; k < backward_->saved_slots(); ++k) arguments.collect(kept_[k], false);
+  for (const auto& result : saved_results_) arguments.collect(result, true);
+}
+
+variable_list CompiledBackward::apply_with_saved(const variable_list& tangents,
+                                                 torch::dynamo::autograd::SwapSavedVariables& saved) {
+  for (size_t k = 0; k < backward_->saved_slots(); ++k) saved.before(kept_[k]);
+  for (auto& result : saved_results_) saved.before(result);
+  saved.before(symbols_);
+  std::vector<int64_t> symbols;
+  for (const auto& symbol : symbols_) symbols.push_back(symbol.expect_int());
+  auto gradients = backward_->record(unpack_saved(), tangents, wanted(), symbols);
+  saved.after(symbols_);
+  for (size_t k = 0; k < backward_->saved_slots(); ++k) saved.after(kept_[k]);
+  for (auto& result : saved_results_) saved.after(result);
+  return gradients;
 }
 
 /// The last results are the new contents of inputs.

@@ -33,12 +33,19 @@ class CompiledBackward final : public torch::autograd::Node {
   at::Tensor generator;  ///< the state of LibTorch's generator before the run, where the run draws from it
 
   torch::autograd::variable_list apply(torch::autograd::variable_list&& tangents) override;
+  // For compiled autograd: the graph of this backward pass becomes part of a larger one.
+  bool can_be_recorded() const { return !backward_->identity().empty(); }
+  void compiled_args(torch::dynamo::autograd::CompiledNodeArgs& arguments) const override;
+  torch::autograd::variable_list apply_with_saved(
+      const torch::autograd::variable_list& tangents,
+      torch::dynamo::autograd::SwapSavedVariables& saved) override;
   void will_release_variables() override { releasing_ = true; }
   void release_variables() override;
   std::string name() const override { return "AntegradBackward"; }
 
  private:
   std::vector<at::Tensor> unpack_saved();
+  c10::SmallVector<bool, 16> wanted() const;
   void write(torch::autograd::variable_list& results) const;
   torch::autograd::variable_list apply_differentiably(const torch::autograd::variable_list& tangents);
 
@@ -47,7 +54,8 @@ class CompiledBackward final : public torch::autograd::Node {
   std::vector<int32_t> lost_;        ///< primals that are gone
   std::vector<at::Tensor> written_;  ///< inputs that the backward pass writes
   at::Tensor rng_state_;
-  bool releasing_ = false;  ///< the engine will not come back
+  std::vector<c10::SymInt> symbols_;  ///< of the graph, for passes that are captured at other sizes
+  bool releasing_ = false;            ///< the engine will not come back
 };
 
 }  // namespace antegrad::runtime

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <mutex>
 #include <string_view>
 #include <thread>
 #include <unordered_map>
@@ -13,8 +14,9 @@ namespace {
 /// Compiles what no other thread has taken yet.
 class Job {
  public:
-  Job(const Toolchain& toolchain, std::vector<const std::string*> sources, Isa isa)
-      : toolchain_(toolchain), sources_(std::move(sources)), isa_(isa) {
+  Job(const Toolchain& toolchain, std::vector<const std::string*> sources, Isa isa,
+      const CompileProgress& progress)
+      : toolchain_(toolchain), sources_(std::move(sources)), isa_(isa), progress_(progress) {
     objects_.resize(sources_.size());
     errors_.resize(sources_.size());
   }
@@ -23,6 +25,7 @@ class Job {
     for (size_t i = next_++; i < sources_.size(); i = next_++) {
       try {
         objects_[i] = toolchain_.compile(*sources_[i], isa_);
+        tell_progress();
       } catch (...) {
         errors_[i] = std::current_exception();
       }
@@ -37,9 +40,24 @@ class Job {
   }
 
  private:
+  void tell_progress() {
+    const std::scoped_lock lock(progress_mutex_);
+    ++done_;
+    if (!progress_) return;
+    try {
+      progress_(done_, sources_.size());
+    } catch (...) {
+      next_ = sources_.size();  // nobody takes another one
+      throw;
+    }
+  }
+
   const Toolchain& toolchain_;
   const std::vector<const std::string*> sources_;
   const Isa isa_;
+  const CompileProgress& progress_;
+  std::mutex progress_mutex_;
+  size_t done_ = 0;
   std::atomic<size_t> next_ = 0;
   std::vector<Object> objects_;
   std::vector<std::exception_ptr> errors_;
@@ -59,13 +77,13 @@ void work_in_parallel(Job& job, size_t count) {
 }  // namespace
 
 std::vector<Object> compile_all(const Toolchain& toolchain, const std::vector<std::string>& sources,
-                                Isa isa) {
+                                Isa isa, const CompileProgress& progress) {
   std::unordered_map<std::string_view, size_t> index;
   std::vector<const std::string*> distinct;
   for (const auto& source : sources) {
     if (index.emplace(source, distinct.size()).second) distinct.push_back(&source);
   }
-  Job job(toolchain, distinct, isa);
+  Job job(toolchain, distinct, isa, progress);
   work_in_parallel(job, distinct.size());
   const auto compiled = job.take();
   std::vector<Object> objects;

@@ -1,5 +1,7 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -46,8 +48,13 @@ ToolchainPtr default_toolchain();
 /// Its name, as far as that can be known without opening the plugin: that it is there.
 std::string default_toolchain_name();
 
+/// Told how many of how many sources are compiled; by one thread at a time. What it throws ends the
+/// compilation.
+using CompileProgress = std::function<void(size_t done, size_t total)>;
+
 /// One object per source, in order. Equal sources are compiled once, different ones in parallel. When some
 /// fail, the first error in the order of sources is thrown after all are done.
-std::vector<Object> compile_all(const Toolchain& toolchain, const std::vector<std::string>& sources, Isa isa);
+std::vector<Object> compile_all(const Toolchain& toolchain, const std::vector<std::string>& sources, Isa isa,
+                                const CompileProgress& progress = {});
 
 }  // namespace antegrad::toolchain

@@ -1,63 +1,11 @@
 // Backward passes captured when they run: gradients, accumulation, hooks, custom functions, reuse.
-#include <antegrad/antegrad.h>
-#include <gtest/gtest.h>
-#include <torch/torch.h>
-
 #include <atomic>
-#include <functional>
 #include <thread>
+
+#include "compiled_autograd_fixture.h"
 
 namespace antegrad::testing {
 namespace {
-
-using at::Tensor;
-using Tensors = std::vector<Tensor>;
-
-class CompiledAutogradTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    torch::manual_seed(4);
-    compiled_autograd::reset();
-    compiled_autograd::set_stance(compiled_autograd::Stance::Normal);
-  }
-  static compiled_autograd::Stats stats() { return compiled_autograd::stats(); }
-};
-
-/// Runs a program twice, by the engine and compiled, from the same seed; what it gives must be the same.
-void same_as_eager(const std::function<Tensors()>& program, uint64_t engine_passes = 0) {
-  torch::manual_seed(7);
-  const auto eager = program();
-  torch::manual_seed(7);
-  Tensors compiled;
-  const auto before = compiled_autograd::stats();
-  {
-    const CompiledAutograd on;
-    compiled = program();
-  }
-  const auto after = compiled_autograd::stats();
-  EXPECT_GT(after.passes, before.passes);
-  EXPECT_EQ(after.eager - before.eager, engine_passes)
-      << (after.eager_reasons.empty() ? "" : after.eager_reasons.back());
-  ASSERT_EQ(eager.size(), compiled.size());
-  for (size_t i = 0; i < eager.size(); ++i) {
-    ASSERT_EQ(eager[i].defined(), compiled[i].defined()) << i;
-    if (!eager[i].defined()) continue;
-    EXPECT_EQ(eager[i].strides(), compiled[i].strides()) << i;
-    EXPECT_TRUE(at::allclose(eager[i], compiled[i], 1e-5, 1e-6)) << i << "\n" << eager[i] << compiled[i];
-  }
-}
-
-torch::nn::Sequential small_net() {
-  return torch::nn::Sequential(torch::nn::Linear(4, 6), torch::nn::Tanh(), torch::nn::Linear(6, 2));
-}
-
-Tensors gradients(const torch::nn::Sequential& net) {
-  Tensors out;
-  for (const auto& parameter : net->parameters()) out.push_back(parameter.grad());
-  return out;
-}
-
-Tensor leaf(at::IntArrayRef sizes) { return torch::randn(sizes).set_requires_grad(true); }
 
 // CAU-01
 TEST_F(CompiledAutogradTest, OfASmallNetwork) {

@@ -38,6 +38,7 @@ TEST(InvalidArgument, EnvironmentVariables) {
   expect_bad_value("ANTEGRAD_ISA", "sse9", "auto, baseline, avx2 or avx512");
   expect_bad_value("ANTEGRAD_DYNAMIC", "some", "auto, all or none");
   expect_bad_value("ANTEGRAD_COMPILE_FAILURE", "", "error or eager");
+  expect_bad_value("ANTEGRAD_COMPILE", "later", "blocking or background");
   expect_bad_value("ANTEGRAD_DEBUG_COMPARE", "2", "0 or 1");
   expect_bad_value("ANTEGRAD_CHECK_RECAPTURE", "yes", "0 or 1");
   expect_bad_value("ANTEGRAD_VERIFY", "", "0 or 1");

@@ -1,0 +1,67 @@
+#pragma once
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <vector>
+
+#include "antegrad/function.h"
+#include "compiler/version.h"
+#include "compiler/version_maker.h"
+
+namespace antegrad::detail {
+
+using compiler::Captured;
+using compiler::CaptureSettings;
+using compiler::Inputs;
+using compiler::Instance;
+using compiler::InstancePtr;
+using compiler::ModuleState;
+using compiler::Version;
+
+struct Function::Impl {
+  Options options;
+  bool effects = true;
+  std::shared_ptr<const compiler::Lowering> lowering;
+  std::optional<compiler::VersionMaker> maker;  ///< used with capture_mutex taken
+  std::atomic<uint64_t> calls{0};
+
+  mutable std::shared_mutex versions_mutex;        ///< guards versions and report
+  std::vector<std::shared_ptr<Version>> versions;  ///< newest first
+  Report report;
+
+  std::mutex capture_mutex;  ///< one capture at a time; taken before versions_mutex
+
+  std::mutex background_mutex;
+  bool in_background = false;           ///< something is being compiled there, or waits to be
+  std::exception_ptr background_error;  ///< for the next call that needs what could not be compiled
+
+  /// What serves a call.
+  struct Found {
+    std::shared_ptr<const Version> version;
+    InstancePtr instance;
+    Inputs inputs;
+  };
+  bool find(const Leaves& leaves, const runtime::Ambient& ambient, Found& found) const;
+  /// Leaves `found` without a version when the call is to run eagerly.
+  void find_or_capture(const Leaves& leaves, const runtime::Ambient& ambient, const RunOnTensors& run,
+                       const KeepRun& keep, Found& found);
+  /// Sees to it that later calls like this one find code.
+  void capture_in_background(const Leaves& leaves, const runtime::Ambient& ambient, const KeepRun& keep);
+  /// What call() and consume() have in common: leaves `found` without an instance when the call is to run
+  /// eagerly.
+  void serve(const Leaves& leaves, const RunOnTensors& run, const KeepRun& keep, Found& found);
+  bool reuse(const Captured& captured, const Leaves& leaves, const runtime::Ambient& ambient,
+             const KeepRun& keep, std::string& reason);
+  void add(std::shared_ptr<Version> version, const std::string& reason, const std::string& eager_reason);
+  std::shared_ptr<const Version> newest() const;  ///< null: none was captured
+  bool room_for_another(std::string& reason, const Leaves& leaves, const runtime::Ambient& ambient);
+  void give_up(const std::string& reason);
+  void keep_fixed_sizes(const std::vector<std::string>& reasons);
+  void check_recapture(const Instance& instance, const Leaves& leaves, const RunOnTensors& run);
+  CaptureSettings settings() const { return {options, effects, lowering}; }
+};
+
+}  // namespace antegrad::detail

@@ -1,0 +1,201 @@
+// Compile::Background: calls run uncompiled until code is there, and nothing is lost on the way. Progress.
+#include <ATen/autocast_mode.h>
+#include <antegrad/antegrad.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+namespace antegrad::testing {
+namespace {
+
+using at::Tensor;
+using namespace std::chrono_literals;
+
+Options in_background() {
+  Options options;
+  options.compile = Compile::Background;
+  options.cache = Cache::Off;
+  return options;
+}
+
+Tensor some_net(const Tensor& x, const Tensor& w) { return at::softmax(at::mm(x, w).tanh(), 1) * 2; }
+
+/// Calls until a call is served by compiled code.
+template <class Call>
+void call_until_compiled(const Call& call, const std::function<Report()>& report) {
+  for (int i = 0; i < 2000; ++i) {
+    const auto waiting = report().waiting_calls;
+    call();
+    if (report().waiting_calls == waiting) return;
+    std::this_thread::sleep_for(5ms);
+  }
+  FAIL() << "it is never compiled";
+}
+
+TEST(BackgroundCompile, RunsEagerlyUntilThereIsCode) {
+  const auto compiled = compile(some_net, in_background());
+  const auto w = torch::randn({8, 4}).set_requires_grad(true);
+  const auto call = [&] {
+    const auto x = torch::randn({3, 8});
+    const auto weight = w.detach().set_requires_grad(true);
+    const auto expected = some_net(x, weight);
+    const auto result = compiled(x, w);
+    EXPECT_TRUE(at::allclose(expected, result, 1e-5, 1e-6));
+    EXPECT_TRUE(result.requires_grad());
+    w.mutable_grad() = Tensor();
+    expected.pow(2).sum().backward();
+    result.pow(2).sum().backward();
+    EXPECT_TRUE(at::allclose(weight.grad(), w.grad(), 1e-4, 1e-5));
+  };
+  call_until_compiled(call, [&] { return compiled.report(); });
+  const auto report = compiled.report();
+  EXPECT_GE(report.waiting_calls, 1u);
+  EXPECT_EQ(report.captures, 1u);
+  EXPECT_EQ(report.eager_calls, 0u);
+  EXPECT_NE(compiled.backward_graph(), "");
+}
+
+/// Holds up a compilation until it is told to go on.
+class Gate {
+ public:
+  void wait() {
+    std::unique_lock lock(mutex_);
+    reached_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return open_; });
+  }
+  void wait_until_reached() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return reached_; });
+  }
+  void open() {
+    const std::scoped_lock lock(mutex_);
+    open_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool reached_ = false, open_ = false;
+};
+
+TEST(BackgroundCompile, NoCallWaits) {
+  Gate gate;
+  auto options = in_background();
+  options.progress = [&](const Progress& progress) {
+    if (progress.stage == "plan") gate.wait();
+  };
+  const auto compiled = compile(some_net, options);
+  const auto x = torch::randn({3, 8}), w = torch::randn({8, 4});
+  compiled(x, w);
+  gate.wait_until_reached();
+  for (int i = 0; i < 10; ++i) compiled(x, w);  // would hang if it waited
+  EXPECT_EQ(compiled.report().waiting_calls, 11u);
+  gate.open();
+  call_until_compiled([&] { compiled(x, w); }, [&] { return compiled.report(); });
+}
+
+TEST(BackgroundCompile, AFunctionThatIsDestroyedWhileItIsCompiled) {
+  Gate gate;
+  std::atomic<bool> opened = false;
+  std::jthread opener;
+  {
+    auto options = in_background();
+    options.progress = [&](const Progress& progress) {
+      if (progress.stage == "plan") gate.wait();
+    };
+    const auto compiled = compile(some_net, options);
+    compiled(torch::randn({3, 8}), torch::randn({8, 4}));
+    gate.wait_until_reached();
+    opener = std::jthread([&] {
+      std::this_thread::sleep_for(20ms);
+      opened = true;
+      gate.open();
+    });
+  }
+  EXPECT_TRUE(opened);  // it waited for what was running
+}
+
+TEST(BackgroundCompile, ErrorsReachTheNextCall) {
+  const auto compiled = compile([](const Tensor& x) { return x * x.sum().item<float>(); }, in_background());
+  const auto x = torch::ones({3});
+  EXPECT_TRUE(at::allclose(compiled(x), x * 3));
+  bool thrown = false;
+  for (int i = 0; i < 2000 && !thrown; ++i) {
+    try {
+      compiled(x);
+      std::this_thread::sleep_for(5ms);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::DataRead);
+      thrown = true;
+    }
+  }
+  EXPECT_TRUE(thrown);
+}
+
+TEST(BackgroundCompile, OtherSizesAndAutocastAreMadeInTheBackgroundToo) {
+  const auto compiled = compile(some_net, in_background());
+  const auto w = torch::randn({8, 4});
+  for (int64_t rows : {3, 5, 7, 9}) {
+    const auto x = torch::randn({rows, 8});
+    call_until_compiled([&] { EXPECT_TRUE(at::allclose(compiled(x, w), some_net(x, w), 1e-5, 1e-6)); },
+                        [&] { return compiled.report(); });
+  }
+  EXPECT_EQ(compiled.report().captures, 2u);  // the second is over symbols
+  at::autocast::set_autocast_enabled(at::kCPU, true);
+  at::autocast::set_autocast_dtype(at::kCPU, at::kBFloat16);
+  call_until_compiled(
+      [&] {
+        EXPECT_EQ(compiled(torch::randn({3, 8}), w).scalar_type(),
+                  some_net(torch::randn({3, 8}), w).scalar_type());
+      },
+      [&] { return compiled.report(); });
+  at::autocast::clear_cache();
+  at::autocast::set_autocast_enabled(at::kCPU, false);
+}
+
+TEST(CompileProgress, TellsStagesInOrder) {
+  std::vector<std::string> stages;
+  size_t kernels = 0;
+  Options options;
+  options.name = "net";
+  options.cache = Cache::Off;
+  options.progress = [&](const Progress& progress) {
+    EXPECT_EQ(progress.function, "net");
+    EXPECT_LE(progress.done, progress.total);
+    if (stages.empty() || stages.back() != progress.stage) stages.emplace_back(progress.stage);
+    if (progress.stage == "kernels") kernels = progress.done;
+  };
+  const auto compiled =
+      compile([](const Tensor& x) { return (x.sin() * 3.25).cumsum(0).exp() - 0.125; }, options);
+  compiled(torch::randn({17}));
+  ASSERT_GE(stages.size(), 2u);
+  EXPECT_EQ(stages[0], "capture");
+  EXPECT_EQ(stages[1], "plan");
+  if (stages.size() > 2) EXPECT_GT(kernels, 0u);
+  stages.clear();
+  compiled(torch::randn({17}));
+  EXPECT_TRUE(stages.empty());
+}
+
+TEST(CompileProgress, WhatItThrowsEndsTheCompilation) {
+  Options options;
+  options.cache = Cache::Off;
+  bool stop = true;
+  options.progress = [&](const Progress&) {
+    if (stop) throw std::runtime_error("stopped by the user");
+  };
+  const auto compiled = compile(some_net, options);
+  const auto x = torch::randn({3, 8}), w = torch::randn({8, 4});
+  EXPECT_THROW(compiled(x, w), std::runtime_error);
+  stop = false;
+  EXPECT_TRUE(at::allclose(compiled(x, w), some_net(x, w), 1e-5, 1e-6));
+}
+
+}  // namespace
+}  // namespace antegrad::testing

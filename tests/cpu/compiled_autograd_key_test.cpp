@@ -1,0 +1,141 @@
+// What makes a backward pass another one: one thing is changed at a time, and the pass must be found again or
+// captured anew, as it must. Either way gradients are eager's.
+#include <torch/csrc/autograd/functions/accumulate_grad.h>
+
+#include "compiled_autograd_fixture.h"
+#include "counting_allocator.h"
+
+namespace antegrad::testing {
+namespace {
+
+/// What may differ between two passes of one program.
+struct Setting {
+  int64_t rows = 3;
+  int64_t columns = 4;
+  c10::ScalarType dtype = c10::kFloat;
+  double factor = 2.0;
+  double exponent = 3.0;
+  int64_t dim = 1;
+  bool keepdim = false;
+  bool second_use = false;
+  bool swapped = false;
+  bool frozen_weight = false;
+  bool hook = false;
+  bool retains = false;
+  bool transposed = false;
+  bool had_grad = false;
+  bool keeps_graph = false;
+  bool asks_for_x = false;
+  int64_t slice = 1;
+};
+
+Tensors run(const Setting& s) {
+  torch::manual_seed(3);
+  auto x = torch::randn({s.rows, s.columns}, s.dtype);
+  if (s.transposed) x = torch::randn({s.columns, s.rows}, s.dtype).t();
+  x.set_requires_grad(true);
+  const auto w = torch::randn({s.columns}, s.dtype).set_requires_grad(!s.frozen_weight);
+  if (s.had_grad) x.mutable_grad() = torch::ones_like(x);
+  auto h = (x * w).sin() * s.factor;
+  if (s.hook) h.register_hook([](const Tensor& gradient) { return gradient * 2; });
+  if (s.retains) h.retain_grad();
+  auto y = s.swapped ? h.exp().tanh() : h.tanh().exp();
+  y = y.pow(s.exponent).narrow(1, s.slice, s.columns - s.slice);
+  if (s.second_use) y = y + h.narrow(1, s.slice, s.columns - s.slice);
+  const auto loss = y.sum({s.dim}, s.keepdim).pow(2).mean();
+  if (s.asks_for_x)
+    loss.backward({}, s.keeps_graph, false, Tensors{x});
+  else
+    loss.backward({}, s.keeps_graph);
+  Tensors out{x.grad(), w.grad()};
+  if (s.retains) out.push_back(h.grad());
+  return out;
+}
+
+class CompiledAutogradKeyTest : public CompiledAutogradTest {
+ protected:
+  /// How many captures the changed program needs when the plain one is known.
+  static uint64_t captures_after(const std::function<void(Setting&)>& change) {
+    compiled_autograd::reset();
+    same_as_eager([] { return run({}); });
+    const auto before = stats().captures;
+    same_as_eager([&] {
+      Setting setting;
+      change(setting);
+      return run(setting);
+    });
+    const auto captures = stats().captures - before;
+    same_as_eager([] { return run({}); });  // the first one is still right
+    EXPECT_EQ(stats().captures, before + captures);
+    return captures;
+  }
+};
+
+TEST_F(CompiledAutogradKeyTest, WhatDoesNotMatterIsFound) {
+  EXPECT_EQ(captures_after([](Setting&) {}), 0u);
+  EXPECT_EQ(captures_after([](Setting& s) { s.factor = 5; }), 0u);
+  EXPECT_EQ(captures_after([](Setting& s) { s.had_grad = true; }), 0u);
+  EXPECT_EQ(captures_after([](Setting& s) { s.keeps_graph = true; }), 0u);
+}
+
+TEST_F(CompiledAutogradKeyTest, WhatMattersIsCapturedAnew) {
+  EXPECT_EQ(captures_after([](Setting& s) { s.rows = 5; }), 1u);
+  EXPECT_EQ(captures_after([](Setting& s) { s.columns = 6; }), 1u);
+  EXPECT_EQ(captures_after([](Setting& s) { s.dtype = c10::kDouble; }), 1u);
+  EXPECT_EQ(captures_after([](Setting& s) { s.exponent = 2; }), 1u);
+  EXPECT_EQ(captures_after([](Setting& s) { s.dim = 0; }), 1u);
+  EXPECT_EQ(captures_after([](Setting& s) { s.keepdim = true; }), 1u);
+  EXPECT_EQ(captures_after([](Setting& s) { s.second_use = true; }), 1u);
+  EXPECT_EQ(captures_after([](Setting& s) { s.swapped = true; }), 1u);
+  EXPECT_EQ(captures_after([](Setting& s) { s.frozen_weight = true; }), 1u);
+  EXPECT_EQ(captures_after([](Setting& s) { s.transposed = true; }), 1u);
+  EXPECT_EQ(captures_after([](Setting& s) { s.asks_for_x = true; }), 1u);
+  EXPECT_EQ(captures_after([](Setting& s) { s.slice = 2; }), 1u);
+  EXPECT_EQ(captures_after([](Setting& s) { s.hook = true; }), 2u);  // it cuts the graph in two
+  EXPECT_EQ(captures_after([](Setting& s) { s.retains = true; }), 2u);
+}
+
+TEST_F(CompiledAutogradKeyTest, TwoChangesAtOnce) {
+  const std::vector<std::function<void(Setting&)>> changes{
+      [](Setting& s) { s.rows = 7; },        [](Setting& s) { s.factor = -1; },
+      [](Setting& s) { s.exponent = 4; },    [](Setting& s) { s.second_use = true; },
+      [](Setting& s) { s.hook = true; },     [](Setting& s) { s.frozen_weight = true; },
+      [](Setting& s) { s.had_grad = true; }, [](Setting& s) { s.transposed = true; }};
+  compiled_autograd::reset();
+  for (const auto& first : changes)
+    for (const auto& second : changes)
+      same_as_eager([&] {
+        Setting setting;
+        first(setting);
+        second(setting);
+        return run(setting);
+      });
+}
+
+/// The most memory that a backward pass has at any time, in bytes above what was there before.
+int64_t peak_of(const std::function<Tensor()>& loss_of, bool compiled) {
+  const auto loss = loss_of();
+  auto& allocator = test::CountingAllocator::installed();
+  allocator.restart_peak();
+  const auto before = allocator.live_bytes();
+  const CompiledAutograd guard(compiled);
+  loss.backward();
+  return allocator.peak_bytes() - before;
+}
+
+TEST_F(CompiledAutogradKeyTest, SavedTensorsGoAsThePassGoes) {
+  test::CountingAllocator::installed();
+  const auto w = torch::ones({1 << 16}).set_requires_grad(true);
+  const auto loss_of = [&] {
+    w.mutable_grad() = Tensor();
+    auto h = w * 1.5;
+    for (int i = 0; i < 12; ++i) h = h.sin() + torch::softmax(h.view({256, 256}), 1).view({-1});
+    return h.sum();
+  };
+  peak_of(loss_of, true);  // is captured
+  const auto compiled = peak_of(loss_of, true);
+  EXPECT_LE(static_cast<double>(compiled), 1.05 * static_cast<double>(peak_of(loss_of, false)) + 4096);
+}
+
+}  // namespace
+}  // namespace antegrad::testing
