@@ -7,9 +7,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <vector>
 
+#include "main.h"
 #include "timing.h"
 
 namespace antegrad::benchmarks {
@@ -74,7 +76,7 @@ double backward_us(const Program& program) {
 }
 
 void measure(const Program& program, int repeats) {
-  const auto nodes_before = compiled_autograd::stats();
+  const auto captures = compiled_autograd::stats().captures;
   double first_us = 0;
   {
     const CompiledAutograd on;
@@ -91,8 +93,36 @@ void measure(const Program& program, int repeats) {
   }
   std::printf("%-32s %9.0f %9.0f %8.2fx %12.0f %9llu\n", program.name, median(engine), median(compiled),
               median(engine) / median(compiled), first_us,
-              static_cast<unsigned long long>(compiled_autograd::stats().captures - nodes_before.captures));
+              static_cast<unsigned long long>(compiled_autograd::stats().captures - captures));
 }
+
+/// What a pass costs per node besides its kernels: a chain of ops on one number.
+void measure_overhead(int nodes, int repeats) {
+  const auto x = weight({1});
+  const Program chain{"", {x}, [x, nodes] {
+                        auto h = x;
+                        for (int i = 0; i < nodes; ++i) h = h.sin();
+                        return h;
+                      }};
+  ::setenv("ANTEGRAD_BACKEND", "eager", 1);  // no kernels: captured and planned, not compiled
+  compiled_autograd::reset();
+  double capture_us = 0;
+  {
+    const CompiledAutograd on;
+    capture_us = backward_us(chain);
+  }
+  ::unsetenv("ANTEGRAD_BACKEND");
+  compiled_autograd::reset();
+  const CompiledAutograd on;
+  backward_us(chain);
+  std::vector<double> compiled;
+  for (int i = 0; i < repeats; ++i) compiled.push_back(backward_us(chain));
+  std::printf(
+      "\nchain of %d ops on one number: compiled pass %.2f us a node, capture and plan %.1f us a node\n",
+      nodes, median(compiled) / nodes, capture_us / nodes);
+}
+
+}  // namespace
 
 int run(int argc, char** argv) {
   bool smoke = false;
@@ -107,17 +137,8 @@ int run(int argc, char** argv) {
               "captures");
   measure(small_ops(smoke ? 2 : 50), repeats);
   measure(regional(smoke ? 2 : 12, smoke ? 16 : 128), smoke ? 2 : 50);
+  for (const int nodes : {100, 1000}) measure_overhead(smoke ? 10 : nodes, smoke ? 2 : 50);
   return 0;
 }
 
-}  // namespace
 }  // namespace antegrad::benchmarks
-
-int main(int argc, char** argv) {
-  try {
-    return antegrad::benchmarks::run(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "bench_compiled_autograd: %s\n", error.what());
-    return 1;
-  }
-}

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "main.h"
 #include "timing.h"
 #include "training_step.h"
 
@@ -125,6 +126,8 @@ void many_counts(const Settings& settings) {
       again, eager / again);
 }
 
+}  // namespace
+
 int run(int argc, char** argv) {
   Settings settings;
   CLI::App app{"Sizes that change, beside fixed ones"};
@@ -140,14 +143,4 @@ int run(int argc, char** argv) {
   return 0;
 }
 
-}  // namespace
 }  // namespace antegrad::benchmarks
-
-int main(int argc, char** argv) {
-  try {
-    return antegrad::benchmarks::run(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "bench_dynamic: %s\n", error.what());
-    return 1;
-  }
-}

@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "compile_times.h"
+#include "main.h"
 #include "timing.h"
 
 namespace antegrad::benchmarks {
@@ -152,6 +153,8 @@ void print_calls(const Settings& settings) {
               us(3) - 2 * us(0), us(4));
 }
 
+}  // namespace
+
 int run(int argc, char** argv) {
   Settings settings;
   CLI::App app{"Bandwidth of single kernels, cost of calls, growth of the time to compile"};
@@ -168,14 +171,4 @@ int run(int argc, char** argv) {
   return 0;
 }
 
-}  // namespace
 }  // namespace antegrad::benchmarks
-
-int main(int argc, char** argv) {
-  try {
-    return antegrad::benchmarks::run(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "bench_kernels: %s\n", error.what());
-    return 1;
-  }
-}

@@ -13,6 +13,7 @@
 #include <stdexcept>
 
 #include "child_process.h"
+#include "main.h"
 #include "step_measurements.h"
 #include "timing.h"
 #include "training_step.h"
@@ -136,6 +137,8 @@ bool make_table(const Settings& settings) {
   return rows.size() == names.size();
 }
 
+}  // namespace
+
 int run(int argc, char** argv) {
   Settings settings;
   const std::map<std::string, WorkloadSet> sets{
@@ -164,14 +167,4 @@ int run(int argc, char** argv) {
   return 0;
 }
 
-}  // namespace
 }  // namespace antegrad::benchmarks
-
-int main(int argc, char** argv) {
-  try {
-    return antegrad::benchmarks::run(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "bench_steps: %s\n", error.what());
-    return 1;
-  }
-}

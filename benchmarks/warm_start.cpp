@@ -13,6 +13,7 @@
 
 #include "child_process.h"
 #include "compiler/caches.h"
+#include "main.h"
 #include "timing.h"
 #include "training_step.h"
 
@@ -173,6 +174,8 @@ void make_table(const Settings& settings) {
   if (!settings.json.empty()) write_json(rows, settings.json);
 }
 
+}  // namespace
+
 int run(int argc, char** argv) {
   Settings settings;
   const std::map<std::string, WorkloadSet> sets{
@@ -200,14 +203,4 @@ int run(int argc, char** argv) {
   return 0;
 }
 
-}  // namespace
 }  // namespace antegrad::benchmarks
-
-int main(int argc, char** argv) {
-  try {
-    return antegrad::benchmarks::run(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "warm_start: %s\n", error.what());
-    return 1;
-  }
-}
