@@ -33,7 +33,7 @@ namespace {
 
 using at::Tensor;
 
-class Arguments : public testing::Test {
+class Arguments : public ::testing::Test {
  protected:
   torch::NoGradGuard no_grad_;
   Tensor x_ = torch::randn({2, 3});

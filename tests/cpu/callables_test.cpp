@@ -13,7 +13,7 @@ namespace {
 
 using at::Tensor;
 
-class Callables : public testing::Test {
+class Callables : public ::testing::Test {
  protected:
   torch::NoGradGuard no_grad_;
   Tensor x_ = torch::randn({2, 3});

@@ -14,7 +14,7 @@ namespace {
 using at::Tensor;
 using torch::jit::Module;
 
-class Scripted : public testing::Test {
+class Scripted : public ::testing::Test {
  protected:
   static Module load() {
     return torch::jit::load(std::string(ANTEGRAD_SOURCE_DIR) + "/tests/data/scripted.pt");

@@ -27,7 +27,7 @@ struct GatedImpl : torch::nn::Module {
 };
 TORCH_MODULE(Gated);
 
-class Modules : public testing::Test {
+class Modules : public ::testing::Test {
  protected:
   torch::NoGradGuard no_grad_;
   Tensor x_ = torch::randn({3, 4});

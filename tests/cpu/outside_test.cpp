@@ -26,7 +26,7 @@ void expect_all_same(const std::vector<Tensor>& eager, const std::vector<Tensor>
   for (size_t i = 0; i < eager.size(); ++i) EXPECT_TRUE(same(eager[i], compiled[i])) << i;
 }
 
-class Outside : public testing::Test {
+class Outside : public ::testing::Test {
  protected:
   torch::NoGradGuard no_grad_;
 };

@@ -11,11 +11,11 @@
 namespace antegrad::test {
 
 /// With everything that can be asked of a tensor. Values: see closeness.h.
-inline testing::AssertionResult same(const at::Tensor& eager, const at::Tensor& compiled) {
-  auto differ = [](const auto&... what) { return testing::AssertionFailure() << c10::str(what...); };
+inline ::testing::AssertionResult same(const at::Tensor& eager, const at::Tensor& compiled) {
+  auto differ = [](const auto&... what) { return ::testing::AssertionFailure() << c10::str(what...); };
   if (eager.defined() != compiled.defined())
     return differ("defined: ", eager.defined(), " and ", compiled.defined());
-  if (!eager.defined()) return testing::AssertionSuccess();
+  if (!eager.defined()) return ::testing::AssertionSuccess();
   if (eager.dtype() != compiled.dtype()) return differ("dtype: ", eager.dtype(), " and ", compiled.dtype());
   if (eager.sizes() != compiled.sizes()) return differ("sizes: ", eager.sizes(), " and ", compiled.sizes());
   if (eager.strides() != compiled.strides())
@@ -28,32 +28,32 @@ inline testing::AssertionResult same(const at::Tensor& eager, const at::Tensor& 
     return differ("is_inference: ", eager.is_inference(), " and ", compiled.is_inference());
   if (!same_values(eager.detach(), compiled.detach()))
     return differ("values:\n", eager, "\nand\n", compiled);
-  return testing::AssertionSuccess();
+  return ::testing::AssertionSuccess();
 }
 
-inline testing::AssertionResult same(const std::vector<at::Tensor>& eager,
+inline ::testing::AssertionResult same(const std::vector<at::Tensor>& eager,
                                      const std::vector<at::Tensor>& compiled) {
   if (eager.size() != compiled.size())
-    return testing::AssertionFailure() << eager.size() << " and " << compiled.size() << " tensors";
+    return ::testing::AssertionFailure() << eager.size() << " and " << compiled.size() << " tensors";
   for (size_t i = 0; i < eager.size(); ++i)
     if (auto result = same(eager[i], compiled[i]); !result) return result << " (tensor " << i << ")";
-  return testing::AssertionSuccess();
+  return ::testing::AssertionSuccess();
 }
 
 /// For tensors that live on after the call: their version counters too. (A fresh result may have another
 /// count than eager's, which depends on how a kernel fills its memory.)
-inline testing::AssertionResult same_state(const at::Tensor& eager, const at::Tensor& compiled) {
+inline ::testing::AssertionResult same_state(const at::Tensor& eager, const at::Tensor& compiled) {
   if (auto result = same(eager, compiled); !result || !eager.defined() || eager.is_inference()) return result;
-  if (eager._version() == compiled._version()) return testing::AssertionSuccess();
-  return testing::AssertionFailure() << "version: " << eager._version() << " and " << compiled._version();
+  if (eager._version() == compiled._version()) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << "version: " << eager._version() << " and " << compiled._version();
 }
 
-inline testing::AssertionResult same_state(const std::vector<at::Tensor>& eager,
+inline ::testing::AssertionResult same_state(const std::vector<at::Tensor>& eager,
                                            const std::vector<at::Tensor>& compiled) {
   if (auto result = same(eager, compiled); !result) return result;
   for (size_t i = 0; i < eager.size(); ++i)
     if (auto result = same_state(eager[i], compiled[i]); !result) return result << " (tensor " << i << ")";
-  return testing::AssertionSuccess();
+  return ::testing::AssertionSuccess();
 }
 
 /// Tensors as they are now, for comparison with what they are later.
@@ -70,9 +70,9 @@ std::string last_reason(const Compiled& compiled) {
   return reasons.empty() ? std::string() : reasons.back();
 }
 
-inline testing::AssertionResult contains(const std::string& text, const std::string& part) {
-  if (text.find(part) != std::string::npos) return testing::AssertionSuccess();
-  return testing::AssertionFailure() << "'" << part << "' is not in '" << text << "'";
+inline ::testing::AssertionResult contains(const std::string& text, const std::string& part) {
+  if (text.find(part) != std::string::npos) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << "'" << part << "' is not in '" << text << "'";
 }
 
 /// The code of the antegrad::Error that `call` throws.

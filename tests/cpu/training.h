@@ -119,7 +119,7 @@ std::unique_ptr<Program> seeded_program(Way way, const Options& options = {}) {
 }
 
 /// Equal bits, or with a tolerance: equal but for how sums were rounded.
-inline testing::AssertionResult same_within(double tolerance, const std::vector<at::Tensor>& expected,
+inline ::testing::AssertionResult same_within(double tolerance, const std::vector<at::Tensor>& expected,
                                             const std::vector<at::Tensor>& actual) {
   const auto size_of = [](const at::Tensor& tensor) { return tensor.detach().abs().max().item<double>(); };
   double largest = 0;  // other roundings show in gradients that are zero but for these
@@ -129,14 +129,14 @@ inline testing::AssertionResult same_within(double tolerance, const std::vector<
   }
   if (tolerance == 0) return same(expected, actual);
   if (expected.size() != actual.size())
-    return testing::AssertionFailure() << expected.size() << " and " << actual.size() << " tensors";
+    return ::testing::AssertionFailure() << expected.size() << " and " << actual.size() << " tensors";
   for (size_t i = 0; i < expected.size(); ++i) {
     const auto scale = std::max(largest, size_of(expected[i]));
     const auto apart = (expected[i] - actual[i]).detach().abs().max().item<double>();
     if (!(apart <= tolerance * scale))
-      return testing::AssertionFailure() << "tensor " << i << " of up to " << scale << " is off by " << apart;
+      return ::testing::AssertionFailure() << "tensor " << i << " of up to " << scale << " is off by " << apart;
   }
-  return testing::AssertionSuccess();
+  return ::testing::AssertionSuccess();
 }
 
 /// Trains one program in two ways, step by step.

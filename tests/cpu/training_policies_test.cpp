@@ -31,7 +31,7 @@ std::vector<NamedOptions> all_policies() {
           {"BackwardAhead", ahead}};
 }
 
-class TrainingPolicies : public testing::TestWithParam<NamedOptions> {
+class TrainingPolicies : public ::testing::TestWithParam<NamedOptions> {
  protected:
   Options options(Rng rng) const {
     auto options = GetParam().options;
@@ -57,7 +57,7 @@ TEST_P(TrainingPolicies, FusedRandomNumbers) {  // RNG-06
   expect_equal_steps(*expected, *actual);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, TrainingPolicies, testing::ValuesIn(all_policies()),
+INSTANTIATE_TEST_SUITE_P(All, TrainingPolicies, ::testing::ValuesIn(all_policies()),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

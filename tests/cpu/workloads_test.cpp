@@ -51,7 +51,7 @@ void expect_close(const Tensors& eager, const Tensors& compiled) {
   }
 }
 
-class Workloads : public testing::TestWithParam<std::string> {
+class Workloads : public ::testing::TestWithParam<std::string> {
  protected:
   void compare(at::ScalarType type) {
     const auto eager = make(GetParam(), type), compiled = make(GetParam(), type);
@@ -69,7 +69,7 @@ class Workloads : public testing::TestWithParam<std::string> {
 TEST_P(Workloads, AsEagerInFloat) { compare(at::kFloat); }
 TEST_P(Workloads, AsEagerInDouble) { compare(at::kDouble); }
 
-INSTANTIATE_TEST_SUITE_P(All, Workloads, testing::ValuesIn(workload_names(WorkloadSet::All)),
+INSTANTIATE_TEST_SUITE_P(All, Workloads, ::testing::ValuesIn(workload_names(WorkloadSet::All)),
                          [](const auto& name) { return name.param; });
 
 }  // namespace

@@ -97,7 +97,7 @@ TEST(GradientHarness, EagerEqualsItself) {
   EXPECT_GE(threw, 20);
 }
 
-class WrongGradientsTest : public testing::TestWithParam<WrongGradients> {};
+class WrongGradientsTest : public ::testing::TestWithParam<WrongGradients> {};
 
 TEST_P(WrongGradientsTest, IsCaughtByAShrunkProgram) {
   uint64_t seed = 0;
@@ -110,7 +110,7 @@ TEST_P(WrongGradientsTest, IsCaughtByAShrunkProgram) {
   EXPECT_LE(small.outputs.size(), 2U) << to_string(small);
 }
 
-INSTANTIATE_TEST_SUITE_P(GradientHarness, WrongGradientsTest, testing::ValuesIn(wrong_gradients()),
+INSTANTIATE_TEST_SUITE_P(GradientHarness, WrongGradientsTest, ::testing::ValuesIn(wrong_gradients()),
                          [](const auto& test) {
                            std::string name = test.param.name;
                            std::replace(name.begin(), name.end(), ' ', '_');

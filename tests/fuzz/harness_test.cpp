@@ -65,7 +65,7 @@ TEST(Harness, NearlyAllCallsAreMade) {
   EXPECT_GE(calls, 3 * 500);
 }
 
-class WrongCompilerTest : public testing::TestWithParam<WrongCompiler> {};
+class WrongCompilerTest : public ::testing::TestWithParam<WrongCompiler> {};
 
 TEST_P(WrongCompilerTest, IsCaughtWithin300Programs) {
   for (uint64_t seed = 0; seed < 300; ++seed)
@@ -84,7 +84,7 @@ TEST_P(WrongCompilerTest, IsCaughtByAShrunkProgram) {
   EXPECT_LE(small.outputs.size(), 2U) << to_string(small);
 }
 
-INSTANTIATE_TEST_SUITE_P(Harness, WrongCompilerTest, testing::ValuesIn(wrong_compilers()),
+INSTANTIATE_TEST_SUITE_P(Harness, WrongCompilerTest, ::testing::ValuesIn(wrong_compilers()),
                          [](const auto& test) {
                            std::string name = test.param.name;
                            std::replace(name.begin(), name.end(), ' ', '_');

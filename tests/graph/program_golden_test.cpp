@@ -44,7 +44,7 @@ std::string describe(const schedule::Program& program) {
   return text;
 }
 
-class ProgramGolden : public testing::TestWithParam<const char*> {};
+class ProgramGolden : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(ProgramGolden, SameCode) {
   const auto folder = std::filesystem::path(ANTEGRAD_SOURCE_DIR) / "tests/data/programs";
@@ -63,7 +63,7 @@ TEST_P(ProgramGolden, TwiceTheSameBytes) {
     EXPECT_EQ(describe(program_of(graph)), describe(program_of(graph)));
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, ProgramGolden, testing::Values("small", "mem", "pot"),
+INSTANTIATE_TEST_SUITE_P(Models, ProgramGolden, ::testing::Values("small", "mem", "pot"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
