@@ -1,12 +1,15 @@
 # Finds LibTorch as unpacked from an archive or as site-packages/torch of a Python wheel, without asking for CUDA.
 #   LIBTORCH          (variable or environment) its root: the folder that holds include/ and lib/
-# Gives the target LibTorch::LibTorch and LibTorch_VERSION.
+# Without it: Torch_DIR, .deps of the project, libtorch/ beside an installed antegrad, entries of CMAKE_PREFIX_PATH.
+# Gives the target LibTorch::LibTorch, LibTorch_VERSION, LibTorch_ROOT_DIR and LibTorch_CUDA_DIRS.
 include(FindPackageHandleStandardArgs)
 set(_libtorch_hints ${LIBTORCH} $ENV{LIBTORCH})
 if(DEFINED ENV{ANTEGRAD_DEPS})  # where scripts/setup.sh has put it then
   list(APPEND _libtorch_hints $ENV{ANTEGRAD_DEPS}/libtorch)
 endif()
 list(APPEND _libtorch_hints ${CMAKE_CURRENT_LIST_DIR}/../.deps/libtorch)
+get_filename_component(_libtorch_beside ${CMAKE_CURRENT_LIST_DIR}/../../../libtorch ABSOLUTE)
+list(APPEND _libtorch_hints ${_libtorch_beside} ${CMAKE_PREFIX_PATH})
 if(DEFINED Torch_DIR)
   list(PREPEND _libtorch_hints ${Torch_DIR}/../../..)
 endif()
@@ -27,13 +30,14 @@ find_package_handle_standard_args(
   REASON_FAILURE_MESSAGE "run scripts/setup.sh, or point LIBTORCH at an unpacked LibTorch or at site-packages/torch")
 if(LibTorch_FOUND AND NOT TARGET LibTorch::LibTorch)
   # The wheel's libtorch_cpu needs the CUDA runtime and CUPTI, which other wheels bring beside it.
-  file(GLOB _libtorch_cuda_dirs ${LibTorch_ROOT_DIR}/../nvidia/*/lib)
-  add_library(LibTorch::LibTorch INTERFACE IMPORTED)
+  file(GLOB LibTorch_CUDA_DIRS ${LibTorch_ROOT_DIR}/../nvidia/*/lib)
+  # global, so that a project that adds antegrad as a folder of its own sees it too
+  add_library(LibTorch::LibTorch INTERFACE IMPORTED GLOBAL)
   target_include_directories(LibTorch::LibTorch SYSTEM INTERFACE ${LibTorch_INCLUDE_DIR} ${LibTorch_API_INCLUDE_DIR})
   target_link_libraries(LibTorch::LibTorch INTERFACE ${LibTorch_CPU_LIBRARY} ${LibTorch_C10_LIBRARY})
   target_link_options(LibTorch::LibTorch INTERFACE "LINKER:-rpath,${LibTorch_ROOT_DIR}/lib"
                       "LINKER:-rpath-link,${LibTorch_ROOT_DIR}/lib")
-  foreach(dir IN LISTS _libtorch_cuda_dirs)
+  foreach(dir IN LISTS LibTorch_CUDA_DIRS)
     target_link_options(LibTorch::LibTorch INTERFACE "LINKER:-rpath,${dir}" "LINKER:-rpath-link,${dir}")
   endforeach()
 endif()

@@ -13,7 +13,7 @@ file(REMOVE_RECURSE ${WORK})
 set(prefix ${WORK}/prefix)
 step(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
 
-file(GLOB_RECURSE package ${prefix}/*/antegrad-*.cmake)
+file(GLOB_RECURSE package ${prefix}/*/antegrad-*.cmake ${prefix}/*.pc)
 if(NOT package)
   message(FATAL_ERROR "no package files under ${prefix}")
 endif()

@@ -34,7 +34,22 @@ add_test(NAME consumer_test
          COMMAND ${CMAKE_COMMAND} -DBUILD=${PROJECT_BINARY_DIR} -DWORK=${PROJECT_BINARY_DIR}/consumer_test
                  -DCONSUMER=${project_dir}/consumer -DGENERATOR=${CMAKE_GENERATOR} -DCXX=${CMAKE_CXX_COMPILER}
                  -DFLAGS=${consumer_flags} -DLAUNCHER=${consumer_launcher} -P ${project_dir}/consumer.cmake)
+set_tests_properties(consumer_test PROPERTIES FIXTURES_SETUP consumer)
 list(APPEND project_tests consumer_test)
+
+# What consumer_test has compiled and installed, by pkg-config and out of packages.
+set(consumer_arguments ${PROJECT_BINARY_DIR} ${project_dir}/consumer ${LibTorch_ROOT_DIR} ${CMAKE_CXX_COMPILER} "${consumer_flags}")
+foreach(name pkg_config_test packages_test)
+  add_test(NAME ${name} COMMAND bash ${project_dir}/${name}.sh ${consumer_arguments})
+  set_tests_properties(${name} PROPERTIES FIXTURES_REQUIRED consumer SKIP_RETURN_CODE 77)
+endforeach()
+# antegrad as a folder and as an archive of another project. Configures only: building would build the library again.
+add_test(NAME subproject_test COMMAND bash ${project_dir}/subproject_test.sh ${PROJECT_SOURCE_DIR} ${consumer_arguments})
+add_test(NAME abi_test COMMAND bash ${PROJECT_SOURCE_DIR}/scripts/abi_check.sh ${PROJECT_BINARY_DIR})
+if(ANTEGRAD_SANITIZE)
+  set_tests_properties(abi_test PROPERTIES DISABLED ON)  # sanitizers add names
+endif()
+list(APPEND project_tests pkg_config_test packages_test subproject_test abi_test)
 set_tests_properties(${project_tests} PROPERTIES LABELS project TIMEOUT 600)
 
 if(ANTEGRAD_SANITIZE MATCHES thread)

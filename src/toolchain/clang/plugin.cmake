@@ -26,6 +26,8 @@ if(ANTEGRAD_SANITIZE MATCHES "undefined")
   target_compile_options(antegrad_clang PRIVATE -fno-sanitize=vptr)
 endif()
 target_link_libraries(antegrad_clang PRIVATE ${ANTEGRAD_CLANG_LIBRARY} ${ANTEGRAD_LLVM_LIBRARY})
+target_link_options(antegrad_clang PRIVATE LINKER:--version-script=${CMAKE_CURRENT_LIST_DIR}/exports.map)
+set_target_properties(antegrad_clang PROPERTIES LINK_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/exports.map)
 # Beside libantegrad.so, where the library looks for it first.
 set_target_properties(antegrad_clang PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}
                                                 INSTALL_RPATH_USE_LINK_PATH ON)

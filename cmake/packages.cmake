@@ -1,0 +1,20 @@
+# cpack in the build folder, or `make package`: antegrad_<version>_<architecture>.deb and a .tar.gz of the same. LibTorch is
+# not in them (it is 450 MB, and no Debian package has this version): who uses them says where it is.
+set(CPACK_PACKAGE_NAME antegrad)
+set(CPACK_PACKAGE_VENDOR antegrad)
+set(CPACK_PACKAGE_CONTACT "the authors of antegrad <antegrad@localhost>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "compiler for C++ functions over LibTorch tensors, with their gradients")
+set(CPACK_PACKAGE_DESCRIPTION "Library, headers and command of antegrad, built with LibTorch ${LibTorch_VERSION}. LibTorch itself is
+not part of it: unpack the one of that version, and point the variable LIBTORCH at it.")
+set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
+set(CPACK_GENERATOR DEB TGZ)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_CURRENT_LIST_DIR}/package_files.cmake)
+
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${LibTorch_ROOT_DIR}/lib ${LibTorch_CUDA_DIRS})
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS gcc)  # compiles kernels where clang's libraries do not
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS redis-server)
+include(CPack)
