@@ -20,6 +20,7 @@ say() { printf 'setup: %s\n' "$*" >&2; }
 # command or header that a package brings, and the package
 needs=(
   "g++:g++" "cmake:cmake" "ninja:ninja-build" "ccache:ccache" "git:git" "unzip:unzip" "python3:python3"
+  "pkg-config:pkg-config" "dpkg-shlibdeps:dpkg-dev"
   "/usr/include/gtest/gtest.h:libgtest-dev" "/usr/include/benchmark/benchmark.h:libbenchmark-dev"
   "/usr/include/fmt/format.h:libfmt-dev" "/usr/include/CLI/CLI.hpp:libcli11-dev"
   "/usr/include/openssl/evp.h:libssl-dev" "/usr/include/hiredis/hiredis.h:libhiredis-dev"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Packs this build, unpacks the packages elsewhere, links the program of consumer_test against each, and runs it.
 set -euo pipefail
-build=$1 consumer=$2 libtorch=$3 cxx=$4 flags=$5
+build=$1 consumer=$2 libtorch=$3 cxx=$4 flags=${5:-}
 unset LIBTORCH LD_LIBRARY_PATH
 work=$build/packages_test
 rm -rf "$work"
@@ -36,7 +36,7 @@ check_program() {  # PREFIX NAME
   command -v pkg-config >/dev/null || return 0
   # shellcheck disable=SC2046,SC2086
   quietly $cxx $flags "$object" -o "$work/$2-by-pkg-config" \
-    $(PKG_CONFIG_PATH=$1/lib/pkgconfig PKG_CONFIG_ANTEGRAD_LIBTORCH=$libtorch pkg-config --libs antegrad)
+    $(PKG_CONFIG_PATH=$1/lib/pkgconfig pkg-config "--define-variable=libtorch=$libtorch" --libs antegrad)
   quietly "$work/$2-by-pkg-config"
 }
 
@@ -59,7 +59,7 @@ check_dependencies() {  # FILE
   done
   [[ $depends != *torch* ]] || fail "there is no Debian package of this LibTorch: $depends"
   tr ',' '\n' <<<"$depends" | sed 's/|.*//; s/([^)]*)//; s/ //g' | while read -r name; do
-    dpkg-query -W -f '' "$name" || fail "the package depends on $name, which this machine does without"
+    dpkg-query -W "$name" >/dev/null || fail "the package depends on $name, which this machine does without"
   done
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A program without a build system: g++ and what pkg-config says of the antegrad that consumer_test has installed.
 set -euo pipefail
-build=$1 consumer=$2 cxx=$4 flags=$5
+build=$1 consumer=$2 cxx=$4 flags=${5:-}
 command -v pkg-config >/dev/null || { echo "skipped: no pkg-config"; exit 77; }
 unset LIBTORCH LD_LIBRARY_PATH
 
@@ -16,5 +16,5 @@ $cxx $flags $(pkg-config --cflags antegrad) -M "$consumer/main.cpp" >/dev/null  
 $cxx $flags "$object" -o "$program" $(pkg-config --libs antegrad)
 "$program"
 
-moved=$(PKG_CONFIG_ANTEGRAD_LIBTORCH=/elsewhere pkg-config --libs --cflags antegrad)
+moved=$(pkg-config --define-variable=libtorch=/elsewhere --libs --cflags antegrad)
 [[ $moved == */elsewhere/include* && $moved == */elsewhere/lib* ]] || { echo "LibTorch stayed where it was: $moved"; exit 1; }
