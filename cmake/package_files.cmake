@@ -8,7 +8,7 @@ foreach(file IN LISTS here)
     string(REGEX REPLACE "\nlibtorch=[^\n]*" "\nlibtorch=\${prefix}/libtorch" text "${text}")
     string(REGEX REPLACE " -Wl,-rpath,/[^ \n]*" "" text "${text}")
     file(WRITE ${file} "${text}")
-  elseif(file MATCHES "/libantegrad\\.so[.0-9]*$" AND NOT IS_SYMLINK ${file})
-    file(RPATH_REMOVE FILE ${file})  # programs find LibTorch, and are linked with it before this library asks for it
+  elseif(file MATCHES "/libantegrad(_clang)?\\.so[.0-9]*$" AND NOT IS_SYMLINK ${file})
+    file(RPATH_REMOVE FILE ${file})  # programs bring LibTorch, the system has clang
   endif()
 endforeach()

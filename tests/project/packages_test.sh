@@ -45,7 +45,7 @@ unpack_deb() {  # FILE ROOT
   if ((EUID == 0)); then  # dpkg's own way, into a root where nothing else is
     mkdir -p "$2"/var/lib/dpkg/{info,updates}
     touch "$2/var/lib/dpkg/status"
-    quietly dpkg --root="$2" --force-depends --log=/dev/null --install "$1"
+    quietly dpkg --root="$2" --force-depends --log=/dev/null --unpack "$1"
   else
     quietly dpkg-deb -x "$1" "$2"
   fi
