@@ -3,7 +3,7 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 
-.PHONY: demo test build configure setup bench bench-peers coverage-of-behaviours format clean
+.PHONY: demo test build configure setup install package docs abi try-clean bench bench-peers coverage-of-behaviours format clean
 
 demo: configure
 	@cmake --build $(BUILD) -j $(JOBS) --target train_gpt
@@ -20,6 +20,29 @@ configure: setup
 
 setup:
 	@scripts/setup.sh
+
+# What is installed, and nothing else: library, command, headers. make install PREFIX=/opt/antegrad
+PREFIX ?= /usr/local
+install: configure
+	@cmake --build $(BUILD) -j $(JOBS) --target antegrad antegrad_cli
+	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+package: configure
+	@cmake --build $(BUILD) -j $(JOBS) --target antegrad antegrad_cli
+	@cpack --config $(BUILD)/CPackConfig.cmake -B build/packages
+
+docs:
+	@command -v doxygen >/dev/null || scripts/setup.sh --docs
+	@mkdir -p build/docs
+	@doxygen docs/Doxyfile
+	@echo "build/docs/html/index.html"
+
+abi: configure
+	@cmake --build $(BUILD) -j $(JOBS) --target antegrad antegrad_internals
+	@scripts/abi_check.sh $(BUILD)
+
+try-clean:
+	@scripts/try_clean.sh
 
 bench: build
 	@$(BUILD)/benchmarks/bench_steps --json build/bench.json

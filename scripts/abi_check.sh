@@ -42,7 +42,7 @@ compare() {  # LIBRARY LIST WHAT-REMOVAL-ASKS-FOR
 check_complete() {  # SHOWS-ALL
   local inside
   inside=$(find src -mindepth 1 -maxdepth 1 -type d -printf '%f\n' | paste -sd'|')
-  nm -D --defined-only -P "$1" | awk '$2 == "T" {print $1}' | c++filt | grep '^antegrad::' |
+  nm -D --defined-only -P "$1" | awk '$2 == "T" {print $1}' | c++filt | grep -E '^antegrad(::|_)' |
     grep -vE "^antegrad::($inside)::|::Impl::" | LC_ALL=C sort -u >"$work/public"
   LC_ALL=C comm -23 "$work/public" "$lists/libantegrad.txt" >"$work/missing"
   if [[ -s $work/missing ]]; then

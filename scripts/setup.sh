@@ -2,7 +2,8 @@
 # Sets up what antegrad needs to build: Debian packages (when missing, and only as root) and LibTorch; clang 19 if it
 # can be had.
 #
-#   scripts/setup.sh            everything
+#   scripts/setup.sh            everything that building and testing needs
+#   scripts/setup.sh --docs     Doxygen only, for make docs
 #   LIBTORCH=/path              use that LibTorch (an unpacked archive, or site-packages/torch) instead of fetching one
 #   ANTEGRAD_DEPS=/path         where a fetched LibTorch goes (default: .deps in the project)
 #
@@ -27,13 +28,15 @@ needs=(
   "/usr/include/nlohmann/json.hpp:nlohmann-json3-dev" "redis-server:redis-server"
   "/usr/include/boost/graph/boykov_kolmogorov_max_flow.hpp:libboost-dev"
 )
+docs=0
+if [[ ${1:-} == --docs ]]; then docs=1 needs=("doxygen:doxygen"); fi
 missing=()
 for need in "${needs[@]}"; do
   what=${need%%:*} package=${need##*:}
   if [[ $what == /* ]]; then [[ -e $what ]] || missing+=("$package"); else command -v "$what" >/dev/null || missing+=("$package"); fi
 done
 fetch_torch=0
-if [[ -z ${LIBTORCH:-} && ! -e $deps/libtorch/.complete-$torch_version ]]; then
+if ((!docs)) && [[ -z ${LIBTORCH:-} && ! -e $deps/libtorch/.complete-$torch_version ]]; then
   fetch_torch=1
   python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
 fi
@@ -49,6 +52,7 @@ if ((${#missing[@]})); then
     exit 1
   fi
 fi
+((!docs)) || exit 0
 
 # clang in process. Where these packages cannot be had, kernels are compiled with the system compiler instead.
 clang_packages=(libclang-19-dev libclang-cpp19-dev llvm-19-dev)

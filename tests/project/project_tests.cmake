@@ -49,7 +49,10 @@ add_test(NAME abi_test COMMAND bash ${PROJECT_SOURCE_DIR}/scripts/abi_check.sh $
 if(ANTEGRAD_SANITIZE)
   set_tests_properties(abi_test PROPERTIES DISABLED ON)  # sanitizers add names
 endif()
-list(APPEND project_tests pkg_config_test packages_test subproject_test abi_test)
+# The API reference is complete: Doxygen has nothing to say.
+add_test(NAME docs_test COMMAND bash ${project_dir}/docs_test.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/docs_test)
+set_tests_properties(docs_test PROPERTIES SKIP_RETURN_CODE 77)
+list(APPEND project_tests docs_test pkg_config_test packages_test subproject_test abi_test)
 set_tests_properties(${project_tests} PROPERTIES LABELS project TIMEOUT 600)
 
 if(ANTEGRAD_SANITIZE MATCHES thread)
