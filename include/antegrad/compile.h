@@ -19,6 +19,7 @@ inline auto antegrad_fields(Nothing&) { return std::tie(); }
 template <class F>
 class Compiled {
  public:
+  /// As compile(function, options).
   Compiled(F function, Options options)
       : function_(std::make_shared<F>(std::move(function))),
         core_(std::make_shared<detail::Function>(std::move(options))) {}
@@ -60,12 +61,12 @@ class Compiled {
     return core_->explain(leaves_of<Result>(args...), run, keep);
   }
 
-  Report report() const { return core_->report(); }
+  Report report() const { return core_->report(); }  ///< what it has done so far
   /// The text of the newest captured graph, after the passes ("" before the first call).
   std::string graph() const { return core_->graph_text(); }
   /// The graphs of the two passes that a differentiable graph was split into ("": it is not).
   std::string forward_graph() const { return core_->forward_text(); }
-  std::string backward_graph() const { return core_->backward_text(); }
+  std::string backward_graph() const { return core_->backward_text(); }  ///< as forward_graph()
   /// What is kept for the backward pass, what is computed again, and why.
   std::string partition() const { return core_->partition_text(); }
   /// What happens around a run of that graph.
@@ -169,6 +170,7 @@ template <class F, class... Args>
 Explanation explain(const Compiled<F>& compiled, const Args&... args) {
   return compiled.explain(args...);
 }
+/// The same for a callable that is not compiled yet.
 template <class F, class... Args>
 Explanation explain(F function, const Args&... args) {
   return compile(std::move(function)).explain(args...);

@@ -27,13 +27,15 @@ enum class ErrorCode {
   Io,                   ///< a file that cannot be read or written
 };
 
+/// The enumerator's name.
 std::string_view error_code_name(ErrorCode code);
 
 /// The one exception type of antegrad. what() reads "[stage:op] fact with values. Way out."
 class Error : public std::runtime_error {
  public:
+  /// `where`: stage and op; `fact`: what happened, with values; `way_out`: what to do about it.
   Error(ErrorCode code, std::string_view where, std::string_view fact, std::string_view way_out = {});
-  ErrorCode code() const { return code_; }
+  ErrorCode code() const { return code_; }  ///< what went wrong, for programs
 
  private:
   ErrorCode code_;

@@ -16,30 +16,34 @@ namespace antegrad {
 /// What the inputs and outputs of an exported graph are, in the graph's order. Names are unique among the
 /// inputs, and among the outputs.
 struct GraphSignature {
+  /// Arguments, what was found in a module or captured, and gradients that come in.
   enum class InputKind { User, Parameter, Buffer, Tangent };
+  /// Results, new values of inputs, and gradients that go out.
   enum class OutputKind { User, Mutation, Gradient };
+  /// One input of the graph.
   struct Input {
-    std::string name;
-    InputKind kind = InputKind::User;
-    std::string of;  ///< Tangent: the output that it is the gradient of
-    bool operator==(const Input&) const = default;
+    std::string name;                               ///< unique among the inputs
+    InputKind kind = InputKind::User;               ///< where it comes from
+    std::string of;                                 ///< Tangent: the output that it is the gradient of
+    bool operator==(const Input&) const = default;  ///< all fields
   };
+  /// One output of the graph.
   struct Output {
-    std::string name;
-    OutputKind kind = OutputKind::User;
+    std::string name;                    ///< unique among the outputs
+    OutputKind kind = OutputKind::User;  ///< what it is for
     std::string of;  ///< the input whose new value (Mutation) or gradient (Gradient) it is
-    bool operator==(const Output&) const = default;
+    bool operator==(const Output&) const = default;  ///< all fields
   };
-  std::vector<Input> inputs;
-  std::vector<Output> outputs;
+  std::vector<Input> inputs;    ///< in the graph's order
+  std::vector<Output> outputs;  ///< in the graph's order
 
-  std::vector<std::string> names(InputKind kind) const;
-  std::vector<std::string> names(OutputKind kind) const;
+  std::vector<std::string> names(InputKind kind) const;   ///< of the inputs of one kind
+  std::vector<std::string> names(OutputKind kind) const;  ///< of the outputs of one kind
   /// The place of an input or output of that name; throws Error(InvalidArgument) when there is none.
   size_t input(std::string_view name) const;
-  size_t output(std::string_view name) const;
-  std::string print() const;  ///< one line each, for people
-  bool operator==(const GraphSignature&) const = default;
+  size_t output(std::string_view name) const;              ///< as input()
+  std::string print() const;                               ///< one line each, for people
+  bool operator==(const GraphSignature&) const = default;  ///< all fields
 };
 
 /// A function as a graph of values: it reads its inputs, writes nothing, and returns everything. Copies share
@@ -51,7 +55,7 @@ class Exported {
 
   /// Graph text (docs/graph-text.md), names and roles included.
   const std::string& graph() const;
-  const GraphSignature& signature() const;
+  const GraphSignature& signature() const;  ///< what its inputs and outputs are
   /// The parameters and buffers that were found, in the graph's order. None in a graph that was parsed.
   const std::vector<std::pair<std::string, at::Tensor>>& lifted() const;
 
@@ -61,6 +65,7 @@ class Exported {
   std::vector<at::Tensor> run(std::vector<at::Tensor> inputs) const;
 
   struct Impl;
+  /// For the library.
   explicit Exported(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 
  private:
@@ -116,6 +121,7 @@ template <detail::NotOptions F, class... Args>
 Exported export_joint(F function, const Args&... args) {
   return detail::export_any({}, detail::ExportKind::Joint, std::move(function), args...);
 }
+/// With options.
 template <class F, class... Args>
 Exported export_joint(Options options, F function, const Args&... args) {
   return detail::export_any(std::move(options), detail::ExportKind::Joint, std::move(function), args...);
@@ -126,6 +132,7 @@ template <detail::NotOptions F, class... Args>
 Exported export_inference(F function, const Args&... args) {
   return detail::export_any({}, detail::ExportKind::Inference, std::move(function), args...);
 }
+/// With options.
 template <class F, class... Args>
 Exported export_inference(Options options, F function, const Args&... args) {
   return detail::export_any(std::move(options), detail::ExportKind::Inference, std::move(function), args...);

@@ -17,18 +17,18 @@ namespace antegrad {
 
 /// What became of lookups in the cache.
 struct CacheCounts {
-  uint64_t hits = 0;
-  uint64_t misses = 0;
-  uint64_t guard_misses = 0;  ///< there, but for other sizes
-  uint64_t bypasses = 0;      ///< not looked for: it cannot be cached
-  uint64_t corrupt = 0;       ///< there, but damaged
-  uint64_t refused = 0;       ///< there, but not believed
-  bool operator==(const CacheCounts&) const = default;
+  uint64_t hits = 0;                                    ///< found and used
+  uint64_t misses = 0;                                  ///< not there
+  uint64_t guard_misses = 0;                            ///< there, but for other sizes
+  uint64_t bypasses = 0;                                ///< not looked for: it cannot be cached
+  uint64_t corrupt = 0;                                 ///< there, but damaged
+  uint64_t refused = 0;                                 ///< there, but not believed
+  bool operator==(const CacheCounts&) const = default;  ///< all counts
 };
 
 /// What a compiled function has done so far.
 struct Report {
-  uint64_t calls = 0;
+  uint64_t calls = 0;                                ///< eager ones included
   uint64_t captures = 0;                             ///< versions: each has code of its own
   uint64_t sizes = 0;                                ///< sets of sizes that versions have been called with
   uint64_t eager_calls = 0;                          ///< with Unsupported::Eager
@@ -44,7 +44,7 @@ struct Report {
   std::vector<std::string> cache_reasons;  ///< why something was not a hit, or not stored; each once
   std::vector<std::string> cache_keys;     ///< of the versions, in the order of capture: for `antegrad cache`
   double cache_seconds_saved_forward = 0;  ///< what hits took to compile when they were
-  double cache_seconds_saved_backward = 0;
+  double cache_seconds_saved_backward = 0;  ///< the same for backward passes
 };
 
 /// What became of a function, as texts for people.
@@ -56,7 +56,8 @@ struct Explanation {
   std::string backward;   ///< what backward() runs; "": nothing
   std::string decisions;  ///< which ops became which kernel, which are left to LibTorch, and why
   std::vector<std::pair<std::string, std::string>> sources;  ///< name and C text of each kernel
-  std::string toolchain, isa;  ///< what the kernels are compiled with, and for; "": there are none
+  std::string toolchain;  ///< what the kernels are compiled with; "": there are none
+  std::string isa;        ///< the instruction set they are compiled for; "": there are none
 };
 
 namespace detail {

@@ -112,7 +112,7 @@ auto grad(F function, Options options = {}) {
 /// thread is in a backward pass: LibTorch's engine cannot be told then.
 class CompiledAutograd {
  public:
-  explicit CompiledAutograd(bool enabled = true);
+  explicit CompiledAutograd(bool enabled = true);  ///< false: switches it off while this lives
   ~CompiledAutograd();
   CompiledAutograd(const CompiledAutograd&) = delete;
   CompiledAutograd& operator=(const CompiledAutograd&) = delete;

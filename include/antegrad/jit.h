@@ -40,6 +40,7 @@ struct ScriptForward {
 /// attribute that is not what it was leads to a new capture.
 class CompiledScript {
  public:
+  /// As compile(module, options).
   CompiledScript(torch::jit::Module module, Options options)
       : module_(std::move(module)), forward_(detail::ScriptForward{}, std::move(options)) {}
 
@@ -50,15 +51,16 @@ class CompiledScript {
     return forward_(module_, std::vector<c10::IValue>{c10::IValue(args)...});
   }
 
-  Report report() const { return forward_.report(); }
-  std::string graph() const { return forward_.graph(); }
-  std::string signature() const { return forward_.signature(); }
+  Report report() const { return forward_.report(); }             ///< as Compiled::report
+  std::string graph() const { return forward_.graph(); }          ///< as Compiled::graph
+  std::string signature() const { return forward_.signature(); }  ///< as Compiled::signature
 
  private:
   torch::jit::Module module_;
   Compiled<detail::ScriptForward> forward_;
 };
 
+/// Compiles the forward() of a TorchScript module.
 inline CompiledScript compile(torch::jit::Module module, Options options = {}) {
   return {std::move(module), std::move(options)};
 }

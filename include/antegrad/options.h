@@ -30,6 +30,7 @@ enum class Rng {
 
 // --- Sizes that change from call to call.
 
+/// What happens when sizes change.
 enum class Dynamic {
   Auto,  ///< the first call is compiled for its sizes; a size that differs later is made a symbol
   All,   ///< every size that is at least 2 is a symbol from the first call on
@@ -38,12 +39,12 @@ enum class Dynamic {
 
 /// A size that will change: of tensor number `tensor`, counted over all arguments in order.
 struct DynamicSize {
-  int tensor = 0;
-  int dim = 0;
-  int64_t min = 1;
-  int64_t max = std::numeric_limits<int64_t>::max();
-  int64_t multiple = 1;
-  std::string name;
+  int tensor = 0;                                     ///< number of the tensor
+  int dim = 0;                                        ///< which of its sizes
+  int64_t min = 1;                                    ///< the smallest it will be
+  int64_t max = std::numeric_limits<int64_t>::max();  ///< the largest it will be
+  int64_t multiple = 1;                               ///< it is a multiple of this
+  std::string name;                                   ///< sizes of one name are equal; "": it has none
 
   DynamicSize multiple_of(int64_t n) const {  ///< it is a multiple of n
     auto out = *this;
@@ -56,6 +57,7 @@ struct DynamicSize {
     return out;
   }
 };
+/// Marks a size in Options::dynamic_sizes.
 inline DynamicSize dynamic(int tensor, int dim, int64_t min = 1,
                            int64_t max = std::numeric_limits<int64_t>::max()) {
   return {tensor, dim, min, max, 1, {}};
@@ -63,6 +65,7 @@ inline DynamicSize dynamic(int tensor, int dim, int64_t min = 1,
 
 // --- How graphs are run.
 
+/// What runs a graph.
 enum class Backend {
   Eager,    ///< each op by LibTorch's kernel
   NoFuse,   ///< ops that code can be made for as a kernel each
@@ -96,29 +99,32 @@ struct MemoryBudget {
   static MemoryBudget bytes(int64_t n) { return {n, 1.0}; }
   /// At most this share of the bytes that SaveAll keeps; 0: as few as possible.
   static MemoryBudget fraction(double share) { return {-1, share}; }
-  int64_t peak_bytes = -1;  ///< -1: no bound
-  double saved_share = 1.0;
+  int64_t peak_bytes = -1;   ///< -1: no bound
+  double saved_share = 1.0;  ///< of the bytes that SaveAll keeps
 };
 
+/// What to do with a value: leave it to the policy, keep it, compute it again.
 enum class Keep { Auto, Save, Recompute };
 
 /// A value that the backward pass reads, for UserPolicy.
 struct Candidate {
   std::string op;     ///< that computes it
   std::string scope;  ///< where in the program (antegrad::Scope)
-  int64_t bytes = 0;
+  int64_t bytes = 0;  ///< that it takes to keep
   bool dear = false;  ///< costs a product of matrices or the like to compute again
 };
+/// A policy of your own.
 struct UserPolicy {
   std::string id;  ///< names the policy in cache keys: another behaviour, another id
-  std::function<Keep(const Candidate&)> decide;
+  std::function<Keep(const Candidate&)> decide;  ///< what to do with a value
 };
+/// What is kept for the backward pass.
 using Policy = std::variant<MinCut, SaveAll, RecomputeAll, MemoryBudget, UserPolicy>;
 
 /// Names a part of a program: ops recorded while it lives carry its name (and those of the scopes around it).
 class Scope {
  public:
-  explicit Scope(std::string_view name);
+  explicit Scope(std::string_view name);  ///< begins it; its destructor ends it
   ~Scope();
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
@@ -129,8 +135,8 @@ class Scope {
 
 /// What to do with values computed in a scope, its inner scopes included. Comes before the policy.
 struct ScopeRule {
-  std::string scope;
-  Keep keep = Keep::Auto;
+  std::string scope;       ///< its name
+  Keep keep = Keep::Auto;  ///< what to do
 };
 
 /// Whether compiled code is kept on disk; where: <antegrad/cache.h>.
@@ -157,30 +163,30 @@ struct Progress {
 
 /// Every field is described in docs/options.md. Environment variables override some of them (see there).
 struct Options {
-  std::string name = "function";
-  Unsupported unsupported = Unsupported::Error;
-  std::vector<std::shared_ptr<torch::nn::Module>> watch;
-  int max_versions = 16;
-  Dynamic dynamic = Dynamic::Auto;
-  std::vector<DynamicSize> dynamic_sizes;
-  int max_sizes = 1024;
-  bool check_recapture = false;
-  bool verify = false;
-  std::vector<std::string> disabled_passes;
-  Rng rng = Rng::Fused;
-  Policy policy = MinCut{};
-  std::vector<ScopeRule> scope_rules;
-  bool writable_inputs = false;
-  bool backward_ahead = false;
-  Backend backend = Backend::Default;
-  ToolchainChoice toolchain = ToolchainChoice::Auto;
-  Isa isa = Isa::Auto;
-  CompileFailure compile_failure = CompileFailure::Error;
-  Compile compile = Compile::Blocking;
-  std::function<void(const Progress&)> progress;
-  bool debug_compare = false;
-  Cache cache = Cache::On;
-  std::string cache_tag;
+  std::string name = "function";                           ///< in graphs and messages
+  Unsupported unsupported = Unsupported::Error;            ///< what cannot be captured
+  std::vector<std::shared_ptr<torch::nn::Module>> watch;   ///< modules that the function uses
+  int max_versions = 16;                                   ///< captures that one function may have
+  Dynamic dynamic = Dynamic::Auto;                         ///< sizes that change
+  std::vector<DynamicSize> dynamic_sizes;                  ///< symbols from the first call on
+  int max_sizes = 1024;                                    ///< combinations of sizes that a version remembers
+  bool check_recapture = false;                            ///< captures at each call and compares
+  bool verify = false;                                     ///< verifies graphs after each pass
+  std::vector<std::string> disabled_passes;                ///< names of passes to leave out
+  Rng rng = Rng::Fused;                                    ///< where random numbers come from
+  Policy policy = MinCut{};                                ///< what is kept for the backward pass
+  std::vector<ScopeRule> scope_rules;                      ///< come before the policy
+  bool writable_inputs = false;                            ///< inputs may be written to before backward()
+  bool backward_ahead = false;                             ///< compiles the backward pass at the first call
+  Backend backend = Backend::Default;                      ///< how graphs are run
+  ToolchainChoice toolchain = ToolchainChoice::Auto;       ///< what compiles kernels
+  Isa isa = Isa::Auto;                                     ///< what kernels are compiled for
+  CompileFailure compile_failure = CompileFailure::Error;  ///< kernels that cannot be compiled
+  Compile compile = Compile::Blocking;                     ///< who waits for code
+  std::function<void(const Progress&)> progress;           ///< told how far a compilation is
+  bool debug_compare = false;                              ///< compares each kernel with LibTorch
+  Cache cache = Cache::On;                                 ///< whether compiled code is kept on disk
+  std::string cache_tag;                                   ///< part of every key
 };
 
 }  // namespace antegrad

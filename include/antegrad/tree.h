@@ -20,14 +20,16 @@ namespace antegrad {
 /// Arguments taken apart: the tensors, and a key that says everything else (numbers, strings, lengths, which
 /// optionals are set). Two argument lists with equal keys differ in their tensors only.
 struct Leaves {
-  c10::SmallVector<at::Tensor, 6> tensors;
-  c10::SmallVector<int64_t, 8> key;
+  c10::SmallVector<at::Tensor, 6> tensors;  ///< in the order in which they were found
+  c10::SmallVector<int64_t, 8> key;         ///< everything else
 };
 
 /// Hands out tensors in the order in which flattening found them.
 class LeafReader {
  public:
+  /// The tensors must outlive the reader.
   explicit LeafReader(const std::vector<at::Tensor>& tensors) : tensors_(tensors) {}
+  /// The next one; undefined when there is none left.
   at::Tensor next() { return next_ < tensors_.size() ? tensors_[next_++] : at::Tensor(); }
 
  private:
@@ -50,6 +52,7 @@ struct Tree {
                 "antegrad cannot take this type apart: give it `auto antegrad_fields(T& v) { return "
                 "std::tie(v.a, …); }` "
                 "beside its definition");
+  /// Adds what the value is made of.
   static void flatten(const T& value, Leaves& leaves) {
     std::apply(
         [&](const auto&... field) {
@@ -57,6 +60,7 @@ struct Tree {
         },
         antegrad_fields(const_cast<T&>(value)));
   }
+  /// A copy of `like` with the reader's tensors.
   static T rebuild(const T& like, LeafReader& reader) {
     T copy = like;
     std::apply(
@@ -68,6 +72,7 @@ struct Tree {
   }
 };
 
+/// Adds what the value is made of.
 template <class T>
 void flatten(const T& value, Leaves& leaves) {
   Tree<T>::flatten(value, leaves);
