@@ -9,6 +9,7 @@
 
 #include "antegrad/error.h"
 #include "cache/local_store.h"
+#include "compiler/option_names.h"
 
 namespace antegrad::compiler {
 namespace {
@@ -30,12 +31,6 @@ void read_flag(const char* name, bool& field) {
     bad_value(name, text, "0 or 1");
 }
 
-template <class Choice>
-struct Named {
-  std::string_view name;
-  Choice choice;
-};
-
 /// The choices are listed in `wanted`, as people write lists.
 template <class Choice, size_t kCount>
 void read_choice(const char* name, const Named<Choice> (&choices)[kCount], const char* wanted,
@@ -49,20 +44,6 @@ void read_choice(const char* name, const Named<Choice> (&choices)[kCount], const
   }
   bad_value(name, value, wanted);
 }
-
-constexpr Named<Unsupported> kUnsupported[] = {{"error", Unsupported::Error}, {"eager", Unsupported::Eager}};
-constexpr Named<Dynamic> kDynamic[] = {
-    {"auto", Dynamic::Auto}, {"all", Dynamic::All}, {"none", Dynamic::None}};
-constexpr Named<Backend> kBackends[] = {
-    {"eager", Backend::Eager}, {"nofuse", Backend::NoFuse}, {"default", Backend::Default}};
-constexpr Named<ToolchainChoice> kToolchains[] = {
-    {"auto", ToolchainChoice::Auto}, {"clang", ToolchainChoice::Clang}, {"system", ToolchainChoice::System}};
-constexpr Named<Isa> kIsas[] = {
-    {"auto", Isa::Auto}, {"baseline", Isa::Baseline}, {"avx2", Isa::Avx2}, {"avx512", Isa::Avx512}};
-constexpr Named<Cache> kCaches[] = {{"on", Cache::On}, {"off", Cache::Off}, {"strict", Cache::Strict}};
-constexpr Named<Compile> kCompile[] = {{"blocking", Compile::Blocking}, {"background", Compile::Background}};
-constexpr Named<CompileFailure> kCompileFailures[] = {{"error", CompileFailure::Error},
-                                                      {"eager", CompileFailure::Eager}};
 
 std::string variable(const char* name) {
   const char* value = std::getenv(name);

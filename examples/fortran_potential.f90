@@ -1,0 +1,117 @@
+! Energy and forces of a learned potential, from Fortran.
+!
+!     fortran_potential potential.pt
+!
+! torchscript_train writes the file. Fortran's first index runs fastest, C's last: an array positions(3, atoms)
+! here is an array of the sizes {atoms, 3} there.
+module antegrad
+  use, intrinsic :: iso_c_binding
+  implicit none
+  integer(c_int), parameter :: antegrad_ok = 0
+  integer(c_int32_t), parameter :: antegrad_float64 = 10
+
+  type, bind(c) :: antegrad_tensor
+    type(c_ptr) :: data = c_null_ptr
+    integer(c_size_t) :: bytes = 0
+    integer(c_int32_t) :: dtype = antegrad_float64
+    integer(c_int32_t) :: dims = 0
+    integer(c_int64_t) :: sizes(8) = 0
+    type(c_ptr) :: owner = c_null_ptr
+  end type
+
+  interface
+    integer(c_int) function antegrad_load_script(path, options, function) bind(c)
+      import
+      character(kind=c_char), intent(in) :: path(*)
+      type(c_ptr), value :: options
+      type(c_ptr), intent(out) :: function
+    end function
+
+    integer(c_int) function antegrad_value_and_gradients(function, inputs, input_count, wanted, wanted_count, &
+                                                         value, gradients) bind(c)
+      import
+      type(c_ptr), value :: function
+      type(antegrad_tensor), intent(in) :: inputs(*)
+      integer(c_size_t), value :: input_count, wanted_count
+      integer(c_size_t), intent(in) :: wanted(*)
+      type(antegrad_tensor), intent(inout) :: value, gradients(*)
+    end function
+
+    type(c_ptr) function antegrad_last_error() bind(c)
+      import
+    end function
+
+    subroutine antegrad_function_free(function) bind(c)
+      import
+      type(c_ptr), value :: function
+    end subroutine
+  end interface
+
+contains
+
+  subroutine check(status)
+    integer(c_int), intent(in) :: status
+    character(kind=c_char), pointer :: text(:)
+    integer :: length
+    if (status == antegrad_ok) return
+    call c_f_pointer(antegrad_last_error(), text, [4096])
+    do length = 1, 4096
+      if (text(length) == c_null_char) exit
+    end do
+    print *, text(1:length - 1)
+    stop 1
+  end subroutine
+end module
+
+program fortran_potential
+  use antegrad
+  implicit none
+  integer, parameter :: atoms = 8
+  real(c_double), target :: positions(3, atoms), gradient(3, atoms), energy
+  real(c_double) :: above, below
+  type(c_ptr) :: potential
+  character(len=1024) :: path
+  integer :: atom, k
+
+  call get_command_argument(1, path)
+  call check(antegrad_load_script(trim(path)//c_null_char, c_null_ptr, potential))
+  do atom = 1, atoms
+    do k = 1, 3
+      positions(k, atom) = 1.15d0 * ibits(atom - 1, k - 1, 1) + 0.05d0 * sin(5.0d0 * atom + k)
+    end do
+  end do
+
+  call evaluate()
+  print '(a, f12.6)', 'energy ', energy
+  do atom = 1, atoms
+    print '(a, i2, 3f12.6)', 'force on atom', atom, -gradient(:, atom)
+  end do
+
+  ! The derivative along one coordinate, by the energies to both sides of it.
+  k = 2
+  associate (g => gradient(k, 3), x => positions(k, 3))
+    above = g
+    x = x + 1.0d-4
+    call evaluate()
+    below = energy
+    x = x - 2.0d-4
+    call evaluate()
+    below = (below - energy) / 2.0d-4
+  end associate
+  print '(a, es9.1)', 'difference of a gradient from finite differences: ', abs(above - below)
+  call antegrad_function_free(potential)
+  if (abs(above - below) > 1.0d-4 * max(1.0d0, abs(above))) stop 1
+
+contains
+
+  subroutine evaluate()
+    type(antegrad_tensor) :: inputs(1), value, gradients(1)
+    inputs(1) = antegrad_tensor(data=c_loc(positions), bytes=c_sizeof(positions), dims=2, &
+                                sizes=[int(atoms, c_int64_t), 3_c_int64_t, 0_c_int64_t, 0_c_int64_t, &
+                                       0_c_int64_t, 0_c_int64_t, 0_c_int64_t, 0_c_int64_t])
+    value = antegrad_tensor(data=c_loc(energy), bytes=c_sizeof(energy))
+    gradients(1) = antegrad_tensor(data=c_loc(gradient), bytes=c_sizeof(gradient))
+    call check(antegrad_value_and_gradients(potential, inputs, 1_c_size_t, [0_c_size_t], 1_c_size_t, value, &
+                                            gradients))
+  end subroutine
+end program

@@ -1,0 +1,167 @@
+#include <ATen/Parallel.h>
+#include <c10/util/Exception.h>
+#include <fmt/format.h>
+
+#include <new>
+
+#include "antegrad/c.h"
+#include "antegrad/error.h"
+#include "c/callable.h"
+#include "c/options.h"
+#include "c/tensors.h"
+
+namespace antegrad::c {
+namespace {
+
+thread_local std::string last_error;
+
+antegrad_status status_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::InvalidArgument:
+    case ErrorCode::UnknownPass:
+      return ANTEGRAD_ERROR_INVALID_ARGUMENT;
+    case ErrorCode::Io:
+      return ANTEGRAD_ERROR_IO;
+    case ErrorCode::Parse:
+    case ErrorCode::Verify:
+      return ANTEGRAD_ERROR_FORMAT;
+    case ErrorCode::Compile:
+      return ANTEGRAD_ERROR_COMPILE;
+    case ErrorCode::CacheMiss:
+      return ANTEGRAD_ERROR_CACHE_MISS;
+    case ErrorCode::Internal:
+      return ANTEGRAD_ERROR_INTERNAL;
+    default:
+      return ANTEGRAD_ERROR_UNSUPPORTED;
+  }
+}
+
+antegrad_status failed(antegrad_status status, const char* text) noexcept {
+  try {
+    last_error = text;
+  } catch (...) {
+    last_error.clear();  // no memory for the text
+  }
+  return status;
+}
+
+/// Runs the work of one function of the API: whatever it throws becomes a status and a text.
+template <class Work>
+antegrad_status guarded(const Work& work) noexcept {
+  try {
+    work();
+    return ANTEGRAD_OK;
+  } catch (const Error& error) {
+    return failed(status_of(error.code()), error.what());
+  } catch (const BufferTooSmall& error) {
+    return failed(ANTEGRAD_ERROR_BUFFER_TOO_SMALL, error.text.c_str());
+  } catch (const c10::Error& error) {
+    return failed(ANTEGRAD_ERROR_LIBTORCH, error.what_without_backtrace());
+  } catch (const std::bad_alloc&) {
+    return failed(ANTEGRAD_ERROR_MEMORY, "[c] there is not enough memory. Use smaller inputs.");
+  } catch (const std::exception& error) {  // TorchScript's own exceptions among them
+    return failed(ANTEGRAD_ERROR_LIBTORCH, error.what());
+  } catch (...) {
+    return failed(ANTEGRAD_ERROR_INTERNAL, "[c] something was thrown that is no std::exception. Report it.");
+  }
+}
+
+template <class T>
+T* not_null(T* pointer, const char* name) {
+  if (pointer == nullptr)
+    throw Error(ErrorCode::InvalidArgument, "c", fmt::format("`{}` is null", name), "See antegrad/c.h");
+  return pointer;
+}
+
+using Load = std::unique_ptr<antegrad_function> (*)(const std::string&, const Options&);
+
+antegrad_status load(Load loader, const char* from, const char* name, const antegrad_options* options,
+                     antegrad_function** function) {
+  return guarded([&] {
+    *not_null(function, "function") = nullptr;
+    *function = loader(not_null(from, name), options == nullptr ? Options() : options->options).release();
+  });
+}
+
+/// `count` outputs in a row.
+std::vector<Output> list_of(antegrad_tensor* outputs, size_t count, const char* name, const char* of_each) {
+  std::vector<Output> list;
+  if (count > 0) not_null(outputs, name);
+  for (size_t i = 0; i < count; ++i) list.push_back({outputs + i, fmt::format("{} {}", of_each, i)});
+  return list;
+}
+
+}  // namespace
+}  // namespace antegrad::c
+
+using namespace antegrad::c;
+
+const char* antegrad_last_error(void) { return last_error.c_str(); }
+
+antegrad_status antegrad_set_threads(int32_t threads) {
+  return guarded([&] {
+    if (threads < 1)
+      throw antegrad::Error(antegrad::ErrorCode::InvalidArgument, "c",
+                            fmt::format("{} threads are asked for", threads), "Ask for one or more");
+    at::set_num_threads(threads);
+  });
+}
+
+antegrad_status antegrad_options_create(antegrad_options** options) {
+  return guarded([&] { *not_null(options, "options") = new antegrad_options; });
+}
+
+antegrad_status antegrad_options_set(antegrad_options* options, const char* name, const char* value) {
+  return guarded([&] {
+    set_option(not_null(options, "options")->options, not_null(name, "name"), not_null(value, "value"));
+  });
+}
+
+void antegrad_options_free(antegrad_options* options) { delete options; }
+
+antegrad_status antegrad_load_script(const char* path, const antegrad_options* options,
+                                     antegrad_function** function) {
+  return load(load_script, path, "path", options, function);
+}
+
+antegrad_status antegrad_load_graph(const char* text, const antegrad_options* options,
+                                    antegrad_function** function) {
+  return load(load_graph, text, "text", options, function);
+}
+
+void antegrad_function_free(antegrad_function* function) { delete function; }
+
+antegrad_status antegrad_call(antegrad_function* function, const antegrad_tensor* inputs, size_t input_count,
+                              antegrad_tensor* outputs, size_t output_count) {
+  return guarded([&] {
+    not_null(function, "function");
+    const auto places = list_of(outputs, output_count, "outputs", "result");
+    const auto borrowed = borrow(inputs, input_count);  // lives until results are handed over
+    give(function->call(borrowed), places);
+  });
+}
+
+antegrad_status antegrad_value_and_gradients(antegrad_function* function, const antegrad_tensor* inputs,
+                                             size_t input_count, const size_t* wanted, size_t wanted_count,
+                                             antegrad_tensor* value, antegrad_tensor* gradients) {
+  return guarded([&] {
+    not_null(function, "function");
+    auto places = list_of(gradients, wanted_count, "gradients", "gradient");
+    const auto borrowed = borrow(inputs, input_count);
+    auto results = function->value_and_gradients(borrowed, check_wanted(borrowed, wanted, wanted_count));
+    auto all = std::move(results.gradients);
+    if (value != nullptr) {
+      all.push_back(std::move(results.value));
+      places.push_back({value, "the value"});
+    }
+    give(std::move(all), places);
+  });
+}
+
+void antegrad_tensor_free(antegrad_tensor* tensor) {
+  if (tensor == nullptr || tensor->owner == nullptr) return;
+  delete static_cast<at::Tensor*>(tensor->owner);
+  tensor->owner = nullptr;
+  tensor->data = nullptr;
+  tensor->bytes = 0;
+}

@@ -1,0 +1,3 @@
+#include "antegrad/c.h"
+
+const char* antegrad_version(void) { return ANTEGRAD_VERSION; }
