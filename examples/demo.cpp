@@ -10,7 +10,7 @@ int main() {
                             torch::nn::BatchNorm2d(8), torch::nn::ReLU(), torch::nn::Flatten(),
                             torch::nn::Linear(8 * 8 * 8, 10));
   net->eval();
-  torch::NoGradGuard no_grad;  // compiled functions have no backward pass yet
+  torch::NoGradGuard no_grad;  // nothing is trained here
 
   antegrad::Options options;
   options.name = "net";

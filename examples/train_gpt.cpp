@@ -1,19 +1,16 @@
 // Trains a small GPT, letter by letter, on the story in data/ferry.txt, and lets it write on.
 //
-//     train_gpt [text file] [steps]
+//     train_gpt [text file] [--steps N]
 //
 // The loss is one compiled function: its first call captures forward and backward as graphs, every later call
 // runs them. At the end the same steps are timed compiled and eagerly, in turns.
 #include <antegrad/antegrad.h>
-#include <torch/torch.h>
 
-#include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <set>
 #include <sstream>
-#include <string>
+
+#include "example.h"
 
 namespace {
 
@@ -96,7 +93,7 @@ class Corpus {
   Tensor numbers_;
 };
 
-std::string read_file(const char* path) {
+std::string read_file(const std::string& path) {
   std::ifstream file(path);
   std::ostringstream text;
   text << file.rdbuf();
@@ -115,20 +112,14 @@ std::string write_on(Gpt& net, const Corpus& corpus, std::string text, int lette
   return text;
 }
 
-double milliseconds(const std::function<void()>& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  const char* path = argc > 1 ? argv[1] : ANTEGRAD_EXAMPLE_DATA "/ferry.txt";
-  const int steps = argc > 2 ? std::atoi(argv[2]) : 500;
+  const auto path = example::file(argc, argv, ANTEGRAD_EXAMPLE_DATA "/ferry.txt");
+  const int steps = example::steps(argc, argv, 500);
   const auto text = read_file(path);
   if (text.size() <= kContext) {
-    std::fprintf(stderr, "%s: no text of more than %d letters\n", path, static_cast<int>(kContext));
+    std::fprintf(stderr, "%s: no text of more than %d letters\n", path.c_str(), static_cast<int>(kContext));
     return 1;
   }
   torch::manual_seed(0);
@@ -154,24 +145,16 @@ int main(int argc, char** argv) {
   };
 
   std::printf("%zu letters of text, %d steps\n", text.size(), steps);
-  double first_ms = 0;
-  for (int i = 1; i <= steps; ++i) {
-    double loss = 0;
-    const double ms = milliseconds([&] { loss = step(compiled_loss); });
-    if (i == 1) first_ms = ms;
-    if (i == 1 || i % 50 == 0) std::printf("step %4d   loss %.3f   %6.1f ms\n", i, loss, ms);
-    std::fflush(stdout);
-  }
+  example::Log log("loss", steps);
+  const double first_ms = example::milliseconds([&] { log(step(compiled_loss)); });
+  for (int i = 1; i < steps; ++i) log(step(compiled_loss));
 
   std::printf("\n%s\n\n", write_on(net, corpus, "The ferryman", 300).c_str());
 
-  double compiled_ms = 0, eager_ms = 0;
-  constexpr int kTimed = 40;
-  for (int i = 0; i < kTimed; ++i) {
-    compiled_ms += milliseconds([&] { step(compiled_loss); }) / kTimed;
-    eager_ms += milliseconds([&] { step(eager_loss); }) / kTimed;
-  }
-  std::printf("a step takes %.2f ms compiled, %.2f ms eagerly: ratio %.2f (first step: %.1f ms)\n",
-              compiled_ms, eager_ms, compiled_ms / eager_ms, first_ms);
-  return 0;
+  auto [x, y] = corpus.batch();
+  const double difference = example::difference(compiled_loss(x, y), eager_loss(x, y));
+  std::printf("the first step took %.1f ms; difference of the loss from eager: %.1e\n", first_ms, difference);
+  example::compare_times(
+      "a training step", [&] { step(compiled_loss); }, [&] { step(eager_loss); });
+  return log.last() < log.first() && difference < 1e-4 ? 0 : 1;
 }

@@ -1,0 +1,28 @@
+# Runs the examples in a small setting. Each says by its exit status whether what it trains has become better, and
+# whether it agrees with eager.
+function(antegrad_example_test name)
+  add_test(NAME example_${name} COMMAND ${name} ${ARGN})
+  set_tests_properties(example_${name} PROPERTIES LABELS project TIMEOUT 600)
+endfunction()
+
+antegrad_example_test(train_gpt --steps 20)
+antegrad_example_test(conv_net --steps 20)
+antegrad_example_test(molecular_dynamics --steps 30)
+antegrad_example_test(physics_informed --steps 60)
+antegrad_example_test(dcgan --steps 40)
+antegrad_example_test(policy_gradient --steps 20)
+
+# Programs in C and Fortran run what torchscript_train has saved.
+set(potential ${CMAKE_CURRENT_BINARY_DIR}/potential.pt)
+antegrad_example_test(torchscript_train ${potential} --steps 60)
+set_tests_properties(example_torchscript_train PROPERTIES FIXTURES_SETUP potential)
+antegrad_example_test(c_potential ${potential} 200)
+set(users_of_potential example_c_potential)
+if(TARGET fortran_potential)
+  antegrad_example_test(fortran_potential ${potential})
+  list(APPEND users_of_potential example_fortran_potential)
+else()
+  add_test(NAME example_fortran_potential COMMAND ${CMAKE_COMMAND} -E echo "skipped: no Fortran compiler was found")
+  set_tests_properties(example_fortran_potential PROPERTIES LABELS project SKIP_REGULAR_EXPRESSION "skipped: ")
+endif()
+set_tests_properties(${users_of_potential} PROPERTIES FIXTURES_REQUIRED potential)
