@@ -78,12 +78,14 @@ double milliseconds(const Work& work) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Runs both in turns and prints the medians. The first turn warms up.
+/// Runs both in turns for a second or two and prints the medians. The first turn warms up.
 template <class Compiled, class Eager>
-void compare_times(const char* what, const Compiled& compiled, const Eager& eager, int turns = 25) {
+void compare_times(const char* what, const Compiled& compiled, const Eager& eager) {
   std::vector<double> compiled_ms, eager_ms;
-  for (int turn = 0; turn <= turns; ++turn) {
+  double spent_ms = 0;
+  for (int turn = 0; turn <= 5 || (spent_ms < 1500 && turn <= 1000); ++turn) {
     const double first = milliseconds(compiled), second = milliseconds(eager);
+    spent_ms += first + second;
     if (turn == 0) continue;
     compiled_ms.push_back(first);
     eager_ms.push_back(second);
@@ -93,8 +95,8 @@ void compare_times(const char* what, const Compiled& compiled, const Eager& eage
     return times[times.size() / 2];
   };
   const double a = median(compiled_ms), b = median(eager_ms);
-  std::printf("%s: %.3f ms compiled, %.3f ms eagerly, %.2f times as fast (medians of %d, in turns)\n", what,
-              a, b, b / a, turns);
+  std::printf("%s: %.3f ms compiled, %.3f ms eagerly, %.2f times as fast (medians of %zu, in turns)\n", what,
+              a, b, b / a, compiled_ms.size());
 }
 
 /// The largest difference of two tensors, as a share of the largest number in the second.

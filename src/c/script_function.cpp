@@ -78,7 +78,11 @@ class ScriptFunction : public antegrad_function {
   detail::WithoutHistory<decltype(&differentiate)> differentiate_;
 };
 
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+/// Without its full stop.
+std::string first_line(const std::string& text) {
+  const auto line = text.substr(0, text.find('\n'));
+  return line.substr(0, line.find_last_not_of(". ") + 1);
+}
 
 }  // namespace
 

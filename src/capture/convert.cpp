@@ -122,6 +122,13 @@ bool equals_default(const c10::IValue& value, const ArgSchema& schema) {
   return false;
 }
 
+/// IValue::isOptionalTensorList() compares the address of the element type, and TorchScript that was loaded
+/// from a file has a type of its own.
+bool is_optional_tensor_list(const c10::IValue& value) {
+  return value.isOptionalTensorList() ||
+         (value.isList() && *value.toList().elementType() == *c10::OptionalType::ofTensor());
+}
+
 }  // namespace
 
 c10::IValue map_tensors(const c10::IValue& value, const std::function<at::Tensor(const at::Tensor&)>& fn) {
@@ -131,10 +138,10 @@ c10::IValue map_tensors(const c10::IValue& value, const std::function<at::Tensor
     for (const at::Tensor& t : value.toTensorVector()) out.push_back(fn(t));
     return out;
   }
-  if (value.isOptionalTensorList()) {
+  if (is_optional_tensor_list(value)) {
     c10::List<std::optional<at::Tensor>> out;
-    for (const auto& t : value.toOptionalTensorVector())
-      out.push_back(t ? std::optional(fn(*t)) : std::nullopt);
+    for (const auto& t : value.toListRef())
+      out.push_back(t.isNone() ? std::nullopt : std::optional(fn(t.toTensor())));
     return out;
   }
   return value;
@@ -222,8 +229,8 @@ ir::Arg to_arg(const c10::IValue& value, const ArgSchema& schema, std::string_vi
     case ArgKind::TensorList:
       return list_arg(value.toTensorVector(), [&](const at::Tensor& t) { return tensor_arg(t, value_of); });
     case ArgKind::OptionalTensorList:
-      return list_arg(value.toOptionalTensorVector(), [&](const std::optional<at::Tensor>& t) {
-        return t ? tensor_arg(*t, value_of) : ir::Arg();
+      return list_arg(value.toListRef(), [&](const c10::IValue& t) {
+        return t.isNone() ? ir::Arg() : tensor_arg(t.toTensor(), value_of);
       });
     case ArgKind::Number:
       return scalar_arg(value, schema, op);

@@ -56,6 +56,22 @@ TEST_F(Scripted, EvalEqualsEager) {
   EXPECT_EQ(compiled.report().captures, 1u);
 }
 
+// A module from a file has types of its own, that of lists of indices among them.
+TEST_F(Scripted, IndexingFromAFile) {
+  std::stringstream file;
+  defined("def forward(self, x, i):\n    return x[:, i] * x[i, 0], x[i]\n").save(file);
+  auto module = torch::jit::load(file);
+  auto compiled = compile(module);
+  for (int call = 0; call < 2; ++call) {
+    auto x = torch::randn({5, 5}), i = torch::randint(5, {3});
+    const auto tensors = [](const c10::IValue& result) {
+      const auto& elements = result.toTupleRef().elements();
+      return std::vector<Tensor>{elements[0].toTensor(), elements[1].toTensor()};
+    };
+    EXPECT_TRUE(same(tensors(module.forward({x, i})), tensors(compiled(x, i))));
+  }
+}
+
 TEST_F(Scripted, ControlFlowOnSizes) {
   auto module = load();
   module.eval();

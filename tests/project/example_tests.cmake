@@ -2,7 +2,7 @@
 # whether it agrees with eager.
 function(antegrad_example_test name)
   add_test(NAME example_${name} COMMAND ${name} ${ARGN})
-  set_tests_properties(example_${name} PROPERTIES LABELS project TIMEOUT 600)
+  set_tests_properties(example_${name} PROPERTIES LABELS project TIMEOUT 600 ENVIRONMENT OMP_NUM_THREADS=1)
 endfunction()
 
 antegrad_example_test(train_gpt --steps 20)
