@@ -8,6 +8,10 @@ if(TARGET antegrad_clang)  # opened at run time, from beside the library
   install(TARGETS antegrad_clang LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
 install(TARGETS antegrad_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS antegrad_torch_program RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/antegrad)
+install(FILES ${PROJECT_SOURCE_DIR}/docs/man/antegrad.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${PROJECT_SOURCE_DIR}/scripts/completion/antegrad.bash
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME antegrad)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/antegrad DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT antegrad-targets NAMESPACE antegrad:: DESTINATION ${config_dir})
 

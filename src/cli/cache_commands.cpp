@@ -4,9 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <functional>
 #include <iostream>
 #include <tuple>
@@ -16,8 +14,10 @@
 #include "cache/explain.h"
 #include "cli/cache_json.h"
 #include "cli/cache_tables.h"
-#include "cli/commands.h"
+#include "cli/errors.h"
+#include "cli/files.h"
 #include "cli/progress_bar.h"
+#include "cli/text.h"
 #include "toolchain/isa.h"
 
 namespace antegrad::cli {
@@ -25,22 +25,6 @@ namespace {
 
 /// What is known here without LibTorch, by the names of fields of keys.
 cache::System system_here() { return {{"isa", std::string(toolchain::isa_name(toolchain::detect_isa()))}}; }
-
-/// Under another name first, so that nobody takes half a bundle for one.
-void write_file(const std::string& where, const std::string& path, const std::string& bytes) {
-  const auto part = path + ".part";
-  std::FILE* file = std::fopen(part.c_str(), "wb");
-  bool done = file != nullptr;
-  if (done) {
-    const bool written = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
-    done = std::fclose(file) == 0 && written && std::rename(part.c_str(), path.c_str()) == 0;
-  }
-  if (done) return;
-  const int error = errno;
-  if (file) std::remove(part.c_str());
-  throw Error(ErrorCode::Io, where, fmt::format("cannot write {}: {}", path, std::strerror(error)),
-              "Name a file in a directory that can be written to and has room");
-}
 
 bool confirmed(const std::string& question) {
   fmt::print(stderr, "{} [y/N] ", question);
@@ -53,10 +37,14 @@ bool confirmed(const std::string& question) {
 
 CLI::App& CacheCommands::add(const std::string& name, const std::string& help, Run run) {
   auto& command = *group_->add_subcommand(name, help);
-  command.add_option("--dir", place_.directory,
-                     "the cache; else $ANTEGRAD_CACHE_DIR, $XDG_CACHE_HOME/antegrad or ~/.cache/antegrad");
-  command.add_option("--key-file", place_.key_file,
-                     "the secret of its MACs; else $ANTEGRAD_CACHE_KEY_FILE, else none");
+  command
+      .add_option("--dir", place_.directory,
+                  "the cache; else $ANTEGRAD_CACHE_DIR, $XDG_CACHE_HOME/antegrad\nor ~/.cache/antegrad")
+      ->type_name("DIR");
+  command
+      .add_option("--key-file", place_.key_file,
+                  "the secret of its MACs; else $ANTEGRAD_CACHE_KEY_FILE, else none")
+      ->type_name("FILE");
   command.add_flag("--json", json_, "print JSON");
   command.callback([this, name, run] {
     chosen_ = "cache:" + name;
@@ -68,32 +56,47 @@ CLI::App& CacheCommands::add(const std::string& name, const std::string& help, R
 CacheCommands::CacheCommands(CLI::App& app) : group_(app.add_subcommand("cache", "look at and keep caches")) {
   using Self = CacheCommands;
   group_->require_subcommand(1);
+  group_->footer(
+      "Examples:\n"
+      "  antegrad cache stats --kinds\n"
+      "  antegrad cache list --limit 10\n"
+      "  antegrad cache gc --size 1G\n"
+      "  antegrad cache export bundle.agc && antegrad cache import --dir other bundle.agc\n"
+      "\n"
+      "Exit codes: 0 it worked; 1 it failed or found damage; 2 wrong use.");
   add("stats", "how many entries, how large", &Self::stats)
       .add_flag("--kinds", kinds_, "also count each kind, which reads every entry");
 
   auto& list = add("list", "the entries, those used last first", &Self::list);
-  list.add_option("--kind", kind_, "only entries of this kind");
-  list.add_option("--name", name_, "only entries of functions of this name");
-  list.add_option("--limit", limit_, "at most so many entries");
+  list.add_option("--kind", kind_, "only entries of this kind")->type_name("KIND");
+  list.add_option("--name", name_, "only entries of functions of this name")->type_name("NAME");
+  list.add_option("--limit", limit_, "at most so many entries")->type_name("N");
 
   const std::string key_help = "4 or more first digits of a key or an address";
-  add("show", "all that one entry says of itself", &Self::show).add_option("KEY", key_, key_help)->required();
+  add("show", "all that one entry says of itself", &Self::show)
+      .add_option("KEY", key_, key_help)
+      ->required()
+      ->type_name("");
   add("verify", "read every entry; exit code 1 when one is damaged", &Self::verify);
   add("clear", "remove all entries", &Self::clear).add_flag("--yes", yes_, "do not ask");
   add("gc", "remove what was begun and not finished, and what goes beyond a size", &Self::gc)
       .add_option("--size", limit_bytes_, "what may stay, such as 500M or 2G; 0: all; 5G otherwise")
-      ->transform(CLI::AsSizeValue(false));
+      ->transform(CLI::AsSizeValue(false))
+      ->type_name("SIZE");
 
   add("export", "write all entries to one file", &Self::export_bundle)
       .add_option("FILE", file_, "the bundle to write")
-      ->required();
+      ->required()
+      ->type_name("");
   add("import", "take over the entries of such a file", &Self::import_bundle)
       .add_option("FILE", file_, "a bundle; - reads standard input")
-      ->required();
+      ->required()
+      ->type_name("");
 
   auto& explain = add("explain", "what differs between two keys", &Self::explain);
-  explain.add_option("KEY_A", key_, key_help)->required();
-  explain.add_option("KEY_B", other_key_, "the same; else KEY_A is compared with the nearest older key");
+  explain.add_option("KEY_A", key_, key_help)->required()->type_name("");
+  explain.add_option("KEY_B", other_key_, "the same; else KEY_A is compared with the nearest older key")
+      ->type_name("");
 }
 
 bool CacheCommands::parsed() const { return run_ != nullptr; }

@@ -4,17 +4,13 @@
 
 #include "cache/settings.h"
 #include "cli/cache_view.h"
+#include "cli/command_output.h"
 
 namespace CLI {
 class App;
 }
 
 namespace antegrad::cli {
-
-struct CommandOutput {
-  std::string text;   ///< for standard output
-  int exit_code = 0;  ///< 1: done, and what was found or left undone counts as failure
-};
 
 /// `antegrad cache …`. Lives as long as the App that it adds its commands to.
 class CacheCommands {

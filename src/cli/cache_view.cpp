@@ -10,6 +10,7 @@
 
 #include "antegrad/error.h"
 #include "cache/local_store.h"
+#include "cli/errors.h"
 
 namespace antegrad::cli {
 namespace {
@@ -43,9 +44,6 @@ bool is_beginning(std::string_view text) {
 }
 
 }  // namespace
-
-UsageError::UsageError(std::string_view where, std::string_view fact, std::string_view way_out)
-    : std::runtime_error(fmt::format("[{}] {}. {}.", where, fact, way_out)) {}
 
 CacheView::CacheView(std::string where, const CachePlace& place, Access access, uint64_t limit_bytes)
     : where_(std::move(where)), secret_(secret_of(where_, place)) {

@@ -1,6 +1,5 @@
 #pragma once
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,12 +7,6 @@
 #include "cli/cache_results.h"
 
 namespace antegrad::cli {
-
-/// The command was not used as it must be: exit code 2.
-class UsageError : public std::runtime_error {
- public:
-  UsageError(std::string_view where, std::string_view fact, std::string_view way_out);
-};
 
 /// What a command does with the directory. Reading changes nothing, not even times of last use.
 enum class Access { Read, Change, Create };

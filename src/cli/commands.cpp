@@ -2,22 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <memory>
 
-#include "antegrad/error.h"
+#include "cli/files.h"
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "passes/pipeline.h"
 
 namespace antegrad::cli {
 namespace {
-
-Error io_error(const std::string& fact, const std::string& way_out) {
-  return Error(ErrorCode::Io, "cli", fmt::format("{}: {}", fact, std::strerror(errno)), way_out);
-}
 
 ir::Graph read_graph(const std::string& path) { return ir::parse(read_file(path)); }
 
@@ -26,24 +19,6 @@ void drop_provenance(ir::Graph& graph) {
 }
 
 }  // namespace
-
-std::string read_file(const std::string& path) {
-  const bool standard = path == "-";
-  const auto close = [](std::FILE* file) {
-    if (file != stdin) std::fclose(file);
-  };
-  const std::unique_ptr<std::FILE, decltype(close)> file(standard ? stdin : std::fopen(path.c_str(), "rb"),
-                                                         close);
-  const std::string way_out = "Name a file that can be read, or - for standard input";
-  const auto what = standard ? std::string("standard input") : fmt::format("\"{}\"", path);
-  if (file == nullptr) throw io_error(fmt::format("cannot open {}", what), way_out);
-  std::string text;
-  char buffer[1 << 16];
-  for (size_t count = 0; (count = std::fread(buffer, 1, sizeof(buffer), file.get())) > 0;)
-    text.append(buffer, count);
-  if (std::ferror(file.get()) != 0) throw io_error(fmt::format("cannot read {}", what), way_out);
-  return text;
-}
 
 std::string run_print(const PrintOptions& options) {
   auto graph = read_graph(options.file);
@@ -71,11 +46,6 @@ std::string list_passes() {
   std::string text;
   for (const auto& pass : passes::all_passes()) text += fmt::format("{:<24} {}\n", pass.name, pass.summary);
   return text;
-}
-
-void write_output(const std::string& text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-    throw io_error("cannot write to standard output", "Make room, or keep the reader of the pipe alive");
 }
 
 }  // namespace antegrad::cli

@@ -24,10 +24,4 @@ std::string run_opt(const OptOptions& options);  ///< writes timings to standard
 void run_verify(const std::string& file);
 std::string list_passes();
 
-/// All bytes of a file; "-" is standard input. Throws Error(Io).
-std::string read_file(const std::string& path);
-
-/// Throws Error(Io) when standard output does not take it all.
-void write_output(const std::string& text);
-
 }  // namespace antegrad::cli

@@ -1,73 +1,153 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
-#include <exception>
 
 #include "cli/cache_commands.h"
 #include "cli/commands.h"
+#include "cli/doctor.h"
+#include "cli/errors.h"
+#include "cli/files.h"
+#include "cli/graph_options.h"
+#include "cli/torch_program.h"
 
 namespace antegrad::cli {
 namespace {
 
-constexpr int kFailed = 1, kUsage = 2;
+constexpr const char* kVersion = "antegrad " ANTEGRAD_VERSION " for LibTorch " ANTEGRAD_LIBTORCH_VERSION;
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  antegrad doctor\n"
+    "  antegrad print model.graph\n"
+    "  antegrad opt --pipeline default model.graph\n"
+    "  antegrad run model.graph --size s0=32\n"
+    "  antegrad bench model.graph --json\n"
+    "  antegrad cache stats\n"
+    "\n"
+    "Exit codes: 0 it worked; 1 it failed, or found something wrong; 2 wrong use.\n"
+    "Errors go to standard error: antegrad: [stage:op] fact. Way out.\n"
+    "antegrad COMMAND --help has more, and so has man antegrad.";
+
+constexpr const char* kPrintExamples =
+    "Examples:\n"
+    "  antegrad print model.graph\n"
+    "  antegrad print --compact - < model.graph";
+
+constexpr const char* kOptExamples =
+    "Examples:\n"
+    "  antegrad opt --pipeline default --timing model.graph\n"
+    "  antegrad opt --pass decompose,dead_code --verify model.graph\n"
+    "antegrad passes lists the passes.";
 
 void add_file(CLI::App& command, std::string& file) {
-  command.add_option("FILE", file, "a graph as text; - reads standard input")->required();
+  command.add_option("FILE", file, "a graph as text; - reads standard input")->required()->type_name("");
+}
+
+/// The commands that look at graph text.
+class GraphCommands {
+ public:
+  explicit GraphCommands(CLI::App& app) {
+    print_command_ = app.add_subcommand("print", "parse and verify a graph and print it in canonical form");
+    print_command_->add_flag("--compact", print_.compact,
+                             "leave out where nodes come from (scope, sequence number)");
+    add_file(*print_command_, print_.file);
+    print_command_->footer(kPrintExamples);
+    add_opt(app);
+    verify_command_ = app.add_subcommand("verify", "check that a graph keeps the rules of its stage");
+    add_file(*verify_command_, verified_file_);
+    verify_command_->footer(
+        "Example:\n  antegrad verify model.graph && echo good\n"
+        "\nExit codes: 0 it does; 1 it does not, or does not parse; 2 wrong use.");
+    passes_command_ = app.add_subcommand("passes", "list the passes");
+  }
+
+  void check() const {
+    if (opt_command_->parsed() && pass_->count() == 0 && pipeline_->count() == 0)
+      throw CLI::RequiredError("--pass or --pipeline");
+  }
+
+  std::string run() const {
+    if (print_command_->parsed()) return run_print(print_);
+    if (opt_command_->parsed()) return run_opt(opt_);
+    if (verify_command_->parsed()) run_verify(verified_file_);
+    if (passes_command_->parsed()) return list_passes();
+    return {};
+  }
+
+ private:
+  void add_opt(CLI::App& app) {
+    opt_command_ = app.add_subcommand("opt", "run passes on a graph and print the result");
+    pass_ = opt_command_->add_option("--pass", opt_.passes, "passes to run, in order, by name: a,b,...");
+    pass_->type_name("NAMES")->delimiter(',')->allow_extra_args(false);
+    pipeline_ =
+        opt_command_->add_option("--pipeline", opt_.pipeline, "a list of passes by its name: default");
+    pipeline_->type_name("NAME")->check(CLI::IsMember({"default"}).description(""))->excludes(pass_);
+    opt_command_->add_option("--disable", opt_.disabled, "passes to leave out: a,b,...")
+        ->type_name("NAMES")
+        ->delimiter(',')
+        ->allow_extra_args(false);
+    opt_command_->add_flag("--verify", opt_.verify, "verify the graph before and after each pass");
+    opt_command_->add_flag("--timing", opt_.timing, "write the time of each pass to standard error");
+    add_file(*opt_command_, opt_.file);
+    opt_command_->footer(kOptExamples);
+  }
+
+  PrintOptions print_;
+  OptOptions opt_;
+  std::string verified_file_;
+  CLI::App *print_command_, *opt_command_, *verify_command_, *passes_command_;
+  CLI::Option *pass_, *pipeline_;
+};
+
+/// Help and version are what was asked for; anything else is wrong use.
+int exit_of(const CLI::App& app, const CLI::ParseError& error) {
+  if (error.get_exit_code() == 0) return app.exit(error);
+  std::string command = "antegrad", where = "usage";
+  const auto* level = &app;
+  while (!level->get_subcommands().empty()) {
+    level = level->get_subcommands().front();
+    command += " " + level->get_name();
+    where += ":" + level->get_name();
+  }
+  std::string fact = error.what();
+  const auto strangers = app.remaining(true);
+  if (level->get_require_subcommand_min() > 0 && !strangers.empty())
+    fact = fmt::format("there is no command \"{}\"", strangers.front());
+  while (!fact.empty() && (fact.back() == '.' || fact.back() == '\n')) fact.pop_back();
+  print_error(fmt::format("[{}] {}. See {} --help.", where, fact, command));
+  return kUsage;
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("Looks at and transforms antegrad graphs in text form, and keeps caches.", "antegrad");
-  app.set_version_flag("--version", "antegrad " ANTEGRAD_VERSION);
+  CLI::App app(
+      "Looks at, transforms, runs and times antegrad graphs, keeps caches, and examines this machine.",
+      "antegrad");
+  app.set_version_flag("--version", kVersion);
   app.require_subcommand(1);
-
-  PrintOptions print;
-  auto* print_command =
-      app.add_subcommand("print", "parse and verify a graph and print it in canonical form");
-  print_command->add_flag("--compact", print.compact,
-                          "leave out where nodes come from (scope, sequence number)");
-  add_file(*print_command, print.file);
-
-  OptOptions opt;
-  auto* opt_command = app.add_subcommand("opt", "run passes on a graph and print the result");
-  auto* pass = opt_command->add_option("--pass", opt.passes, "passes to run, in order, by name: a,b,...");
-  pass->delimiter(',')->allow_extra_args(false);
-  auto* pipeline =
-      opt_command->add_option("--pipeline", opt.pipeline, "a list of passes by its name: default");
-  pipeline->check(CLI::IsMember({"default"}))->excludes(pass);
-  opt_command->add_option("--disable", opt.disabled, "passes to leave out: a,b,...")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  opt_command->add_flag("--verify", opt.verify, "verify the graph before and after each pass");
-  opt_command->add_flag("--timing", opt.timing, "write the time of each pass to standard error");
-  add_file(*opt_command, opt.file);
-
-  std::string verified_file;
-  auto* verify_command = app.add_subcommand("verify", "check that a graph keeps the rules of its stage");
-  add_file(*verify_command, verified_file);
-
-  auto* passes_command = app.add_subcommand("passes", "list the passes");
+  app.footer(kExamples);
+  const GraphCommands graphs(app);
+  RunOptions run_options;
+  BenchOptions bench_options;
+  const auto& run_command = add_run(app, run_options);
+  const auto& bench_command = add_bench(app, bench_options);
   CacheCommands cache(app);
-
+  DoctorOptions doctor;
+  const auto& doctor_command = add_doctor(app, doctor);
   try {
     app.parse(argc, argv);
-    if (opt_command->parsed() && pass->count() == 0 && pipeline->count() == 0)
-      throw CLI::RequiredError("opt: --pass or --pipeline");
+    graphs.check();
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kUsage;
+    return exit_of(app, error);
   }
-  if (cache.parsed()) {
-    const auto [text, exit_code] = cache.run();
-    write_output(text);
-    return exit_code;
+  if (run_command.parsed()) return run_torch_program("run", argv);
+  if (bench_command.parsed()) return run_torch_program("bench", argv);
+  if (!cache.parsed() && !doctor_command.parsed()) {
+    write_output(graphs.run());
+    return kDone;
   }
-  std::string output;
-  if (print_command->parsed()) output = run_print(print);
-  if (opt_command->parsed()) output = run_opt(opt);
-  if (verify_command->parsed()) run_verify(verified_file);
-  if (passes_command->parsed()) output = list_passes();
-  write_output(output);
-  return 0;
+  const auto [text, exit_code] = cache.parsed() ? cache.run() : run_doctor(doctor);
+  write_output(text);
+  return exit_code;
 }
 
 }  // namespace
@@ -76,11 +156,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return antegrad::cli::run(argc, argv);
-  } catch (const antegrad::cli::UsageError& error) {
-    fmt::print(stderr, "{}\n", error.what());
-    return antegrad::cli::kUsage;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "{}\n", error.what());
+  } catch (...) {
+    return antegrad::cli::report_exception("cli");
   }
-  return antegrad::cli::kFailed;
 }

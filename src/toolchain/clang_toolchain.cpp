@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "toolchain/clang_plugin.h"
 #include "toolchain/compile_error.h"
 #include "toolchain/elf_file.h"
 #include "toolchain/plugin_api.h"
@@ -15,6 +16,9 @@
 #endif
 #ifndef ANTEGRAD_CLANG_PLUGIN_PATH
 #define ANTEGRAD_CLANG_PLUGIN_PATH ""
+#endif
+#ifndef ANTEGRAD_LIBRARY_FOLDER
+#define ANTEGRAD_LIBRARY_FOLDER "lib"
 #endif
 
 namespace antegrad::toolchain {
@@ -33,8 +37,14 @@ std::filesystem::path own_folder() {
 std::filesystem::path plugin_path() {
   if (const char* given = std::getenv("ANTEGRAD_CLANG_PLUGIN")) return given;
   std::error_code ignored;
-  const auto beside = own_folder() / kPluginFile;
+  const auto folder = own_folder();
+  const auto beside = folder / kPluginFile;
   if (std::filesystem::exists(beside, ignored)) return beside;
+  // The programs of an installation are in its bin and libexec/antegrad.
+  for (const auto* prefix : {"..", "../.."}) {
+    auto path = (folder / prefix / ANTEGRAD_LIBRARY_FOLDER / kPluginFile).lexically_normal();
+    if (std::filesystem::exists(path, ignored)) return path;
+  }
   if (std::filesystem::exists(ANTEGRAD_CLANG_PLUGIN_PATH, ignored)) return ANTEGRAD_CLANG_PLUGIN_PATH;
   return beside;
 }
@@ -44,16 +54,19 @@ std::filesystem::path plugin_path() {
 struct Plugin {
   antegrad_clang_compile_function compile = nullptr;
   std::string problem;
+  std::string version;
 };
 
 Plugin open_plugin() {
   const auto path = plugin_path();
   void* handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
-  if (!handle) return {nullptr, dlerror()};
+  if (!handle) return {nullptr, dlerror(), {}};
   const auto compile = reinterpret_cast<antegrad_clang_compile_function>(dlsym(handle, kPluginCompile));
   if (!compile)
-    return {nullptr, fmt::format("{} has no {}; it is not of this antegrad", path.string(), kPluginCompile)};
-  return {compile, {}};
+    return {
+        nullptr, fmt::format("{} has no {}; it is not of this antegrad", path.string(), kPluginCompile), {}};
+  const auto version = reinterpret_cast<antegrad_clang_version_function>(dlsym(handle, kPluginVersion));
+  return {compile, {}, version ? version() : ""};
 }
 
 std::atomic<bool> plugin_known = false;  ///< whether plugin() was called
@@ -146,6 +159,10 @@ ToolchainPtr clang_toolchain() {
 }
 
 std::string clang_unavailable() { return plugin().problem; }
+
+std::string clang_plugin_path() { return plugin_path(); }
+
+std::string clang_plugin_version() { return plugin().version; }
 
 std::string default_toolchain_name() {
   std::error_code ignored;

@@ -4,30 +4,7 @@
 set -u
 antegrad=$1
 source_dir=$2
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-failures=0
-
-fail() {
-  echo "FAILED: $1"
-  sed 's/^/  stdout: /' "$work/out"
-  sed 's/^/  stderr: /' "$work/err"
-  failures=$((failures + 1))
-}
-
-# run EXIT_CODE ARGS...: runs the command and checks how it exits; output goes to $work/out and $work/err
-run() {
-  local expected=$1
-  shift
-  what="antegrad $*"
-  "$antegrad" "$@" >"$work/out" 2>"$work/err"
-  local actual=$?
-  [[ $actual == "$expected" ]] || fail "$what: exit code $actual, expected $expected"
-}
-out_is() { diff -u "$1" "$work/out" >&2 || fail "$what: standard output differs from $1"; }
-out_has() { grep -qF -- "$1" "$work/out" || fail "$what: no \"$1\" on standard output"; }
-err_has() { grep -qF -- "$1" "$work/err" || fail "$what: no \"$1\" on standard error"; }
-quiet() { [[ ! -s $work/$1 ]] || fail "$what: std$1 is not empty"; }
+. "$(dirname "$0")/cli_helpers.sh"
 
 cat >"$work/in.graph" <<'GRAPH'
 # comments, blank lines and sparse numbers are fine in what is read
@@ -95,12 +72,14 @@ done
 run 0 verify "$work/in.graph"; quiet out; quiet err
 run 0 passes; quiet err
 for pass in remove_noop constant_folding common_subexpressions dead_code; do out_has "$pass "; done
-run 0 --version; out_has "antegrad "
-run 0 --help; for command in print opt verify passes; do out_has "$command"; done
+run 0 --version; out_like '^antegrad [0-9]+\.[0-9]+\.[0-9]+ for LibTorch [0-9]+\.[0-9]+\.[0-9]+$'
+run 0 --help; for text in print opt verify passes run bench doctor cache "Examples:" "Exit codes:"; do out_has "$text"; done
+for command in print opt verify run bench doctor cache; do run 0 $command --help; quiet err; out_like "^Examples?:"; done
+for command in verify run bench doctor cache; do run 0 $command --help; out_has "Exit codes:"; done
 run 0 opt --help; for option in --pass --pipeline --disable --verify --timing; do out_has "$option"; done
 
 # --- errors of the graph or the file: their text on standard error, exit code 1
-run 1 print "$work/absent.graph"; quiet out; err_has "[cli] cannot open \"$work/absent.graph\": No such file or directory."
+run 1 print "$work/absent.graph"; quiet out; err_has "antegrad: [cli] cannot open \"$work/absent.graph\": No such file or directory."
 run 1 print "$work/undefined.graph"; quiet out; err_has "line 2, column 7"
 run 1 print "$work/invalid.graph"; quiet out; err_has "a functional graph has no tangents"
 run 1 verify "$work/invalid.graph"; quiet out; err_has "[verify:functional] "
@@ -117,11 +96,11 @@ fi
 
 # --- wrong usage: exit code 2
 run 2; quiet out
-run 2 nonsense; quiet out
-run 2 print; quiet out
+run 2 nonsense; quiet out; err_has 'antegrad: [usage] there is no command "nonsense". See antegrad --help.'
+run 2 print; quiet out; err_has "antegrad: [usage:print] FILE is required. See antegrad print --help."
 run 2 print --nonsense "$work/in.graph"; quiet out
 run 2 opt "$work/in.graph"; quiet out; err_has "--pass or --pipeline"
 run 2 opt --pipeline=nonsense "$work/in.graph"; quiet out
 run 2 opt --pipeline=default --pass=dead_code "$work/in.graph"; quiet out
 
-[[ $failures == 0 ]] && echo "all passed" || { echo "$failures failed"; exit 1; }
+finish

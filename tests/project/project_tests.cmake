@@ -10,10 +10,14 @@ endforeach()
 set(project_tests structure_test structure_selftest behaviours_selftest)
 set_tests_properties(${project_tests} PROPERTIES ENVIRONMENT PYTHONDONTWRITEBYTECODE=1)
 
-if(EXISTS ${project_dir}/cli_test.sh)
-  add_test(NAME cli_test COMMAND bash ${project_dir}/cli_test.sh $<TARGET_FILE:antegrad_cli> ${PROJECT_SOURCE_DIR})
-  list(APPEND project_tests cli_test)
-endif()
+add_test(NAME cli_test COMMAND bash ${project_dir}/cli_test.sh $<TARGET_FILE:antegrad_cli> ${PROJECT_SOURCE_DIR})
+add_test(NAME run_cli_test COMMAND bash ${project_dir}/run_cli_test.sh $<TARGET_FILE:antegrad_cli> ${PROJECT_SOURCE_DIR})
+add_test(NAME doctor_test COMMAND bash ${project_dir}/doctor_test.sh $<TARGET_FILE:antegrad_cli> ${PROJECT_SOURCE_DIR})
+add_test(NAME man_test COMMAND bash ${project_dir}/man_test.sh $<TARGET_FILE:antegrad_cli>
+                                    ${PROJECT_SOURCE_DIR}/docs/man/antegrad.1)
+add_test(NAME completion_test COMMAND bash ${project_dir}/completion_test.sh $<TARGET_FILE:antegrad_cli>
+                                           ${PROJECT_SOURCE_DIR}/scripts/completion/antegrad.bash)
+list(APPEND project_tests cli_test run_cli_test doctor_test man_test completion_test)
 
 add_executable(cache_sample ${project_dir}/cache_sample.cpp)
 target_link_libraries(cache_sample PRIVATE antegrad_core)

@@ -33,6 +33,7 @@ set_target_properties(antegrad_clang PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE
                                                 INSTALL_RPATH_USE_LINK_PATH ON)
 
 # Programs that hold the objects of the core (tests, the command) have no libantegrad.so to look beside.
+include(GNUInstallDirs)
 set_source_files_properties(toolchain/clang_toolchain.cpp PROPERTIES COMPILE_DEFINITIONS
-  "ANTEGRAD_CLANG_VERSION=\"${version}\";ANTEGRAD_CLANG_PLUGIN_PATH=\"${CMAKE_CURRENT_BINARY_DIR}/libantegrad_clang.so\"")
+  "ANTEGRAD_CLANG_VERSION=\"${version}\";ANTEGRAD_CLANG_PLUGIN_PATH=\"${CMAKE_CURRENT_BINARY_DIR}/libantegrad_clang.so\";ANTEGRAD_LIBRARY_FOLDER=\"${CMAKE_INSTALL_LIBDIR}\"")
 add_dependencies(antegrad_core antegrad_clang)

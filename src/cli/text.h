@@ -1,0 +1,30 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// Pieces of text for people.
+namespace antegrad::cli {
+
+using Row = std::vector<std::string>;
+/// Columns two spaces apart; those of `right` (by index) end below each other, the others begin so.
+std::string columns(const std::vector<Row>& rows, const std::vector<size_t>& right);
+
+/// "512 B", "1.5 KiB", "5.0 GiB".
+std::string size_text(uint64_t bytes);
+/// "12 s", "5 min", "3 h", "40 d"; "in the future" for negative ones.
+std::string age_text(int64_t seconds);
+/// "1 kernel", "2 kernels".
+std::string count_text(uint64_t count, std::string_view what);
+/// "12.3 us", "4.56 ms", "1.20 s".
+std::string time_text(double seconds);
+/// Entries may come from anywhere: control characters but line breaks and tabs become "?", so that nobody
+/// writes to the terminal through them.
+std::string printable(std::string_view text);
+/// The same, on one line.
+std::string one_line(std::string_view text);
+/// Its first line, printable.
+std::string first_line(std::string_view text);
+
+}  // namespace antegrad::cli

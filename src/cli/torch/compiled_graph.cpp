@@ -1,0 +1,115 @@
+#include "cli/torch/compiled_graph.h"
+
+#include <algorithm>
+
+#include "antegrad/error.h"
+#include "capture/guards.h"
+#include "ir/verify.h"
+#include "runtime/rng_state.h"
+
+namespace antegrad::cli {
+namespace {
+
+bool has_input(const ir::Graph& graph, ir::InputRole role) {
+  return std::any_of(graph.inputs.begin(), graph.inputs.end(),
+                     [role](const ir::Input& input) { return input.role == role; });
+}
+
+std::shared_ptr<const compiler::Lowered> lower(const compiler::Plan& plan, const compiler::Lowering* lowering,
+                                               const ir::Graph& graph) {
+  return plan.has_kernels ? lowering->lower(graph) : std::make_shared<const compiler::Lowered>(graph);
+}
+
+}  // namespace
+
+ir::Graph runnable(ir::Graph graph) {
+  ir::verify(graph);
+  if (graph.stage != ir::Stage::Traced) return graph;
+  for (const auto& node : graph.nodes)
+    if (!node.effects.writes.empty())
+      throw Error(ErrorCode::Verify, "run", "the graph was traced and writes to its values",
+                  "Give a functional or a joint one, such as antegrad::export_joint makes");
+  graph.stage = has_input(graph, ir::InputRole::Tangent) ? ir::Stage::Joint : ir::Stage::Functional;
+  ir::verify(graph);
+  return graph;
+}
+
+CompiledGraph::CompiledGraph(const ir::Graph& graph, compiler::Plan plan, const compiler::Lowering* lowering,
+                             const std::vector<int64_t>& symbols)
+    : plan_(std::move(plan)), forward_code_(lower(plan_, lowering, plan_.forward_graph())) {
+  forward_ = forward_code_->at(symbols);
+  for (const auto& output : graph.outputs) roles_.push_back(output.role);
+  if (plan_.partition) {
+    backward_code_ = lower(plan_, lowering, plan_.partition->backward);
+    backward_ = backward_code_->at(symbols);
+  }
+  adds_state_ = has_input(plan_.graph, ir::InputRole::RngState) && !has_input(graph, ir::InputRole::RngState);
+}
+
+CompiledGraph CompiledGraph::compiled(const ir::Graph& graph, const Options& options,
+                                      const std::vector<int64_t>& symbols) {
+  const auto lowering = std::make_shared<const compiler::Lowering>(options);
+  compiler::CaptureFacts facts;
+  facts.differentiable = graph.stage == ir::Stage::Joint;
+  auto plan = compiler::make_plan({options, true, lowering}, graph, facts);
+  return CompiledGraph(graph, std::move(plan), lowering.get(), symbols);
+}
+
+CompiledGraph CompiledGraph::as_written(const ir::Graph& graph, const std::vector<int64_t>& symbols) {
+  compiler::Plan plan;
+  plan.graph = graph;
+  if (graph.stage == ir::Stage::Joint)
+    plan.partition = partition::partition(graph, SaveAll{}, {}, {.fuses = false, .writable_inputs = false});
+  else
+    plan.forward = graph;
+  return CompiledGraph(graph, std::move(plan), nullptr, symbols);
+}
+
+CompiledGraph::Half CompiledGraph::half(const compiler::Lowered& code,
+                                        const runtime::Executable& executable) {
+  Half out;
+  out.arena_bytes = executable.arena_bytes();
+  const auto& program = code.program();
+  if (code.is_eager()) {
+    out.calls = program.graph.nodes.size();
+    return out;
+  }
+  for (const auto& step : program.steps)
+    ++(std::holds_alternative<schedule::RunKernel>(step) ? out.kernels : out.calls);
+  return out;
+}
+
+std::vector<at::Tensor> CompiledGraph::run(const std::vector<at::Tensor>& inputs) const {
+  capture::BelowRecording below;
+  std::vector<at::Tensor> all, outputs;  // also what the passes have added
+  size_t next = 0;
+  for (const auto& input : plan_.graph.inputs) {
+    const bool state = adds_state_ && input.role == ir::InputRole::RngState;
+    all.push_back(state ? runtime::take_rng_state() : inputs[next++]);
+  }
+  if (is_split())
+    run_halves(all, outputs);
+  else
+    forward_->run(all, outputs);
+  return outputs;
+}
+
+void CompiledGraph::run_halves(const std::vector<at::Tensor>& inputs,
+                               std::vector<at::Tensor>& outputs) const {
+  std::vector<at::Tensor> primals, tangents, forward, read, gradients;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    (plan_.graph.inputs[i].role == ir::InputRole::Tangent ? tangents : primals).push_back(inputs[i]);
+  forward_->run(std::move(primals), forward);
+  for (const auto& saved : plan_.partition->saved)
+    read.push_back(saved.input >= 0 ? inputs[static_cast<size_t>(saved.input)]
+                                    : forward[static_cast<size_t>(saved.output)]);
+  for (auto& tangent : tangents) read.push_back(std::move(tangent));
+  const auto count = std::count(roles_.begin(), roles_.end(), ir::OutputRole::Grad);
+  forward.resize(roles_.size() - static_cast<size_t>(count));  // the rest is saved, and may go after its use
+  backward_->run(std::move(read), gradients);
+  size_t next_result = 0, next_gradient = 0;
+  for (const auto role : roles_)
+    outputs.push_back(role == ir::OutputRole::Grad ? gradients[next_gradient++] : forward[next_result++]);
+}
+
+}  // namespace antegrad::cli

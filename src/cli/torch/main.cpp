@@ -1,0 +1,47 @@
+// antegrad-torch: what `antegrad` starts for commands that need LibTorch, with its own arguments.
+#include <c10/util/Exception.h>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/errors.h"
+#include "cli/files.h"
+#include "cli/text.h"
+#include "cli/torch/commands.h"
+
+namespace antegrad::cli {
+namespace {
+
+int run(int argc, char** argv) {
+  CLI::App app("Runs graphs; started by the command antegrad.", "antegrad");
+  app.require_subcommand(1);
+  RunOptions run;
+  BenchOptions bench;
+  const auto& run_command = add_run(app, run);
+  const auto& bench_command = add_bench(app, bench);
+  const auto* libtorch_command =
+      app.add_subcommand("libtorch", "describe the LibTorch that is used, as JSON");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kDone : kUsage;
+  }
+  if (run_command.parsed()) write_output(run_graph(run));
+  if (bench_command.parsed()) write_output(bench_graph(bench));
+  if (libtorch_command->parsed()) write_output(describe_libtorch());
+  return kDone;
+}
+
+}  // namespace
+}  // namespace antegrad::cli
+
+int main(int argc, char** argv) {
+  try {
+    return antegrad::cli::run(argc, argv);
+  } catch (const c10::Error& error) {
+    antegrad::cli::print_error("[LibTorch] " + antegrad::cli::first_line(error.what_without_backtrace()) +
+                               ". The graph, or what it was given, does not suit it.");
+    return antegrad::cli::kFailed;
+  } catch (...) {
+    return antegrad::cli::report_exception(argc > 1 ? argv[1] : "cli");
+  }
+}

@@ -1,0 +1,193 @@
+#include "cli/torch/tensors.h"
+
+#include <ATen/Functions.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <torch/csrc/jit/serialization/pickle.h>
+
+#include "antegrad/error.h"
+#include "capture/convert.h"
+#include "cli/errors.h"
+#include "cli/files.h"
+#include "cli/text.h"
+#include "ir/substitute.h"
+#include "ir/text.h"
+#include "runtime/rng_state.h"
+
+namespace antegrad::cli {
+namespace {
+
+/// Memory of that layout, as if it were a part of something larger where the type says so.
+at::Tensor strided(const at::Tensor& flat, const ir::TensorType& type) {
+  return flat.as_strided(capture::constants(type.sizes), capture::constants(type.strides),
+                         type.offset.constant());
+}
+
+int64_t reach_of(const ir::TensorType& type) {
+  int64_t last = type.offset.constant();
+  for (size_t d = 0; d < type.sizes.size(); ++d) {
+    if (type.sizes[d].is(0)) return last;
+    last += (type.sizes[d].constant() - 1) * type.strides[d].constant();
+  }
+  return last + 1;
+}
+
+at::Tensor random_of(const ir::TensorType& type) {
+  const auto options = capture::options_of(type);
+  const auto length = reach_of(type);
+  const bool real = ir::is_floating(type.dtype) || ir::is_complex(type.dtype);
+  const auto drawn = real ? at::randn({length}, ir::is_complex(type.dtype) ? at::kComplexDouble : at::kDouble)
+                          : at::randint(0, 2, {length}, at::kLong);
+  return strided(drawn.to(options), type);
+}
+
+/// What was given, with the strides that the graph was captured for.
+at::Tensor fit(const std::string& where, const std::string& name, const at::Tensor& given,
+               const ir::TensorType& type) {
+  const auto found = capture::type_of(given, given.device());
+  if (found.dtype != type.dtype || found.sizes != type.sizes)
+    throw UsageError(where,
+                     fmt::format("input \"{}\" is {} where the graph takes {}", name,
+                                 ir::print(ir::Type(found)), ir::print(ir::Type(type))),
+                     "Give a tensor of that type");
+  const auto plain = given.resolve_conj().resolve_neg();
+  if (found.strides == type.strides && found.offset == type.offset) return plain;
+  auto out = strided(at::zeros({reach_of(type)}, capture::options_of(type)), type);
+  // Along a dim of stride 0, as after expand(), elements share memory: one is written for all.
+  auto target = out, source = plain;
+  for (int64_t d = 0; d < out.dim(); ++d) {
+    if (out.stride(d) != 0 || out.size(d) < 2) continue;
+    if (!plain.eq(plain.narrow(d, 0, 1)).all().item<bool>())
+      throw UsageError(where,
+                       fmt::format("input \"{}\" repeats its values along dim {} in the graph", name, d),
+                       "Give a tensor that does so too, or none");
+    target = target.narrow(d, 0, 1);
+    source = source.narrow(d, 0, 1);
+  }
+  target.copy_(source);
+  return out;
+}
+
+/// What the command line says of each input, before sizes are known.
+class Given {
+ public:
+  Given(const std::string& where, const ir::Graph& graph, const GraphOptions& options)
+      : where_(where), graph_(graph), tensors_(graph.inputs.size()) {
+    for (const auto& argument : parse_inputs(where, options.inputs)) {
+      if (argument.shape)
+        shapes_[input_called(where, graph, argument.name)] = *argument.shape;
+      else
+        read(argument);
+    }
+    for (size_t i = 0; i < tensors_.size(); ++i)
+      if (tensors_[i].defined()) shapes_[i] = tensors_[i].sizes().vec();
+  }
+
+  const Shapes& shapes() const { return shapes_; }
+  const at::Tensor& tensor(size_t place) const { return tensors_[place]; }
+
+ private:
+  void read(const InputArgument& argument) {
+    const auto found = load_tensors(where_, argument.file);
+    if (!argument.name.empty()) {
+      if (found.size() != 1)
+        throw UsageError(where_, fmt::format("{} has {} tensors, not one", argument.file, found.size()),
+                         fmt::format("Say --input {} for several", argument.file));
+      tensors_[input_called(where_, graph_, argument.name)] = found[0].second;
+      return;
+    }
+    if (found.size() > tensors_.size())
+      throw UsageError(
+          where_,
+          fmt::format("{} has {} tensors, the graph {} inputs", argument.file, found.size(), tensors_.size()),
+          "Give no more than it takes");
+    for (size_t i = 0; i < found.size(); ++i) {
+      const auto& [name, tensor] = found[i];
+      tensors_[name.empty() ? i : input_called(where_, graph_, name)] = tensor;
+    }
+  }
+
+  const std::string where_;
+  const ir::Graph& graph_;
+  std::vector<at::Tensor> tensors_;
+  Shapes shapes_;
+};
+
+void check_shape(const std::string& where, const std::string& name, const std::vector<int64_t>& shape,
+                 const ir::TensorType& type) {
+  const auto sizes = capture::constants(type.sizes);
+  if (sizes != shape)
+    throw UsageError(where,
+                     fmt::format("input \"{}\" has the shape [{}] in the graph, not [{}]", name,
+                                 fmt::join(sizes, ","), fmt::join(shape, ",")),
+                     "Give a shape that fits, or none");
+}
+
+}  // namespace
+
+GraphInputs make_inputs(const std::string& where, const ir::Graph& graph, const GraphOptions& options) {
+  const Given given(where, graph, options);
+  GraphInputs out{symbol_values(where, graph, options.sizes, given.shapes()), {}};
+  at::manual_seed(options.seed);
+  for (size_t i = 0; i < graph.inputs.size(); ++i) {
+    const auto name = name_of_input(graph, i);
+    const auto& type = graph.type_of(graph.inputs[i].value);
+    if (type == ir::Type(ir::ScalarKind::None)) {
+      out.tensors.emplace_back();
+      continue;
+    }
+    if (type.tensor() == nullptr)
+      throw Error(ErrorCode::InvalidArgument, where,
+                  fmt::format("input \"{}\" is {}, not a tensor", name, ir::print(type)),
+                  "Give a graph whose inputs are tensors");
+    const auto here = ir::substitute(*type.tensor(), out.symbols);
+    if (given.tensor(i).defined()) {
+      out.tensors.push_back(fit(where, name, given.tensor(i), here));
+      continue;
+    }
+    if (const auto shape = given.shapes().find(i); shape != given.shapes().end())
+      check_shape(where, name, shape->second, here);
+    const bool state = graph.inputs[i].role == ir::InputRole::RngState;
+    out.tensors.push_back(state ? runtime::take_rng_state() : random_of(here));
+  }
+  return out;
+}
+
+NamedTensors load_tensors(const std::string& where, const std::string& file) {
+  const auto bytes = read_file(file);
+  c10::IValue value;
+  try {
+    value = torch::jit::pickle_load({bytes.begin(), bytes.end()});
+  } catch (const c10::Error& error) {
+    throw Error(ErrorCode::Io, where,
+                fmt::format("{} is no file of tensors: {}", file, first_line(error.what_without_backtrace())),
+                "Write it with torch.save, torch::pickle_save or antegrad run --output");
+  }
+  NamedTensors out;
+  const auto add = [&](std::string name, const c10::IValue& element) {
+    if (!element.isTensor())
+      throw Error(ErrorCode::Io, where, fmt::format("{} holds a {}", file, element.tagKind()),
+                  "Save a tensor, a list of tensors, or a dictionary of tensors by name");
+    out.emplace_back(std::move(name), element.toTensor());
+  };
+  if (value.isGenericDict()) {
+    for (const auto& entry : value.toGenericDict())
+      add(entry.key().isString() ? entry.key().toStringRef() : std::string(), entry.value());
+  } else if (value.isList() || value.isTuple()) {
+    const auto elements = value.isTuple() ? value.toTupleRef().elements().vec() : value.toListRef().vec();
+    for (const auto& element : elements) add({}, element);
+  } else {
+    add({}, value);
+  }
+  return out;
+}
+
+void save_tensors(const std::string& where, const std::string& file, const NamedTensors& tensors) {
+  c10::Dict<std::string, at::Tensor> values;
+  for (const auto& [name, tensor] : tensors)
+    if (tensor.defined()) values.insert(name, tensor.contiguous());
+  const auto bytes = torch::jit::pickle_save(values);
+  write_file(where, file, {bytes.data(), bytes.size()});
+}
+
+}  // namespace antegrad::cli

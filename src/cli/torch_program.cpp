@@ -1,0 +1,68 @@
+#include "cli/torch_program.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "antegrad/error.h"
+
+#ifndef ANTEGRAD_LIBEXEC
+#define ANTEGRAD_LIBEXEC "../libexec/antegrad"  // from the folder of the command
+#endif
+
+namespace antegrad::cli {
+namespace {
+
+constexpr const char* kProgram = "antegrad-torch";
+constexpr int kNotStarted = 127;  ///< what the loader exits with when it finds no library
+
+[[noreturn]] void fail(const std::string& where, const std::string& fact, const std::string& way_out) {
+  throw Error(ErrorCode::Io, where, fact, way_out);
+}
+
+}  // namespace
+
+TorchProgram find_torch_program() {
+  TorchProgram out;
+  std::error_code ignored;
+  const auto folder = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
+  for (const auto& place : {folder / kProgram, (folder / ANTEGRAD_LIBEXEC / kProgram).lexically_normal()}) {
+    out.places.push_back(place);
+    if (!out.path && std::filesystem::is_regular_file(place, ignored)) out.path = place;
+  }
+  return out;
+}
+
+int run_torch_program(const std::string& where, char** argv) {
+  const auto program = find_torch_program();
+  if (!program.path) {
+    std::vector<std::string> places;
+    for (const auto& place : program.places) places.push_back(place.string());
+    fail(where,
+         fmt::format("{} is not there, which this needs: looked for {}", kProgram, fmt::join(places, ", ")),
+         "Build the target antegrad_torch_program, or install antegrad whole");
+  }
+  pid_t child = 0;
+  if (const int error = posix_spawn(&child, program.path->c_str(), nullptr, nullptr, argv, environ))
+    fail(where, fmt::format("{} cannot be started: {}", program.path->string(), std::strerror(error)),
+         "antegrad doctor looks at it");
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) fail(where, fmt::format("{} is lost", kProgram), "Try again");
+  if (WIFSIGNALED(status))
+    fail(where,
+         fmt::format("{} was ended by signal {} ({})", kProgram, WTERMSIG(status),
+                     strsignal(WTERMSIG(status))),
+         "antegrad verify looks at the graph, antegrad doctor at this machine");
+  const int code = WEXITSTATUS(status);
+  if (code == kNotStarted)
+    fail(where, fmt::format("{} does not start", program.path->string()), "antegrad doctor says why");
+  return code;
+}
+
+}  // namespace antegrad::cli

@@ -1,0 +1,38 @@
+# For tests of the command, which source it: runs it and looks at what came out. The caller has set `antegrad`, its path,
+# and may set `group`, a command that stands before all arguments.
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+group=${group:-}
+
+fail() {
+  echo "FAILED: $1"
+  sed 's/^/  stdout: /' "$work/out"
+  sed 's/^/  stderr: /' "$work/err"
+  failures=$((failures + 1))
+}
+
+# run EXIT_CODE ARGS...: runs the command and checks how it exits; output goes to $work/out and $work/err
+run() {
+  local expected=$1
+  shift
+  what="antegrad${group:+ $group} $*"
+  "$antegrad" $group "$@" >"$work/out" 2>"$work/err"
+  local actual=$?
+  [[ $actual == "$expected" ]] || fail "$what: exit code $actual, expected $expected"
+}
+out_is() { diff -u "$1" "$work/out" >&2 || fail "$what: standard output differs from $1"; }
+out_has() { grep -qF -- "$1" "$work/out" || fail "$what: no \"$1\" on standard output"; }
+out_like() { grep -qE -- "$1" "$work/out" || fail "$what: nothing like \"$1\" on standard output"; }
+out_lacks() { ! grep -qE -- "$1" "$work/out" || fail "$what: \"$1\" on standard output"; }
+err_has() { grep -qF -- "$1" "$work/err" || fail "$what: no \"$1\" on standard error"; }
+quiet() { [[ ! -s $work/$1 ]] || fail "$what: std$1 is not empty"; }
+lines() { [[ $(wc -l <"$work/out") == "$1" ]] || fail "$what: not $1 lines"; }
+# json EXPRESSION: a Python expression over the object `j` that standard output is
+json() {
+  python3 -c 'import json,sys; j=json.load(open(sys.argv[1])); sys.exit(not eval(sys.argv[2]))' "$work/out" "$1" ||
+    fail "$what: not so: $1"
+}
+finish() {
+  [[ $failures == 0 ]] && echo "all passed" || { echo "$failures failed"; exit 1; }
+}
