@@ -72,6 +72,13 @@ std::string one_line(std::string_view text) {
 
 std::string first_line(std::string_view text) { return one_line(text.substr(0, text.find('\n'))); }
 
+std::string first_sentence(std::string_view text) {
+  auto line = first_line(text);
+  line.erase(std::min(line.find(". "), line.size()));
+  if (line.ends_with('.')) line.pop_back();
+  return line;
+}
+
 std::string count_text(uint64_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }

@@ -26,5 +26,7 @@ std::string printable(std::string_view text);
 std::string one_line(std::string_view text);
 /// Its first line, printable.
 std::string first_line(std::string_view text);
+/// Of that line, what comes before the first full stop.
+std::string first_sentence(std::string_view text);
 
 }  // namespace antegrad::cli

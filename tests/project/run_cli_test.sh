@@ -167,6 +167,16 @@ run 0 bench "$work/random.graph" --runs 3; out_has "results are not compared: th
 ANTEGRAD_CACHE_DIR=$work/cache2 run 0 bench "$work/plain.graph" --runs 2; [[ ! -e $work/cache2 ]] || fail "$what: used the cache"
 
 # --- refused
+cat >"$work/cholesky.graph" <<'GRAPH'
+graph @k functional {
+  in %0: f32[3,3] user "x"
+  %1: f32[3,3] = aten.linalg_cholesky(%0)
+  out %1 user
+}
+GRAPH
+run 1 run "$work/cholesky.graph"; quiet out; err_has "antegrad: [LibTorch] "; [[ $(wc -l <"$work/err") == 1 ]] || fail "$what: not one line"
+sed "s/linalg_cholesky/nonsense/" "$work/cholesky.graph" >"$work/nonsense.graph"
+run 1 run "$work/nonsense.graph"; quiet out; err_has "antegrad: ["; err_has "aten.nonsense"
 run 1 run "$work/writes.graph"; quiet out; err_has "antegrad: [run] the graph was traced and writes to its values."
 run 1 run "$work/absent.graph"; quiet out; err_has "antegrad: [cli] cannot open"
 echo "graph" >"$work/bad.graph"

@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
   try {
     return antegrad::cli::run(argc, argv);
   } catch (const c10::Error& error) {
-    antegrad::cli::print_error("[LibTorch] " + antegrad::cli::first_line(error.what_without_backtrace()) +
+    antegrad::cli::print_error("[LibTorch] " + antegrad::cli::first_sentence(error.what_without_backtrace()) +
                                ". The graph, or what it was given, does not suit it.");
     return antegrad::cli::kFailed;
   } catch (...) {

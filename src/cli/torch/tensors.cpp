@@ -159,9 +159,10 @@ NamedTensors load_tensors(const std::string& where, const std::string& file) {
   try {
     value = torch::jit::pickle_load({bytes.begin(), bytes.end()});
   } catch (const c10::Error& error) {
-    throw Error(ErrorCode::Io, where,
-                fmt::format("{} is no file of tensors: {}", file, first_line(error.what_without_backtrace())),
-                "Write it with torch.save, torch::pickle_save or antegrad run --output");
+    throw Error(
+        ErrorCode::Io, where,
+        fmt::format("{} is no file of tensors: {}", file, first_sentence(error.what_without_backtrace())),
+        "Write it with torch.save, torch::pickle_save or antegrad run --output");
   }
   NamedTensors out;
   const auto add = [&](std::string name, const c10::IValue& element) {
@@ -185,9 +186,24 @@ NamedTensors load_tensors(const std::string& where, const std::string& file) {
 void save_tensors(const std::string& where, const std::string& file, const NamedTensors& tensors) {
   c10::Dict<std::string, at::Tensor> values;
   for (const auto& [name, tensor] : tensors)
-    if (tensor.defined()) values.insert(name, tensor.contiguous());
-  const auto bytes = torch::jit::pickle_save(values);
-  write_file(where, file, {bytes.data(), bytes.size()});
+    if (tensor.defined()) values.insert(name, tensor.clone(at::MemoryFormat::Contiguous));
+  std::string pickled, archive;
+  // As pickle_save does it, but without the tags of types, which torch.load refuses by default.
+  torch::jit::Pickler pickler([&](const char* bytes, size_t size) { pickled.append(bytes, size); }, nullptr,
+                              nullptr, nullptr, nullptr, /*tag_aggregates=*/false);
+  pickler.protocol();
+  pickler.pushIValue(values);
+  pickler.stop();
+  caffe2::serialize::PyTorchStreamWriter writer([&](const void* bytes, size_t size) {
+    archive.append(static_cast<const char*>(bytes), size);
+    return size;
+  });
+  writer.writeRecord("data.pkl", pickled.data(), pickled.size());
+  size_t next = 0;
+  for (const auto& tensor : pickler.tensorData())
+    writer.writeRecord(fmt::format("data/{}", next++), tensor.storage().data(), tensor.storage().nbytes());
+  writer.writeEndOfFile();
+  write_file(where, file, archive);
 }
 
 }  // namespace antegrad::cli
