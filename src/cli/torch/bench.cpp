@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "cli/files.h"
@@ -19,7 +20,8 @@ namespace antegrad::cli {
 namespace {
 
 constexpr const char* kWhere = "bench";
-constexpr size_t kFewest = 5;  ///< runs of each, however long they take
+constexpr size_t kFewest = 5;                                     ///< runs of each, however long they take
+constexpr double kInfinite = std::numeric_limits<double>::max();  ///< JSON has no infinity
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
@@ -68,9 +70,12 @@ double largest_difference(const std::vector<at::Tensor>& a, const std::vector<at
     if (!a[i].defined() || !b[i].defined() || a[i].numel() == 0) continue;
     const auto wide = a[i].is_complex() ? at::kComplexDouble : at::kDouble;
     const auto x = a[i].to(wide), y = b[i].to(wide);
-    const auto gap = x.sub(y).abs().masked_fill(x.eq(y).logical_or(x.ne(x).logical_and(y.ne(y))), 0);
-    const auto scale = std::max(y.abs().max().item<double>(), 1e-30);
-    largest = std::max(largest, gap.max().item<double>() / scale);
+    const auto same = x.eq(y).logical_or(x.ne(x).logical_and(y.ne(y)));
+    // Whatever is finite in one of them only differs by as much as can be said.
+    const auto gap = x.sub(y).abs().nan_to_num(kInfinite, kInfinite).masked_fill(same, 0);
+    const auto scale = std::max(y.abs().nan_to_num(0, 0, 0).max().item<double>(), 1e-30);
+    const auto found = gap.max().item<double>();
+    largest = std::max(largest, found == kInfinite ? kInfinite : found / scale);
   }
   return largest;
 }
@@ -143,6 +148,7 @@ std::string table_of(const Result& result) {
   out += fmt::format("fused is {:.2f} times as fast; compiled in {}\n",
                      result.eager.median / result.fused.median, time_text(result.compile));
   if (result.difference < 0) return out + "results are not compared: the graph draws random numbers\n";
+  if (result.difference == kInfinite) return out + "results differ: one is finite where the other is not\n";
   return out +
          fmt::format("results differ by at most {:.2g} of an output's largest element\n", result.difference);
 }
