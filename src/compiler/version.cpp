@@ -90,10 +90,9 @@ Version::Version(const CaptureSettings& settings, const Leaves& leaves, const Ca
     lifted_.push_back({c10::weak_intrusive_ptr<c10::TensorImpl>(lifted.tensor.getIntrusivePtr()),
                        runtime::TensorGuard(lifted.tensor)});
   shape_fallbacks_ = trace.counts.real_kernels;
-  if (trace.differentiable) {
-    if (trace.views.empty()) gradients_ = GradientFunction::make_function(settings.options);
-    ignore_unread_grads(leaves, trace);
-  }
+  if (trace.differentiable && trace.views.empty())
+    gradients_ = GradientFunction::make_function(settings.options);
+  ignore_unread_grads(leaves, trace);
   template_ = std::make_shared<const Template>(settings, std::move(graph), trace, std::move(cache));
 }
 
@@ -151,18 +150,27 @@ bool Version::add_bases(Inputs& inputs, const std::vector<int64_t>& offsets) con
   return true;
 }
 
-/// Training changes the .grad of leaves all the time. A function with a backward pass that reads one has
-/// lifted it.
+/// Training changes the .grad of leaves all the time, also between the evaluations of a model. A function
+/// that reads one has lifted it. One without a backward pass may be an optimizer's step and ask whether there
+/// is one.
 void Version::ignore_unread_grads(const Leaves& leaves, const capture::Trace& traced) {
   auto is_read = [&](const at::Tensor& tensor) {
     if (!tensor.defined() || !tensor.is_leaf() || !tensor.grad().defined()) return false;
-    return std::any_of(traced.lifted.begin(), traced.lifted.end(),
-                       [&](const auto& lifted) { return lifted.tensor.is_same(tensor.grad()); });
+    const auto& grad = tensor.grad();
+    auto is_grad = [&](const at::Tensor& other) { return other.is_same(grad); };
+    return std::any_of(leaves.tensors.begin(), leaves.tensors.end(), is_grad) ||
+           std::any_of(traced.lifted.begin(), traced.lifted.end(),
+                       [&](const auto& lifted) { return is_grad(lifted.tensor); });
   };
-  for (size_t i = 0; i < guards_.size(); ++i)
-    if (!is_read(leaves.tensors[i])) guards_[i].ignore_grad();
-  for (size_t k = 0; k < lifted_.size(); ++k)
-    if (!is_read(traced.lifted[k].tensor)) lifted_[k].guard.ignore_grad();
+  auto ignore = [&](const at::Tensor& tensor, runtime::TensorGuard& guard) {
+    if (is_read(tensor)) return;
+    if (traced.differentiable)
+      guard.ignore_grad();
+    else
+      guard.ignore_which_grad();
+  };
+  for (size_t i = 0; i < guards_.size(); ++i) ignore(leaves.tensors[i], guards_[i]);
+  for (size_t k = 0; k < lifted_.size(); ++k) ignore(traced.lifted[k].tensor, lifted_[k].guard);
 }
 
 bool Version::dead() const {

@@ -108,7 +108,7 @@ bool TensorGuard::holds(const at::Tensor& tensor) const {
 bool TensorGuard::same_grad(const c10::TensorImpl& impl) const {
   if (!guards_grad_) return true;
   const auto* grad = grad_of(impl);
-  if (grad == nullptr || !has_grad_) return (grad != nullptr) == has_grad_;
+  if (grad == nullptr || !has_grad_ || !guards_which_grad_) return (grad != nullptr) == has_grad_;
   return grad_._unsafe_get_target() == grad->unsafeGetTensorImpl() && !grad_.expired();
 }
 

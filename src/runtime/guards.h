@@ -44,8 +44,10 @@ class TensorGuard {
   explicit TensorGuard(const at::Tensor& tensor);
   bool holds(const at::Tensor& tensor) const;
   std::string failure(const at::Tensor& tensor) const;  ///< why it does not hold
-  void ignore_grad() { guards_grad_ = false; }          ///< the function does not read the tensor's .grad
-  void ignore_shape() { guards_shape_ = false; }        ///< sizes and strides are guarded elsewhere
+  void ignore_grad() { guards_grad_ = false; }          ///< the function does not ask for the tensor's .grad
+  /// The function reads no .grad of the tensor; it may have asked whether there is one.
+  void ignore_which_grad() { guards_which_grad_ = false; }
+  void ignore_shape() { guards_shape_ = false; }  ///< sizes and strides are guarded elsewhere
   bool is_plain() const { return defined_ && plain_; }
   c10::IntArrayRef sizes() const { return sizes_; }  ///< when it was captured
   c10::IntArrayRef strides() const { return strides_; }
@@ -63,6 +65,7 @@ class TensorGuard {
   c10::SmallVector<int64_t, 5> sizes_, strides_;
   bool guards_shape_ = true;
   bool guards_grad_ = true;
+  bool guards_which_grad_ = true;
   bool has_grad_ = false;
   c10::weak_intrusive_ptr<c10::TensorImpl> grad_{
       c10::intrusive_ptr<c10::TensorImpl>()};  ///< the function may have read .grad

@@ -145,6 +145,28 @@ TEST_F(Modules, FrozenParametersAreWatched) {
   EXPECT_TRUE(contains(last_reason(compiled), "requires_grad"));
 }
 
+// Every step of training gives the parameters another .grad. More evaluations than there may be versions.
+TEST_F(Modules, EvaluationBetweenStepsIsCapturedOnce) {
+  torch::nn::Linear net(4, 2);
+  torch::optim::SGD optimizer(net->parameters(), 0.1);
+  auto compiled = compile(net);
+  std::vector<Tensor> alive;  // so that no address comes back
+  for (int epoch = 0; epoch < 20; ++epoch) {
+    {
+      torch::AutoGradMode on(true);
+      optimizer.zero_grad();
+      net->forward(x_).sum().backward();
+      optimizer.step();
+    }
+    alive.push_back(net->weight.grad());
+    EXPECT_TRUE(same(net->forward(x_), compiled(x_)));
+  }
+  EXPECT_EQ(compiled.report().captures, 1u);
+  optimizer.zero_grad();  // now there is none, which a function could ask for
+  EXPECT_TRUE(same(net->forward(x_), compiled(x_)));
+  EXPECT_EQ(compiled.report().captures, 2u);
+}
+
 TEST_F(Modules, WatchBesideALambda) {
   Gated net;
   torch::nn::Dropout dropout(0.5);
