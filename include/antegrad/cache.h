@@ -7,10 +7,10 @@
 
 #include "antegrad/function.h"
 
-/// The caches of this process: whole compiled functions and the code of kernels. docs/cache.md has the rules.
+/// The caches of this process: whole compiled functions and the code of kernels. docs/caching.md has the rules.
 namespace antegrad {
 
-/// Where compiled code is kept. Empty fields are taken from the environment (docs/cache.md).
+/// Where compiled code is kept. Empty fields are taken from the environment (docs/caching.md).
 struct CacheConfig {
   std::string directory;                   ///< of this user alone
   int64_t limit_bytes = int64_t{5} << 30;  ///< of that directory; 0: no limit
