@@ -3,13 +3,13 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 
-.PHONY: demo test build configure setup install package docs abi try-clean bench bench-peers coverage-of-behaviours format clean
+.PHONY: demo test build configure setup browser install package docs abi try-clean bench bench-peers coverage-of-behaviours format clean
 
 demo: configure
 	@cmake --build $(BUILD) -j $(JOBS) --target train_gpt
 	@$(BUILD)/examples/train_gpt
 
-test: build
+test: browser build
 	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 
 build: configure
@@ -43,6 +43,9 @@ abi: configure
 
 try-clean:
 	@scripts/try_clean.sh
+
+browser:
+	@scripts/setup.sh --browser
 
 bench: build
 	@$(BUILD)/benchmarks/bench_steps --json build/bench.json

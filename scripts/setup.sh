@@ -4,6 +4,7 @@
 #
 #   scripts/setup.sh            everything that building and testing needs
 #   scripts/setup.sh --docs     Doxygen only, for make docs
+#   scripts/setup.sh --browser  also a browser and its driver, for the test of `antegrad report`, where they can be had
 #   LIBTORCH=/path              use that LibTorch (an unpacked archive, or site-packages/torch) instead of fetching one
 #   ANTEGRAD_DEPS=/path         where a fetched LibTorch goes (default: .deps in the project)
 #
@@ -69,6 +70,20 @@ if ((clang_missing)); then
       say "no clang 19 to be had; the system compiler will be used"
   else
     say "no clang 19: the system compiler will be used (as root: apt-get install ${clang_packages[*]})"
+  fi
+fi
+
+# A browser. Where it cannot be had, the test that needs it is skipped.
+browser_packages=(chromium chromium-driver python3-selenium)
+if [[ ${1:-} == --browser ]] && ! { command -v chromium && command -v chromedriver && [[ -d /usr/lib/python3/dist-packages/selenium ]]; } >/dev/null; then
+  if ((EUID == 0)) && command -v apt-get >/dev/null; then
+    say "installing ${browser_packages[*]}"
+    export DEBIAN_FRONTEND=noninteractive
+    { apt-get install -y -qq --no-install-recommends "${browser_packages[@]}" ||
+      { apt-get update -qq && apt-get install -y -qq --no-install-recommends "${browser_packages[@]}"; }; } >/dev/null 2>&1 ||
+      say "no browser to be had; report_browser_test will be skipped"
+  else
+    say "no browser: report_browser_test will be skipped (as root: apt-get install ${browser_packages[*]})"
   fi
 fi
 

@@ -8,6 +8,7 @@
 #include "cli/errors.h"
 #include "cli/files.h"
 #include "cli/graph_options.h"
+#include "cli/report_command.h"
 #include "cli/torch_program.h"
 
 namespace antegrad::cli {
@@ -120,7 +121,9 @@ int exit_of(const CLI::App& app, const CLI::ParseError& error) {
 
 int run(int argc, char** argv) {
   CLI::App app(
-      "Looks at, transforms, runs and times antegrad graphs, keeps caches, and examines this machine.",
+      "Looks at, transforms, runs and times antegrad graphs, keeps caches, examines this machine, and shows "
+      "what "
+      "the compiler did.",
       "antegrad");
   app.set_version_flag("--version", kVersion);
   app.require_subcommand(1);
@@ -133,6 +136,7 @@ int run(int argc, char** argv) {
   CacheCommands cache(app);
   DoctorOptions doctor;
   const auto& doctor_command = add_doctor(app, doctor);
+  const ReportCommand report(app);
   try {
     app.parse(argc, argv);
     graphs.check();
@@ -141,6 +145,10 @@ int run(int argc, char** argv) {
   }
   if (run_command.parsed()) return run_torch_program("run", argv);
   if (bench_command.parsed()) return run_torch_program("bench", argv);
+  if (report.parsed()) {
+    write_output(report.run());
+    return kDone;
+  }
   if (!cache.parsed() && !doctor_command.parsed()) {
     write_output(graphs.run());
     return kDone;

@@ -1,12 +1,13 @@
 #include "compiler/cache_log.h"
 
+#include "trace/trace.h"
 #include "util/reasons.h"
 
 namespace antegrad::compiler {
 
 void CacheLog::note(const std::string& reason) {
   const std::scoped_lock lock(mutex_);
-  keep_once(reasons_, reason);
+  if (keep_once(reasons_, reason)) trace::warn("cache", reason);
 }
 
 void CacheLog::add_key(const std::string& key) {

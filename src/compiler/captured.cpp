@@ -2,6 +2,7 @@
 
 #include "ir/verify.h"
 #include "passes/pipeline.h"
+#include "trace/trace.h"
 
 namespace antegrad::compiler {
 namespace {
@@ -49,6 +50,7 @@ std::vector<capture::ViewInput> share_bases(const std::vector<std::vector<int32_
 capture::Trace trace_call(const CaptureSettings& settings, const std::vector<at::Tensor>& inputs,
                           std::vector<capture::ViewInput> views, const ModuleState* modules,
                           const detail::RunOnTensors& run, std::shared_ptr<const void>& pattern) {
+  const trace::Span span("capture");
   capture::CaptureOptions capture_options;
   capture_options.name = settings.options.name;
   capture_options.gradients = true;
@@ -75,6 +77,7 @@ Captured capture_call(const CaptureSettings& settings, std::vector<at::Tensor> i
     captured.trace = trace_call(settings, captured.inputs, std::move(views), modules, run, captured.pattern);
   }
   if (settings.options.verify) ir::verify(captured.trace.graph);
+  const trace::Span span("functionalize");
   captured.functional = aot::functionalize(captured.trace);
   return captured;
 }
@@ -111,6 +114,7 @@ CaptureFacts facts_of(const capture::Trace& trace) {
 }
 
 void run_passes(const Options& options, bool lazy_bits, Rng rng, ir::Graph& graph) {
+  const trace::Span span("passes");
   passes::PipelineOptions pipeline;
   pipeline.disabled = options.disabled_passes;
   pipeline.verify = options.verify;

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <mutex>
 #include <sstream>
 #include <string_view>
 
 #include "antegrad/error.h"
+#include "antegrad/trace.h"
 #include "cache/local_store.h"
 #include "compiler/option_names.h"
 
@@ -71,7 +73,20 @@ cache::Settings settings_of(const CacheConfig& config) {
   return settings;
 }
 
+namespace {
+
+/// A trace that the program has stopped stays so.
+void start_trace() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    if (const auto directory = variable("ANTEGRAD_TRACE"); !directory.empty()) trace::start(directory);
+  });
+}
+
+}  // namespace
+
 Options with_environment(Options options) {
+  start_trace();
   read_choice("ANTEGRAD_UNSUPPORTED", kUnsupported, "error or eager", options.unsupported);
   read_choice("ANTEGRAD_DYNAMIC", kDynamic, "auto, all or none", options.dynamic);
   read_choice("ANTEGRAD_BACKEND", kBackends, "eager, nofuse or default", options.backend);

@@ -9,6 +9,7 @@
 #include "compiler/environment.h"
 #include "compiler/function_impl.h"
 #include "compiler/progress.h"
+#include "compiler/tracing.h"
 #include "passes/pipeline.h"
 #include "util/reasons.h"
 
@@ -100,6 +101,8 @@ void Function::Impl::find_or_capture(const Leaves& leaves, const runtime::Ambien
                                      const RunOnTensors& run, const KeepRun& keep, Found& found) {
   std::scoped_lock capturing(capture_mutex);
   if (find(leaves, ambient, found)) return;  // another thread was first
+  const trace::In in({trace_id, static_cast<int64_t>(report.captures) + 1, ""});
+  const trace::Span span("make a version", options.name);
   std::string reason;
   std::string eager_reason;
   std::optional<Captured> captured;  // holds lifted tensors until `found.inputs` does
@@ -139,12 +142,15 @@ void Function::Impl::find_or_capture(const Leaves& leaves, const runtime::Ambien
                 "a captured graph does not serve the call it was captured for: " +
                     version->mismatch(leaves, ambient));
   found.version = version;
+  compiler::trace_version(*version, options, leaves, reason, eager_reason);
   add(std::move(version), reason, eager_reason);
 }
 
 void Function::Impl::keep_fixed_sizes(const std::vector<std::string>& reasons) {
   std::unique_lock lock(versions_mutex);
-  for (const auto& reason : reasons) keep_once(report.fixed_sizes, reason);
+  for (const auto& reason : reasons)
+    if (keep_once(report.fixed_sizes, reason))
+      trace::warn("fixed_size", reason, "Each value of it is compiled for itself");
 }
 
 /// There are too many versions.
@@ -155,6 +161,7 @@ void Function::Impl::give_up(const std::string& reason) {
   if (options.unsupported != Unsupported::Eager)
     throw Error(ErrorCode::TooManyVersions, "compile", text,
                 "Pass what changes from call to call as a tensor, or raise Options::max_versions");
+  trace::warn("eager", text, "Pass what changes as a tensor, or raise Options::max_versions");
   std::unique_lock lock(versions_mutex);
   keep_once(report.eager_reasons, text);
 }
@@ -176,6 +183,8 @@ Function::Function(Options options, bool effects) : impl_(std::make_unique<Impl>
   for (const auto& name : impl_->options.disabled_passes) passes::find_pass(name);
   impl_->lowering = std::make_shared<const compiler::Lowering>(impl_->options);
   impl_->maker.emplace(impl_->settings());
+  const trace::In in({impl_->trace_id, 0, ""});
+  compiler::trace_function(impl_->options);
 }
 
 Function::~Function() {

@@ -11,6 +11,7 @@
 #include "compiler/function_key.h"
 #include "ir/text.h"
 #include "schedule/binary.h"
+#include "trace/trace.h"
 
 namespace antegrad::compiler {
 namespace {
@@ -50,6 +51,17 @@ cache::Digest read_digest(ByteReader& in) {
   return digest;
 }
 
+/// `key`: "" where nothing was looked up.
+void trace_lookup(cache::Outcome outcome, const std::string& reason, const std::string& key, double seconds) {
+  if (!trace::on()) return;
+  trace::Event("cache")
+      .with("outcome", cache::outcome_name(outcome))
+      .with("reason", reason)
+      .with("key", key)
+      .with("saved_s", seconds)
+      .send();
+}
+
 }  // namespace
 
 /// What a lookup found.
@@ -85,6 +97,7 @@ FunctionCache::FunctionCache(const CaptureSettings& settings, const ir::Graph& g
     if (reason.empty()) reason = Caches::current()->why_no_store();
     lowering_->cache_log().count(cache::Outcome::Bypass);
     lowering_->cache_log().note(reason);
+    trace_lookup(cache::Outcome::Bypass, reason, "", 0);
     Caches::current()->functions.add(cache::Outcome::Bypass);
     if (strict_)
       throw Error(ErrorCode::CacheMiss, "cache", fmt::format("'{}' cannot be cached: {}", name_, reason),
@@ -103,11 +116,13 @@ FunctionCache::FunctionCache(const CaptureSettings& settings, const ir::Graph& g
 
 bool FunctionCache::prefetch() {
   if (!caches_) return false;
+  const trace::Span span("look up");
   prefetched_ = caches_->store()->get({digest_, kForward});
   return prefetched_->outcome == cache::Outcome::Hit;
 }
 
 FunctionCache::Part FunctionCache::decode(cache::Loaded loaded) const {
+  const trace::Span span("load");
   Part part;
   part.outcome = loaded.outcome;
   part.reason = std::move(loaded.reason);
@@ -146,6 +161,7 @@ FunctionCache::Part FunctionCache::decode(cache::Loaded loaded) const {
 
 /// Counts what became of a lookup.
 void FunctionCache::finish(const Part& part) const {
+  trace_lookup(part.outcome, part.reason, digest_.hex(), part.code ? part.seconds : 0);
   lowering_->cache_log().count(part.outcome);
   caches_->functions.add(part.outcome);
   if (!part.reason.empty()) lowering_->cache_log().note(part.reason);
@@ -195,6 +211,7 @@ std::shared_ptr<const Lowered> FunctionCache::load_backward(const std::vector<bo
 
 void FunctionCache::put(const std::string& kind, uint64_t variant, std::vector<cache::Section> sections,
                         const Lowered& code, double seconds) const {
+  const trace::Span span("store");
   if (code.is_eager() && lowering_->failures().count != 0) {
     lowering_->cache_log().note("a pass that could not be compiled, and so is run eagerly, is not stored");
     return;

@@ -10,6 +10,7 @@
 #include "antegrad/function.h"
 #include "compiler/version.h"
 #include "compiler/version_maker.h"
+#include "trace/trace.h"
 
 namespace antegrad::detail {
 
@@ -27,6 +28,7 @@ struct Function::Impl {
   std::shared_ptr<const compiler::Lowering> lowering;
   std::optional<compiler::VersionMaker> maker;  ///< used with capture_mutex taken
   std::atomic<uint64_t> calls{0};
+  const int64_t trace_id = trace::new_function_id();
 
   mutable std::shared_mutex versions_mutex;        ///< guards versions and report
   std::vector<std::shared_ptr<Version>> versions;  ///< newest first

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <map>
 #include <mutex>
 
@@ -10,6 +11,7 @@
 #include "codegen/cpu/kernel_source.h"
 #include "compiler/system_key.h"
 #include "toolchain/module.h"
+#include "trace/trace.h"
 
 namespace antegrad::compiler {
 namespace {
@@ -114,14 +116,27 @@ void store(const cache::Key& key, const LoadedKernel& kernel, const KernelTarget
     target.caches->note(saved.reason);
 }
 
-/// In this process, else in the cache.
+/// `from`: "process", "cache" or "compiled".
+void trace_kernel(const schedule::Kernel& kernel, const LoadedKernel& loaded, const char* from,
+                  const std::string& toolchain, double seconds) {
+  if (!trace::on()) return;
+  trace::Event event("kernel");
+  event.with("name", kernel.name).with("key", loaded.reference.key.hex()).with("from", from);
+  if (loaded.object) event.with("object_bytes", loaded.object->size());
+  if (!toolchain.empty()) event.with("toolchain", toolchain).with("us", std::round(seconds * 1e6));
+  event.send();
+}
+
+/// In this process, else in the cache; `from` gets which.
 std::optional<LoadedKernel> find(const cache::Key& key, const cache::Digest& digest,
-                                 const KernelTarget& target) {
+                                 const KernelTarget& target, const char*& from) {
   if (target.caches && target.caches->is_wrong_kernel(digest)) return std::nullopt;
+  from = "process";
   if (auto known = Memory::instance().find(digest)) {
     store(key, *known, target);
     return known;
   }
+  from = "cache";
   if (!target.caches) return std::nullopt;
   auto cached = from_cache(digest, nullptr, target.caches->store()->get({digest, 0}));
   target.caches->kernels.add(cached.outcome);
@@ -144,20 +159,25 @@ struct Missing {
   std::vector<size_t> users;
 };
 
-void compile(std::map<cache::Digest, Missing>& missing, const KernelTarget& target,
-             std::vector<LoadedKernel>& out) {
+void compile(const std::vector<schedule::Kernel>& kernels, std::map<cache::Digest, Missing>& missing,
+             const KernelTarget& target, std::vector<LoadedKernel>& out) {
+  const trace::Span span("compile kernels");
   std::vector<std::string> sources;
   for (const auto& [digest, kernel] : missing) sources.push_back(kernel.source);
   const auto objects = toolchain::compile_all(target.compiler(), sources, target.isa, target.progress);
   // Where clang could not be opened, the system's compiler has made them: they are not what the keys say.
-  const bool as_named = target.compiler().name() == target.toolchain;
+  const auto toolchain = target.compiler().name();
+  const bool as_named = toolchain == target.toolchain;
   size_t next = 0;
   for (const auto& [digest, kernel] : missing) {
     const auto& object = objects[next++];
     const auto loaded = load(digest, std::string(cache::as_bytes(object.bytes)));
     Memory::instance().add(loaded, true);
     if (as_named) store(kernel.key, loaded, target);
-    for (auto k : kernel.users) out[k] = loaded;
+    for (auto k : kernel.users) {
+      out[k] = loaded;
+      trace_kernel(kernels[k], loaded, "compiled", toolchain, object.seconds);
+    }
   }
 }
 
@@ -165,6 +185,7 @@ void compile(std::map<cache::Digest, Missing>& missing, const KernelTarget& targ
 
 std::vector<LoadedKernel> make_kernels(const std::vector<schedule::Kernel>& kernels,
                                        const KernelTarget& target) {
+  const trace::Span span("kernels");
   std::vector<LoadedKernel> out(kernels.size());
   std::map<cache::Digest, Missing> missing;
   for (size_t k = 0; k < kernels.size(); ++k) {
@@ -174,13 +195,15 @@ std::vector<LoadedKernel> make_kernels(const std::vector<schedule::Kernel>& kern
       known->second.users.push_back(k);
       continue;
     }
-    const auto found = find(key, digest, target);
-    if (found)
+    const char* from = "";
+    const auto found = find(key, digest, target, from);
+    if (found) {
       out[k] = *found;
-    else
+      trace_kernel(kernels[k], out[k], from, "", 0);
+    } else
       missing.emplace(digest, Missing{std::move(key), source_of(kernels[k]), {k}});
   }
-  if (!missing.empty()) compile(missing, target, out);
+  if (!missing.empty()) compile(kernels, missing, target, out);
   return out;
 }
 

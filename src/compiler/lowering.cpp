@@ -8,6 +8,7 @@
 #include "codegen/cpu/expression.h"
 #include "compiler/function_cache.h"
 #include "compiler/progress.h"
+#include "compiler/tracing.h"
 #include "ir/substitute.h"
 #include "passes/pipeline.h"
 #include "schedule/substitute.h"
@@ -100,6 +101,7 @@ bool Lowering::makes_kernels(const ir::Graph& graph) const {
 }
 
 void Lowering::prepare(ir::Graph& graph) const {
+  const trace::Span span("passes before fusion");
   passes::PipelineOptions pipeline;
   pipeline.disabled = options_.disabled_passes;
   pipeline.verify = options_.verify;
@@ -110,6 +112,7 @@ void Lowering::prepare(ir::Graph& graph) const {
 }
 
 schedule::Program Lowering::program(const ir::Graph& graph) const {
+  const trace::Span span("schedule");
   schedule::Settings settings;
   settings.fuse = options_.backend != Backend::NoFuse;
   settings.supports = codegen::cpu::expression_supported;
@@ -119,11 +122,13 @@ schedule::Program Lowering::program(const ir::Graph& graph) const {
 std::shared_ptr<const Lowered> Lowering::lower(const ir::Graph& graph) const {
   try {
     auto scheduled = program(graph);
+    trace_program(scheduled, *this);
     std::vector<LoadedKernel> kernels;
     if (!scheduled.kernels.empty()) kernels = make_kernels(scheduled.kernels, target());
     return std::make_shared<const Lowered>(std::move(scheduled), std::move(kernels), options_.debug_compare);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::Compile || options_.compile_failure != CompileFailure::Eager) throw;
+    trace::warn("compile_failure", error.what(), "That pass runs op by op");
     std::scoped_lock lock(mutex_);
     ++failures_.count;
     keep_once(failures_.reasons, error.what());

@@ -2,6 +2,7 @@
 
 #include "ir/binary.h"
 #include "partition/binary.h"
+#include "trace/trace.h"
 
 namespace antegrad::compiler {
 
@@ -14,6 +15,7 @@ Plan make_plan(const CaptureSettings& settings, const ir::Graph& graph, const Ca
   plan.has_kernels = settings.lowering->makes_kernels(plan.graph) && !facts.lazy_bits;
   auto lowered = plan.graph;
   if (plan.has_kernels) settings.lowering->prepare(lowered);
+  const trace::Span span(facts.differentiable ? "partition" : "plan");
   if (facts.differentiable)
     plan.partition =
         partition::partition(lowered, options.policy, options.scope_rules,

@@ -6,6 +6,7 @@
 
 #include "antegrad/error.h"
 #include "compiler/progress.h"
+#include "compiler/tracing.h"
 #include "ir/substitute.h"
 #include "ir/text.h"
 #include "passes/unread_statistics.h"
@@ -76,34 +77,47 @@ Template::Template(const CaptureSettings& settings, ir::Graph graph, const captu
       backward_ahead_(settings.options.backward_ahead),
       captured_(std::move(graph)),
       facts_(facts_of(trace)),
-      cache_(std::move(cache)) {
+      cache_(std::move(cache)),
+      traced_(trace::current()) {
+  trace_graph("captured", captured_);
+  const trace::In in({traced_.function, traced_.version, "forward"});
   if (auto stored = cache_.load()) {
     plan_ = std::move(stored->plan);
     forward_code_ = std::move(stored->forward);
+    trace_plan(plan_);
+    trace_pass_without_code(plan_.forward_graph(), plan_.has_kernels, *lowering_);
     return;
   }
   const auto start = std::chrono::steady_clock::now();
   tell_progress(settings.options, "plan", 0, 1);
   plan_ = make_plan(settings, captured_, facts_);
   tell_progress(settings.options, "plan", 1, 1);
+  trace_plan(plan_);
   forward_code_ = lower(plan_.forward_graph());
   cache_.store(captured_, plan_, *forward_code_, seconds_since(start));
 }
 
 std::shared_ptr<const Lowered> Template::lower(const ir::Graph& graph) const {
-  return plan_.has_kernels ? lowering_->lower(graph) : std::make_shared<const Lowered>(graph);
+  if (plan_.has_kernels) return lowering_->lower(graph);
+  trace_pass_without_code(graph, false, *lowering_);
+  return std::make_shared<const Lowered>(graph);
 }
 
 std::shared_ptr<const Lowered> Template::backward(const runtime::BackwardCase& which) const {
   const std::vector<bool> key(which.begin(), which.end());
   const std::scoped_lock lock(mutex_);
   auto& code = backward_code_[key];
-  if (code == nullptr) code = cache_.load_backward(key);
-  if (code == nullptr) {
-    const auto start = std::chrono::steady_clock::now();
-    code = lower(runtime::specialize(plan_.partition->backward, facts_.reached_by, which));
-    cache_.store_backward(key, *code, seconds_since(start));
+  if (code != nullptr) return code;
+  const trace::Span span("make a backward pass");
+  const auto graph = [&] { return runtime::specialize(plan_.partition->backward, facts_.reached_by, which); };
+  code = cache_.load_backward(key);
+  if (code != nullptr) {
+    if (trace::on()) trace_pass_without_code(graph(), plan_.has_kernels, *lowering_);
+    return code;
   }
+  const auto start = std::chrono::steady_clock::now();
+  code = lower(graph());
+  cache_.store_backward(key, *code, seconds_since(start));
   return code;
 }
 
@@ -139,13 +153,26 @@ std::unique_ptr<runtime::Caller> Template::instantiate(
     std::shared_ptr<runtime::HigherOrder> higher_order) const {
   auto signature = captured.functional.signature;
   if (takes_rng_state(plan_.graph)) take_rng_input(signature);
+  const trace::In in({traced_.function, traced_.version, "forward"});
+  const trace::Span span("make it ready to run");
+  const bool traces_memory = trace::on() && !memory_traced_.exchange(true);
+  if (traces_memory) {
+    trace_eager_memory(plan_, symbols);
+    trace_memory(plan_, *forward_code_, symbols, false);
+  }
+  if (trace::on()) trace::Event("sizes").with("symbols", symbols).send();
   auto forward = forward_code_->at(symbols);
   if (!plan_.partition) return std::make_unique<runtime::Caller>(std::move(signature), std::move(forward));
   auto facts = backward_facts(signature, captured.trace);
   facts.higher_order = std::move(higher_order);
   const auto self = shared_from_this();
   runtime::BackwardMaker make{
-      [self, symbols](const runtime::BackwardCase& which) { return self->backward(which)->at(symbols); },
+      [self, symbols, traces_memory](const runtime::BackwardCase& which) {
+        const trace::In in({self->traced_.function, self->traced_.version, "backward"});
+        const auto code = self->backward(which);
+        if (traces_memory) trace_memory(self->plan_, *code, symbols, true);
+        return code->at(symbols);
+      },
       symbols,
       [self](const std::vector<int64_t>& sizes) {
         return ir::substitute(self->plan_.partition->backward, sizes);

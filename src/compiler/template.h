@@ -1,4 +1,5 @@
 #pragma once
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -9,6 +10,7 @@
 #include "compiler/function_cache.h"
 #include "compiler/plan.h"
 #include "runtime/calling.h"
+#include "trace/trace.h"
 
 namespace antegrad::compiler {
 
@@ -41,6 +43,8 @@ class Template : public std::enable_shared_from_this<Template> {
   FunctionCache cache_;
   Plan plan_;
   std::shared_ptr<const Lowered> forward_code_;
+  trace::Context traced_;  ///< what events of this version belong to
+  mutable std::atomic<bool> memory_traced_{false};
   mutable std::mutex mutex_;  ///< one backward pass is made at a time
   mutable std::map<std::vector<bool>, std::shared_ptr<const Lowered>> backward_code_;
 };

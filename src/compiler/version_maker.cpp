@@ -6,6 +6,7 @@
 
 #include "compiler/function_cache.h"
 #include "compiler/sizes_cache.h"
+#include "trace/trace.h"
 
 namespace antegrad::compiler {
 namespace {
@@ -36,6 +37,7 @@ symbolic::Shapes VersionMaker::wanted_shapes(const NewCall& call, std::vector<sy
 Generalized VersionMaker::generalize(const NewCall& call, const symbolic::Shapes& wanted,
                                      const std::vector<symbolic::Call>& calls,
                                      std::vector<std::string>& fixed_sizes) {
+  const trace::Span span("find symbols");
   const ModuleState modules(settings_.options.watch);
   auto found = compiler::generalize(call.captured, wanted, calls, [&](const symbolic::Call& shapes) {
     return capture_call(settings_, stand_ins(call.leaves, shapes), &modules, call.run);

@@ -15,6 +15,7 @@
 #include "antegrad/grad.h"
 #include "engine/backward_pass.h"
 #include "engine/node_functions.h"
+#include "trace/trace.h"
 #include "util/reasons.h"
 
 namespace antegrad {
@@ -74,7 +75,7 @@ class Passes {
     const std::scoped_lock lock(mutex_);
     ++stats_.passes;
     ++stats_.eager;
-    keep_once(stats_.eager_reasons, reason);
+    note(reason);
   }
   void set_failed(const std::string& structure, const std::string& reason) {
     const std::scoped_lock lock(mutex_);
@@ -83,11 +84,11 @@ class Passes {
       functions_.erase(found);
     }
     failed_.insert(structure);
-    keep_once(stats_.eager_reasons, reason);
+    note(reason);
   }
   void count_eager_segment(const std::string& reason) {
     const std::scoped_lock lock(mutex_);
-    keep_once(stats_.eager_reasons, reason);
+    note(reason);
   }
   void count_pass() {
     const std::scoped_lock lock(mutex_);
@@ -124,6 +125,10 @@ class Passes {
   }
 
  private:
+  void note(const std::string& reason) {
+    if (keep_once(stats_.eager_reasons, reason)) trace::warn("compiled_autograd", reason);
+  }
+
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<detail::Function>> functions_;
   std::set<std::string> failed_;

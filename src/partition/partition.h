@@ -43,7 +43,8 @@ struct Partition {
 
 /// What the plan is for.
 struct Target {
-  bool fuses = false;  ///< chains of pointwise ops take no memory between them, so computing them again is free
+  bool fuses =
+      false;  ///< chains of pointwise ops take no memory between them, so computing them again is free
   /// Inputs that eager does not read in its backward pass may be written to before ours: copies are saved.
   bool writable_inputs = true;
 };
@@ -55,6 +56,17 @@ Partition partition(const ir::Graph& joint, const Policy& policy = MinCut{},
 /// Replays the allocations of both graphs.
 PeakEstimate estimate_peak(const ir::Graph& forward, const ir::Graph& backward,
                            const std::vector<Saved>& saved);
+
+/// What the two graphs have allocated while each of their nodes runs: the first forward, the second backward,
+/// saved values included. Inputs of the function are not counted.
+struct MemoryCurves {
+  std::vector<int64_t> forward, backward;
+};
+MemoryCurves memory_curves(const ir::Graph& forward, const ir::Graph& backward,
+                           const std::vector<Saved>& saved);
+/// What the backward pass finds allocated for each saved value: its memory in the forward graph, none when
+/// that is an input's.
+std::vector<int64_t> saved_memory(const ir::Graph& forward, const std::vector<Saved>& saved);
 
 std::string print(const std::vector<Decision>& decisions);  ///< one line each, for people
 

@@ -34,18 +34,27 @@ class Replay {
     live_ += bytes;
   }
 
-  int64_t peak() {
+  /// What is allocated while each node runs; `most` gets the largest, with what is there before the first.
+  std::vector<int64_t> run(int64_t& most) {
     std::vector<std::vector<size_t>> ends(graph_.nodes.size() + 1);
     for (const auto& input : graph_.inputs) end_at(ends, at(input.value));
     for (const auto& node : graph_.nodes)
       for (const auto id : node.outputs) end_at(ends, at(id));
-    int64_t most = live_;
+    most = live_;
     release(ends[0]);
+    std::vector<int64_t> curve;
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       for (const auto id : graph_.nodes[i].outputs) allocate(id, storage_bytes(graph_, id));
       most = std::max(most, live_);
+      curve.push_back(live_);
       release(ends[i + 1]);
     }
+    return curve;
+  }
+
+  int64_t peak() {
+    int64_t most = 0;
+    run(most);
     return most;
   }
 
@@ -65,8 +74,18 @@ class Replay {
   int64_t live_ = 0;
 };
 
-/// What the backward pass finds allocated for each saved value: its memory in the forward graph, none when
-/// that is an input's.
+Replay backward_replay(const ir::Graph& forward, const ir::Graph& backward, const std::vector<Saved>& saved) {
+  const auto memory = saved_memory(forward, saved);
+  Replay replay(backward);
+  for (size_t i = 0; i < backward.inputs.size(); ++i) {
+    const auto id = backward.inputs[i].value;
+    replay.allocate(id, i < saved.size() ? memory[i] : storage_bytes(backward, id));
+  }
+  return replay;
+}
+
+}  // namespace
+
 std::vector<int64_t> saved_memory(const ir::Graph& forward, const std::vector<Saved>& saved) {
   std::vector<bool> is_input(forward.values.size());
   for (const auto& input : forward.inputs) is_input[at(input.value)] = true;
@@ -79,17 +98,15 @@ std::vector<int64_t> saved_memory(const ir::Graph& forward, const std::vector<Sa
   return bytes;
 }
 
-}  // namespace
-
 PeakEstimate estimate_peak(const ir::Graph& forward, const ir::Graph& backward,
                            const std::vector<Saved>& saved) {
-  const auto memory = saved_memory(forward, saved);
-  Replay second(backward);
-  for (size_t i = 0; i < backward.inputs.size(); ++i) {
-    const auto id = backward.inputs[i].value;
-    second.allocate(id, i < saved.size() ? memory[i] : storage_bytes(backward, id));
-  }
-  return {Replay(forward).peak(), second.peak()};
+  return {Replay(forward).peak(), backward_replay(forward, backward, saved).peak()};
+}
+
+MemoryCurves memory_curves(const ir::Graph& forward, const ir::Graph& backward,
+                           const std::vector<Saved>& saved) {
+  int64_t most = 0;
+  return {Replay(forward).run(most), backward_replay(forward, backward, saved).run(most)};
 }
 
 }  // namespace antegrad::partition

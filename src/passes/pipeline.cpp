@@ -17,6 +17,7 @@
 #include "passes/remove_noop.h"
 #include "passes/small_matmul.h"
 #include "passes/unread_statistics.h"
+#include "trace/trace.h"
 
 namespace antegrad::passes {
 namespace {
@@ -107,6 +108,7 @@ std::vector<PassRecord> run_pipeline(ir::Graph& graph, const std::vector<Pass>& 
   std::vector<PassRecord> records;
   for (const auto& pass : passes) {
     if (std::ranges::find(options.disabled, pass.name) != options.disabled.end()) continue;
+    const trace::Span span("pass", pass.name);
     const auto start = std::chrono::steady_clock::now();
     PassRecord record{pass.name, 0, run_named(graph, pass), {}};
     record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -9,6 +9,7 @@
 #include "runtime/memory_pool.h"
 #include "runtime/overwrite.h"
 #include "runtime/placement.h"
+#include "runtime/step_timer.h"
 #include "runtime/tensor_memory.h"
 
 namespace antegrad::runtime {
@@ -178,6 +179,7 @@ void Executable::assemble(const schedule::Program& program, const std::vector<Ke
     entry.dying = std::move(placement.dying[s]);
     entries_.push_back(std::move(entry));
   }
+  timer_ = StepTimer::make(program);
 }
 
 void Executable::run(c10::ArrayRef<at::Tensor> inputs, std::vector<at::Tensor>& outputs) const {
@@ -220,24 +222,40 @@ void Executable::run(Registers& registers, std::vector<at::Tensor>& outputs) con
     outputs.push_back(slot < 0 ? at::Tensor() : registers[static_cast<size_t>(slot)]);
 }
 
+inline void Executable::run_entry(const Entry& entry, Registers& registers) const {
+  for (const auto& birth : entry.births) birth.run(registers);
+  entry.instruction->run(registers);
+  for (auto slot : entry.fresh) {
+    auto& tensor = registers[static_cast<size_t>(slot)];
+    if (tensor.defined() && tensor.has_storage() &&
+        tensor.storage().unsafeGetStorageImpl() == registers.arena_storage.unsafeGetStorageImpl())
+      tensor = clone_with_strides(tensor);
+  }
+  for (const auto& [slot, shape] : entry.read_by_kernels) {
+    fill_memory(registers[static_cast<size_t>(slot)]);
+    bring_to(shape, registers[static_cast<size_t>(slot)]);
+  }
+  if (entry.comparison) entry.comparison->run(registers);
+  for (auto slot : entry.dying) registers[static_cast<size_t>(slot)] = at::Tensor();
+}
+
 void Executable::run_entries(Registers& registers) const {
   const capture::BelowRecording below;
+  if (timer_ && timer_->wants()) return run_timed(registers);
+  for (const auto& entry : entries_) run_entry(entry, registers);
+}
+
+void Executable::run_timed(Registers& registers) const {
+  std::vector<float> times;
+  times.reserve(entries_.size());
+  auto before = StepTimer::Clock::now();
   for (const auto& entry : entries_) {
-    for (const auto& birth : entry.births) birth.run(registers);
-    entry.instruction->run(registers);
-    for (auto slot : entry.fresh) {
-      auto& tensor = registers[static_cast<size_t>(slot)];
-      if (tensor.defined() && tensor.has_storage() &&
-          tensor.storage().unsafeGetStorageImpl() == registers.arena_storage.unsafeGetStorageImpl())
-        tensor = clone_with_strides(tensor);
-    }
-    for (const auto& [slot, shape] : entry.read_by_kernels) {
-      fill_memory(registers[static_cast<size_t>(slot)]);
-      bring_to(shape, registers[static_cast<size_t>(slot)]);
-    }
-    if (entry.comparison) entry.comparison->run(registers);
-    for (auto slot : entry.dying) registers[static_cast<size_t>(slot)] = at::Tensor();
+    run_entry(entry, registers);
+    const auto after = StepTimer::Clock::now();
+    times.push_back(std::chrono::duration<float>(after - before).count());
+    before = after;
   }
+  timer_->add(times);
 }
 
 void Executable::fail_as_eager(const Registers& registers) const {

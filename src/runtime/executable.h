@@ -32,6 +32,7 @@ struct KernelCode {
 };
 
 struct Placement;
+class StepTimer;
 
 /// A functional graph as a flat list of calls: of kernels, and of LibTorch's. Immutable; any number of
 /// threads may run it.
@@ -63,6 +64,8 @@ class Executable {
                                          const Placement& placement) const;
   void run(Registers& registers, std::vector<at::Tensor>& outputs) const;
   void run_entries(Registers& registers) const;
+  void run_entry(const Entry& entry, Registers& registers) const;
+  void run_timed(Registers& registers) const;
   [[noreturn]] void fail_as_eager(const Registers& registers) const;
 
   std::shared_ptr<const std::vector<int64_t>> symbols_;
@@ -74,6 +77,7 @@ class Executable {
   bool runs_kernels_ = false;
   bool arena_tensors_ = false;          ///< LibTorch reads or writes some of it
   std::unique_ptr<Fallback> fallback_;  ///< where some kernel may fail
+  std::unique_ptr<StepTimer> timer_;    ///< only while a trace is written
 };
 
 }  // namespace antegrad::runtime

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <mutex>
 #include <string_view>
@@ -7,6 +8,7 @@
 #include <unordered_map>
 
 #include "toolchain/toolchain.h"
+#include "trace/trace.h"
 
 namespace antegrad::toolchain {
 namespace {
@@ -22,9 +24,13 @@ class Job {
   }
 
   void work() {
+    const trace::In in(context_);
     for (size_t i = next_++; i < sources_.size(); i = next_++) {
+      const trace::Span span("compile C");
+      const auto start = std::chrono::steady_clock::now();
       try {
         objects_[i] = toolchain_.compile(*sources_[i], isa_);
+        objects_[i].seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         tell_progress();
       } catch (...) {
         errors_[i] = std::current_exception();
@@ -56,6 +62,7 @@ class Job {
   const std::vector<const std::string*> sources_;
   const Isa isa_;
   const CompileProgress& progress_;
+  const trace::Context context_ = trace::current();
   std::mutex progress_mutex_;
   size_t done_ = 0;
   std::atomic<size_t> next_ = 0;
@@ -76,8 +83,8 @@ void work_in_parallel(Job& job, size_t count) {
 
 }  // namespace
 
-std::vector<Object> compile_all(const Toolchain& toolchain, const std::vector<std::string>& sources,
-                                Isa isa, const CompileProgress& progress) {
+std::vector<Object> compile_all(const Toolchain& toolchain, const std::vector<std::string>& sources, Isa isa,
+                                const CompileProgress& progress) {
   std::unordered_map<std::string_view, size_t> index;
   std::vector<const std::string*> distinct;
   for (const auto& source : sources) {

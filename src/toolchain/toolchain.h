@@ -14,6 +14,7 @@ namespace antegrad::toolchain {
 struct Object {
   std::vector<uint8_t> bytes;
   std::vector<std::string> symbols;
+  double seconds = 0;  ///< that compile_all() took to make it
 };
 
 /// C text to object bytes. The text includes no headers. Thread safe.

@@ -1,6 +1,7 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <string>
 #include <string_view>
 
@@ -65,5 +66,16 @@ class Span {
 
 /// Something that the user may want to change. `kind`: as docs/report.md has them.
 void warn(std::string_view kind, std::string_view text, std::string_view way_out = {});
+
+/// Runs what makes events. Should it throw, the trace says so, and what is traced goes on.
+template <class F>
+void attempt(const F& make_events) {
+  if (!on()) return;
+  try {
+    make_events();
+  } catch (const std::exception& error) {
+    warn("trace", error.what(), "This part of the trace is missing");
+  }
+}
 
 }  // namespace antegrad::trace

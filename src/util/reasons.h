@@ -15,10 +15,12 @@ inline void keep_newest(std::vector<std::string>& reasons, std::string reason) {
   reasons.push_back(std::move(reason));
 }
 
-/// Each once; those of the beginning are kept.
-inline void keep_once(std::vector<std::string>& reasons, const std::string& reason) {
-  if (reasons.size() < kMostReasons && std::find(reasons.begin(), reasons.end(), reason) == reasons.end())
-    reasons.push_back(reason);
+/// Each once; those of the beginning are kept. Whether it is a new one.
+inline bool keep_once(std::vector<std::string>& reasons, const std::string& reason) {
+  if (reasons.size() == kMostReasons || std::find(reasons.begin(), reasons.end(), reason) != reasons.end())
+    return false;
+  reasons.push_back(reason);
+  return true;
 }
 
 }  // namespace antegrad

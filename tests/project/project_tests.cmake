@@ -25,6 +25,14 @@ add_test(NAME cache_cli_test
          COMMAND bash ${project_dir}/cache_cli_test.sh $<TARGET_FILE:antegrad_cli> $<TARGET_FILE:cache_sample>)
 list(APPEND project_tests cache_cli_test)
 
+add_test(NAME report_cli_test COMMAND bash ${project_dir}/report_cli_test.sh $<TARGET_FILE:antegrad_cli>)
+list(APPEND project_tests report_cli_test)
+# Needs a browser; without one it says so and is skipped.
+add_test(NAME report_browser_test
+         COMMAND Python3::Interpreter ${project_dir}/report_browser_test.py $<TARGET_FILE:antegrad_cli>)
+set_tests_properties(report_browser_test PROPERTIES SKIP_RETURN_CODE 77 ENVIRONMENT PYTHONDONTWRITEBYTECODE=1)
+list(APPEND project_tests report_browser_test)
+
 # Installs this build to a temporary prefix, builds the ten-line project in consumer/ against it and runs it.
 set(consumer_flags ${CMAKE_CXX_FLAGS})
 if(ANTEGRAD_SANITIZE)

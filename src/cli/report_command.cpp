@@ -1,0 +1,62 @@
+#include "cli/report_command.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "antegrad/error.h"
+#include "cli/report_page.h"
+
+namespace antegrad::cli {
+namespace {
+
+void write_file(const std::string& path, const std::string& text) {
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  const bool written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  const int error = errno;
+  const bool closed = file != nullptr && std::fclose(file) == 0;
+  if (!written || !closed)
+    throw Error(ErrorCode::Io, "report",
+                fmt::format("cannot write \"{}\": {}", path, std::strerror(written ? errno : error)),
+                "Name a file that can be written to");
+}
+
+std::string default_page(const std::string& directory) {
+  std::error_code ignored;
+  const std::filesystem::path path(directory);
+  const auto folder = std::filesystem::is_directory(path, ignored) ? path : path.parent_path();
+  return (folder / "report.html").string();
+}
+
+}  // namespace
+
+ReportCommand::ReportCommand(CLI::App& app)
+    : command_(app.add_subcommand("report", "make a page of what the compiler did, from a trace")) {
+  command_->add_option("DIR", directory_, "where ANTEGRAD_TRACE has put traces, or one of them")->required();
+  command_->add_option("-o,--output", page_, "the page; DIR/report.html unless it is named");
+  command_->add_option("--chrome-trace", chrome_trace_,
+                       "write spans of time for Perfetto or chrome://tracing; no page unless -o names one");
+}
+
+bool ReportCommand::parsed() const { return command_->parsed(); }
+
+std::string ReportCommand::run() const {
+  const auto traces = read_traces(directory_);
+  std::string written;
+  if (!chrome_trace_.empty()) {
+    write_file(chrome_trace_, chrome_trace(traces));
+    written += chrome_trace_ + "\n";
+  }
+  if (chrome_trace_.empty() || !page_.empty()) {
+    const auto page = page_.empty() ? default_page(directory_) : page_;
+    write_file(page, report_page(traces, directory_));
+    written += page + "\n";
+  }
+  return written;
+}
+
+}  // namespace antegrad::cli

@@ -1,0 +1,39 @@
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "schedule/program.h"
+#include "trace/trace.h"
+
+namespace antegrad::runtime {
+
+/// Times the steps of an executable in its first runs, and tells the trace the medians. Thread-safe.
+class StepTimer {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// Null: no trace is written, or it has the times of enough executables.
+  static std::unique_ptr<StepTimer> make(const schedule::Program& program);
+
+  /// Whether there are runs left to time.
+  bool wants() const { return runs_.load(std::memory_order_relaxed) < kRuns; }
+  /// `times`: of each step of a run, in seconds.
+  void add(const std::vector<float>& times);
+
+ private:
+  static constexpr int kRuns = 20;
+  explicit StepTimer(const schedule::Program& program);
+  void tell() const;
+
+  const trace::Context context_ = trace::current();
+  std::vector<std::string> names_;
+  std::atomic<int> runs_{0};
+  std::mutex mutex_;
+  std::vector<std::vector<float>> times_;  ///< per run
+};
+
+}  // namespace antegrad::runtime
