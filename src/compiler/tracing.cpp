@@ -21,13 +21,19 @@ std::string policy_name(const Policy& policy) {
   return kNames[policy.index()];
 }
 
+std::string joined(at::IntArrayRef numbers) {
+  std::string text;
+  for (auto number : numbers) text += fmt::format("{}{}", text.empty() ? "" : ", ", number);
+  return text;
+}
+
 std::string tensor_text(size_t index, const at::Tensor& tensor) {
   if (!tensor.defined()) return fmt::format("tensor {} is undefined", index);
   auto text = fmt::format("tensor {}: {}", index, c10::toString(tensor.scalar_type()));
-  if (tensor.layout() == c10::kStrided && !tensor.is_nested())
-    text += fmt::format(
-        " [{}]{}", fmt::join(tensor.sizes(), ", "),
-        tensor.is_contiguous() ? "" : fmt::format(", strides {}", fmt::join(tensor.strides(), ", ")));
+  if (tensor.layout() == c10::kStrided && !tensor.is_nested()) {
+    text += fmt::format(" [{}]", joined(tensor.sizes()));
+    if (!tensor.is_contiguous()) text += fmt::format(", strides {}", joined(tensor.strides()));
+  }
   text += fmt::format(" on {}", tensor.device().str());
   return tensor.requires_grad() ? text + ", requires gradients" : text;
 }

@@ -78,7 +78,9 @@ TEST_F(CacheTrace, OfATrainingStepHasGraphsDecisionsAndKernels) {
 
   EXPECT_EQ(all(events("graph"), "which"), (Names{"captured", "optimised", "forward", "backward"}));
   for (const auto& graph : events("graph"))
-    if (graph["which"] == "forward") EXPECT_EQ(graph["text"], compiled.forward_graph());
+    if (graph["which"] == "forward") {
+      EXPECT_EQ(graph["text"], compiled.forward_graph());
+    }
   ASSERT_EQ(events("partition").size(), 1u);
   const auto decisions = events("partition")[0]["decisions"];
   ASSERT_FALSE(decisions.empty());

@@ -57,7 +57,7 @@ def events():
             {"value": 3, "op": "aten.relu", "scope": EVIL, "bytes": 128, "saved": True, "reason": EVIL},
             {"value": 4, "op": "aten.exp", "scope": "", "bytes": 128, "saved": False, "reason": "cheap to compute again"}]},
         {"e": "program", **forward, "text": GRAPH, "kernels": [kernel], "toolchain": "clang", "isa": "avx2", "decisions": [
-            {"what": "kernel k_1 : rows", "nodes": [1, 2]}, {"what": "LibTorch", "why": EVIL, "nodes": [0]}]},
+            {"what": "kernel k_1: rows", "nodes": [1, 2]}, {"what": "LibTorch", "why": EVIL, "nodes": [0]}]},
         {"e": "kernel", **forward, "name": "k_1", "key": "00ff", "from": "compiled", "us": 1200, "toolchain": "clang"},
         {"e": "times", **forward, "runs": 3, "steps": ["aten.mm", "k_1"], "us": [5.5, 2.25]},
         {"e": "times", **backward, "runs": 3, "steps": ["aten.mm"], "us": [9.5]},

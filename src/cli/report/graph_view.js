@@ -21,7 +21,7 @@ function graphView(text, options = {}) {
 
   function makeBoxes() {
     const keys = state.grouping === 'scope' ? scopeKeys(graph, 1) : null;
-    const keyOf = state.grouping === 'kernel' ? n => kernels.get(n.index) ?? null : keys ? n => keys.get(n.id) : () => null;
+    const keyOf = state.grouping === 'kernel' ? n => kernels.get(n.index)?.call ?? null : keys ? n => keys.get(n.id) : () => null;
     boxes = topological(groupNodes(graph, keyOf)).map(group => boxOf(group, state.grouping, kernels));
   }
 
@@ -44,6 +44,8 @@ function graphView(text, options = {}) {
       drawn.set(box.id, box);
       layerOfNodes.append(box.element);
     }
+    const top = shown.filter(b => b.y < 260);
+    view.start = top.length ? sum(top, b => b.x) / top.length : 0;
     view.home = {x: left - 30, y: -30, w: Math.max(200, right - left + 60), h: Math.max(120, height + 30)};
     view.svg = s('svg', {role: 'img', 'aria-label': 'graph'}, layerOfEdges, layerOfNodes);
     canvas.replaceChildren(view.svg);
@@ -55,10 +57,10 @@ function graphView(text, options = {}) {
     for (const other of drawn.values()) other.element.classList.toggle('at', other === box);
     for (const edge of edges || []) edge.path.classList.toggle('on', edge.from === box || edge.to === box);
     const kernel = box.kernel && options.showKernel;
-    side.replaceChildren(
+    side.replaceChildren(...[
       h('h3', {}, box.title), box.type && h('div', {class: 'mono muted'}, box.type), box.ghost && h('p', {class: 'muted'}, 'Defined in another part of the drawing.'),
       kernel && h('p', {}, h('a', {href: '#', onclick(e) { e.preventDefault(); options.showKernel(box.kernel); }}, `Source of ${box.kernel}`)),
-      h('pre', {class: 'wrap'}, box.members.map(n => marked(n.text + '\n', state.wanted))));
+      h('pre', {class: 'wrap'}, box.members.map(n => marked(n.text + '\n', state.wanted)))].filter(Boolean));
   }
 
   function markHits() {
@@ -137,10 +139,10 @@ function graphView(text, options = {}) {
 function kernelsOfOps(program) {
   if (!program || !program.kernels.length) return null;
   const out = new Map();
-  for (const decision of program.decisions) {
+  program.decisions.forEach((decision, call) => {  // a kernel may be called more than once
     const name = kernelOf(decision);
-    if (name) for (const node of decision.nodes) out.set(node, name);
-  }
+    if (name) for (const node of decision.nodes) out.set(node, {name, call});
+  });
   return out;
 }
 
@@ -160,7 +162,7 @@ function topological(groups) {
 
 function boxOf(group, grouping, kernels) {
   const [first] = group.members, many = group.members.length > 1 || (group.key != null && grouping === 'scope');
-  const kernel = grouping !== 'scope' && kernels ? kernels.get(first.index) : null;
+  const kernel = grouping !== 'scope' && kernels ? kernels.get(first.index)?.name : null;
   const scope = group.key != null && grouping === 'scope' ? group.key.replace(/^\d+\|/, '') : '';
   const title = scope || (many && kernel) || first.op || first.label;
   let label = scope || (many && kernel ? summary(group.members) : first.label);

@@ -48,14 +48,21 @@ function assignLayers(boxes, byId) {
   };
   for (const box of boxes) { box.readList = [...box.reads]; box.up = []; box.down = []; }
   for (const box of boxes) if (!state.has(box.id)) visit(box);
-  // What reads nothing stands right above its first reader.
-  const first = new Map();
-  for (const box of boxes) for (const read of box.reads) first.set(read, Math.min(first.get(read) ?? Infinity, box.layer));
-  for (const box of boxes) if (box.readList.length === 0 && first.has(box.id)) box.layer = Math.max(0, first.get(box.id) - 1);
+  sink(boxes, byId);
   const layers = [];
   for (const box of boxes) (layers[box.layer] ||= []).push(box);
   for (let i = 0; i < layers.length; ++i) layers[i] ||= [];
   return layers;
+}
+
+// Inputs, and chains of one read each that begin at one (a weight that is transposed), stand right above their readers.
+function sink(boxes, byId) {
+  const byLayer = [...boxes].sort((a, b) => a.layer - b.layer), first = new Map();
+  for (const box of byLayer) box.moves = box.readList.length === 0 || (box.readList.length === 1 && (byId.get(box.readList[0])?.moves ?? true));
+  for (const box of byLayer.reverse()) {
+    if (box.moves && first.has(box.id)) box.layer = Math.max(box.layer, first.get(box.id) - 1);
+    for (const read of box.readList) first.set(read, Math.min(first.get(read) ?? Infinity, box.layer));
+  }
 }
 
 function addBends(edge, layers) {

@@ -102,7 +102,7 @@ const READERS = {
 const duration = span => span.end - span.start;
 const selfTime = span => Math.max(0, duration(span) - sum(span.children, duration));
 const HELPER = 'compile C';  // what other threads do while a version waits for it
-const roots = spans => spans.filter(span => !span.parent && span.name !== HELPER);
+const roots = spans => spans.filter(span => !span.parent && span.name !== HELPER && span.name !== 'trace');
 const compileTime = spans => sum(roots(spans), duration);
 
 // name -> microseconds in it and in nothing inside of it
@@ -139,8 +139,8 @@ function stepsOf(version) {
   return out.sort((a, b) => (b.us || 0) - (a.us || 0));
 }
 
-// "kernel k_… : …" is what a decision says of a group.
-const kernelOf = decision => (/^kernel (\S+)/.exec(decision.what) || [])[1];
+// "kernel k_…: …" is what a decision says of a group.
+const kernelOf = decision => (/^kernel ([^\s:]+)/.exec(decision.what) || [])[1];
 function opsOf(program, name) {
   return program.decisions.filter(d => kernelOf(d) === name).flatMap(d => d.nodes);
 }

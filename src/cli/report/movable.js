@@ -36,8 +36,8 @@ function movable(view, canvas) {
     if (!width || !height || view.svg !== svg) return;
     const shown = Math.max(view.home.w / width, view.home.h / height);
     if (shown > 1.6) {
-      const w = Math.min(view.home.w, width * 1.5), h = w * height / width;
-      setBox(view, {x: view.home.x + (view.home.w - w) / 2, y: view.home.y, w, h});
+      const w = Math.min(view.home.w, width * 1.25), h = w * height / width;
+      setBox(view, {x: view.start - w / 2, y: view.home.y, w, h});
     }
   });
   svg.addEventListener('wheel', event => {

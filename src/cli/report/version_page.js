@@ -47,9 +47,9 @@ function savedSection(version) {
       fact('values kept', saved.length, `${saved.filter(d => d.op === 'input').length} are inputs, kept as they are`),
       fact('computed again', list.length - saved.length, 'in the backward pass')),
     card('Each value, and why',
-      table([['', ''], ['op'], ['scope'], ['bytes', 'num'], ['', 'wide'], ['reason']], list.map(d => [
-        badge(d.saved ? 'saved' : 'again', d.saved ? 'warm' : 'good'), h('span', {class: 'mono'}, d.op), d.scope, bytes(d.bytes),
-        h('div', {class: `bar ${d.saved ? 'warm' : ''}`, style: {width: `${100 * d.bytes / most}%`}}), d.reason]))));
+      table([['', ''], ['op', 'op'], ['bytes', 'num'], ['', 'size'], ['reason', 'reason']], list.map(d => [
+        badge(d.saved ? 'saved' : 'again', d.saved ? 'warm' : 'good'), [h('div', {class: 'mono'}, d.op), d.scope && h('div', {class: 'muted small'}, d.scope)],
+        bytes(d.bytes), h('div', {class: `bar ${d.saved ? 'warm' : ''}`, style: {width: `${100 * d.bytes / most}%`}}), d.reason]))));
 }
 
 function memorySection(version) {
@@ -81,8 +81,8 @@ function stepRow(row, most, open) {
       h('span', {class: 'row'}, h('span', {class: 'mono'}, row.name), badge(row.pass, row.pass === 'forward' ? 'accent' : 'warm'),
         row.kernel ? badge(row.from || 'compiled', row.from === 'compiled' ? '' : 'good') : badge('LibTorch'), row.calls > 1 && h('span', {class: 'muted small'}, `${row.calls} calls`),
         row.kernel && h('span', {class: 'muted small'}, count(row.ops.length, 'op'))),
-      h('span', {class: 'num'}, row.us == null ? '' : time(row.us)))),
-    h('div', {class: 'bar', style: {width: `${100 * (row.us || 0) / most}%`, margin: '0 0 0.3rem'}}), body);
+      h('span', {class: 'num'}, row.us == null ? '' : time(row.us))),
+    h('div', {class: `bar ${row.pass === 'forward' ? '' : 'warm'}`, style: {width: `${96 * (row.us || 0) / most}%`}})), body);
   const fillIn = () => {
     if (body.firstChild) return;
     if (!row.kernel) { body.append(h('p', {class: 'muted'}, 'A call of LibTorch: this op has no code of its own, or takes longer than any fusion around it would save.')); return; }
