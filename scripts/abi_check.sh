@@ -22,8 +22,9 @@ shown() { nm -D --defined-only -P "$1" | awk '{print $1}' | c++filt | LC_ALL=C s
 compare() {  # LIBRARY LIST WHAT-REMOVAL-ASKS-FOR
   shown "$1" >"$work/now"
   if ((update)); then cp "$work/now" "$lists/$2"; return; fi
-  LC_ALL=C comm -23 "$lists/$2" "$work/now" >"$work/removed"
-  LC_ALL=C comm -13 "$lists/$2" "$work/now" >"$work/added"
+  LC_ALL=C sort -u "$lists/$2" >"$work/listed"
+  LC_ALL=C comm -23 "$work/listed" "$work/now" >"$work/removed"
+  LC_ALL=C comm -13 "$work/listed" "$work/now" >"$work/added"
   if [[ -s $work/removed ]]; then
     echo "$(basename "$1") does not show any more:"
     sed 's/^/  - /' "$work/removed"
@@ -44,7 +45,7 @@ check_complete() {  # SHOWS-ALL
   inside=$(find src -mindepth 1 -maxdepth 1 -type d -printf '%f\n' | paste -sd'|')
   nm -D --defined-only -P "$1" | awk '$2 == "T" {print $1}' | c++filt | grep -E '^antegrad(::|_)' |
     grep -vE "^antegrad::($inside)::|::Impl::" | LC_ALL=C sort -u >"$work/public"
-  LC_ALL=C comm -23 "$work/public" "$lists/libantegrad.txt" >"$work/missing"
+  shown "$build/src/libantegrad.so" | LC_ALL=C comm -23 "$work/public" - >"$work/missing"
   if [[ -s $work/missing ]]; then
     echo "Not shown by libantegrad.so, but defined in a public namespace:"
     sed 's/^/  ? /' "$work/missing"
