@@ -33,6 +33,8 @@ const std::vector<Variable>& known_variables() {
       {"ANTEGRAD_WRITABLE_INPUTS", kFlag},
       {"ANTEGRAD_BACKEND", {"eager", "nofuse", "default"}},
       {"ANTEGRAD_TOOLCHAIN", {"auto", "clang", "system"}},
+      {"ANTEGRAD_COMPILE", {"blocking", "background"}},
+      {"ANTEGRAD_TRACE", {}},
       {"ANTEGRAD_ISA", {"auto", "baseline", "avx2", "avx512"}},
       {"ANTEGRAD_COMPILE_FAILURE", {"error", "eager"}},
       {"ANTEGRAD_DEBUG_COMPARE", kFlag},

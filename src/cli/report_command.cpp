@@ -1,29 +1,13 @@
 #include "cli/report_command.h"
 
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
 
-#include "antegrad/error.h"
+#include "cli/files.h"
 #include "cli/report_page.h"
 
 namespace antegrad::cli {
 namespace {
-
-void write_file(const std::string& path, const std::string& text) {
-  std::FILE* file = std::fopen(path.c_str(), "wb");
-  const bool written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  const int error = errno;
-  const bool closed = file != nullptr && std::fclose(file) == 0;
-  if (!written || !closed)
-    throw Error(ErrorCode::Io, "report",
-                fmt::format("cannot write \"{}\": {}", path, std::strerror(written ? errno : error)),
-                "Name a file that can be written to");
-}
 
 std::string default_page(const std::string& directory) {
   std::error_code ignored;
@@ -48,12 +32,12 @@ std::string ReportCommand::run() const {
   const auto traces = read_traces(directory_);
   std::string written;
   if (!chrome_trace_.empty()) {
-    write_file(chrome_trace_, chrome_trace(traces));
+    write_file("report", chrome_trace_, chrome_trace(traces));
     written += chrome_trace_ + "\n";
   }
   if (chrome_trace_.empty() || !page_.empty()) {
     const auto page = page_.empty() ? default_page(directory_) : page_;
-    write_file(page, report_page(traces, directory_));
+    write_file("report", page, report_page(traces, directory_));
     written += page + "\n";
   }
   return written;

@@ -10,7 +10,7 @@ const KINDS = {
   compile_failure: ['Could not be compiled', 'bad', 'Set Options::compile_failure to Error to get source and diagnostics.'],
   fixed_size: ['A size is fixed', 'warm', 'docs/dynamic-shapes.md says what fixes sizes.'],
   shape_fallback: ['Shape from a real kernel', '', ''],
-  cache: ['Cache', 'warm', 'docs/cache.md says what can be cached and what is stored.'],
+  cache: ['Cache', 'warm', 'docs/caching.md says what can be cached and what is stored.'],
   compiled_autograd: ['Compiled autograd', 'warm', 'docs/compiled-autograd.md says what it leaves to the engine.'],
   trace: ['Trace', 'warm', ''],
 };
