@@ -11,7 +11,8 @@ add_custom_command(
   COMMAND Python3::Interpreter ${docs_dir}/join.py ${PROJECT_SOURCE_DIR} ${docs_code}
   DEPENDS ${docs_dir}/join.py ${docs_pages} ${docs_excerpts} ${PROJECT_SOURCE_DIR}/README.md
   COMMENT "Joining the code of the docs")
-antegrad_torch_test(${docs_code} project)
+antegrad_torch_test_program(docs_code_test ${docs_code})
+antegrad_add_run(docs_code_test docs_code_test project)
 set_tests_properties(docs_code_test PROPERTIES WORKING_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 
 add_test(NAME docs_shell_test COMMAND bash ${docs_dir}/shell.sh $<TARGET_FILE:antegrad_cli> $<TARGET_FILE:cache_sample>
