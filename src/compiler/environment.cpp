@@ -75,11 +75,12 @@ cache::Settings settings_of(const CacheConfig& config) {
 
 namespace {
 
-/// A trace that the program has stopped stays so.
+/// Unless the program has started one itself. A trace that it has stopped stays so.
 void start_trace() {
   static std::once_flag once;
   std::call_once(once, [] {
-    if (const auto directory = variable("ANTEGRAD_TRACE"); !directory.empty()) trace::start(directory);
+    const auto directory = variable("ANTEGRAD_TRACE");
+    if (!directory.empty() && trace::file().empty()) trace::start(directory);
   });
 }
 

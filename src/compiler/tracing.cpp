@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "antegrad/error.h"
 #include "codegen/cpu/kernel_source.h"
 #include "compiler/version.h"
 #include "ir/text.h"
@@ -55,6 +56,14 @@ std::vector<std::string> guards_of(const Version& version, const Options& option
     out.push_back(fmt::format("the same parameters, buffers and training flags in {} watched module{}",
                               options.watch.size(), options.watch.size() == 1 ? "" : "s"));
   return out;
+}
+
+std::string toolchain_of(const Lowering& lowering) {
+  try {
+    return lowering.toolchain_name();
+  } catch (const Error&) {  // it does not run; who compiles is told so
+    return "";
+  }
 }
 
 std::vector<JsonObject> decisions_of(const schedule::Program& program) {
@@ -155,7 +164,7 @@ void trace_program(const schedule::Program& program, const Lowering& lowering) {
         .with("text", without_long_constants(ir::print(program.graph)))
         .with("decisions", decisions_of(program))
         .with("kernels", kernels_of(program))
-        .with("toolchain", lowering.toolchain_name())
+        .with("toolchain", toolchain_of(lowering))
         .with("isa", lowering.isa_name())
         .send();
   });

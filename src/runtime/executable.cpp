@@ -222,7 +222,7 @@ void Executable::run(Registers& registers, std::vector<at::Tensor>& outputs) con
     outputs.push_back(slot < 0 ? at::Tensor() : registers[static_cast<size_t>(slot)]);
 }
 
-inline void Executable::run_entry(const Entry& entry, Registers& registers) const {
+[[gnu::always_inline]] inline void Executable::run_entry(const Entry& entry, Registers& registers) const {
   for (const auto& birth : entry.births) birth.run(registers);
   entry.instruction->run(registers);
   for (auto slot : entry.fresh) {

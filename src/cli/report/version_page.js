@@ -69,12 +69,20 @@ function kernelsSection(version, chosen) {
       fact('backward pass', backward == null ? 'not run' : time(backward), runs[1] ? `sum of medians of ${count(runs[1], 'run')}` : ''),
       fact('kernels', kernels.length, `${kernels.filter(r => r.from === 'compiled').length} compiled, ${kernels.filter(r => r.from && r.from !== 'compiled').length} found`),
       fact('compiler', (kernels.find(r => r.made && r.made.toolchain) || {made: {toolchain: program.toolchain}}).made.toolchain || 'none', program.isa)),
-    card('Steps, slowest first', h('div', {}, rows.map(row => stepRow(row, most, row.name === chosen))),
+    card('Steps, slowest first', h('div', {}, rows.map(row => stepRow(version, row, most, row.name === chosen))),
       h('p', {class: 'muted small'}, 'Times are measured in the first runs while the trace is written, each step by itself; together they are a little more than an untraced run takes.')),
     leftOut(version));
 }
 
-function stepRow(row, most, open) {
+// Why LibTorch runs an op, as the scheduler has said.
+function reasonsOf(version, row) {
+  const program = version.programs[row.pass];
+  if (!program) return [];
+  const {ops} = parseGraph(program.text);
+  return [...new Set(program.decisions.filter(d => d.why && d.nodes.some(n => ops[n] && ops[n].op === row.name)).map(d => d.why))];
+}
+
+function stepRow(version, row, most, open) {
   const body = h('div', {});
   const details = h('details', {'data-step': row.name}, h('summary', {},
     h('span', {class: 'row apart', style: {display: 'inline-flex', width: 'calc(100% - 1.3rem)', 'vertical-align': 'top'}},
@@ -85,7 +93,11 @@ function stepRow(row, most, open) {
     h('div', {class: `bar ${row.pass === 'forward' ? '' : 'warm'}`, style: {width: `${96 * (row.us || 0) / most}%`}})), body);
   const fillIn = () => {
     if (body.firstChild) return;
-    if (!row.kernel) { body.append(h('p', {class: 'muted'}, 'A call of LibTorch: this op has no code of its own, or takes longer than any fusion around it would save.')); return; }
+    if (!row.kernel) {
+      const reasons = reasonsOf(version, row);
+      body.append(h('p', {class: 'muted'}, reasons.length ? `Run by LibTorch: ${reasons.join('; ')}.` : 'Run by LibTorch.'));
+      return;
+    }
     const made = row.made;
     if (made) body.append(h('p', {class: 'muted small'}, made.us != null ? `Compiled in ${time(made.us)} by ${made.toolchain}. ` : '', made.object_bytes ? `Object file of ${bytes(made.object_bytes)}. ` : '', 'Key ', h('span', {class: 'mono'}, made.key)));
     if (row.kernel.text) body.append(h('h3', {}, 'Fused'), h('pre', {class: 'wrap'}, row.kernel.text));
