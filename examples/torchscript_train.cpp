@@ -21,7 +21,7 @@ constexpr int64_t kFeatures = 20, kWidth = 32, kClusters = 16;
 void write_model(const std::string& path) {
   torch::jit::Module module("Potential");
   auto parameter = [&](const char* name, const Tensor& value) {
-    module.register_parameter(name, value, false);
+    module.register_parameter(name, value.set_requires_grad(true), /*is_buffer=*/false);
   };
   parameter("weight1", 0.3 * torch::randn({kFeatures, kWidth}));
   parameter("bias1", torch::zeros({kWidth}));
@@ -42,11 +42,11 @@ void write_model(const std::string& path) {
   module.save(path);
 }
 
-/// Some clusters of eight atoms: shaken cubes.
+/// Some clusters of eight atoms: shaken cubes of different sizes.
 Tensor random_clusters() {
   auto axis = torch::arange(2.0) * 1.15;
   auto cube = torch::cartesian_prod({axis, axis, axis});
-  return cube + 0.07 * torch::randn({kClusters, 8, 3});
+  return cube * (0.95 + 0.4 * torch::rand({kClusters, 1, 1})) + 0.05 * torch::randn({kClusters, 8, 3});
 }
 
 Tensor reference_energy(const Tensor& positions) {

@@ -62,6 +62,18 @@ TEST_F(Outside, GradOfACapturedTensorIsGuarded) {
   EXPECT_TRUE(torch::equal(f(x), compiled(x)));
 }
 
+// A net that is evaluated between the steps of its training: every step has other gradients.
+TEST_F(Outside, WhichGradAnUnreadOneIsDoesNotMatter) {
+  auto p = torch::ones({3}).requires_grad_();
+  auto compiled = compile([&](const Tensor& x) { return x * p; });
+  auto x = torch::ones({3});
+  for (int step = 0; step < 5; ++step) {
+    EXPECT_TRUE(torch::equal(x * p, compiled(x))) << step;
+    p.mutable_grad() = torch::full({3}, 2.f);
+  }
+  EXPECT_EQ(compiled.report().captures, 2u);  // without a gradient, and with one
+}
+
 TEST_F(Outside, SettingGradOrDataOfAnArgumentIsRefused) {
   auto x = torch::ones({3}).requires_grad_();
   auto set_grad = compile([](const Tensor& a) {
