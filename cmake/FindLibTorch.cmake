@@ -27,6 +27,7 @@ find_package_handle_standard_args(
   LibTorch
   REQUIRED_VARS LibTorch_CPU_LIBRARY LibTorch_C10_LIBRARY LibTorch_INCLUDE_DIR LibTorch_API_INCLUDE_DIR
   VERSION_VAR LibTorch_VERSION
+  HANDLE_VERSION_RANGE
   REASON_FAILURE_MESSAGE "run scripts/setup.sh, or point LIBTORCH at an unpacked LibTorch or at site-packages/torch")
 if(LibTorch_FOUND AND NOT TARGET LibTorch::LibTorch)
   # The wheel's libtorch_cpu needs the CUDA runtime and CUPTI, which other wheels bring beside it.

@@ -31,7 +31,7 @@ check_program() {  # PREFIX NAME
   quietly "${configure[@]}" "-DLIBTORCH=$libtorch"
   quietly cmake --build "$project"
   [[ $("$project/consumer") == $("$build/consumer_test/build/consumer") ]] || fail "another compiler than when installed"
-  ldd "$project/consumer" | grep -qF "$1/" || fail "$project/consumer does not use $1"
+  [[ $(ldd "$project/consumer") == *"$1/"* ]] || fail "$project/consumer does not use $1"
   quietly "$1/bin/antegrad" --help
   command -v pkg-config >/dev/null || return 0
   # shellcheck disable=SC2046,SC2086
