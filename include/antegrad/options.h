@@ -157,8 +157,8 @@ enum class Compile {
 struct Progress {
   std::string_view function;  ///< Options::name
   std::string_view stage;     ///< "capture", "plan", "kernels"
-  size_t done = 0;
-  size_t total = 0;
+  size_t done = 0;            ///< of the stage
+  size_t total = 0;           ///< that the stage has
 };
 
 /// Every field is described in docs/options.md. Environment variables override some of them (see there).

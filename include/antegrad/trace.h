@@ -10,6 +10,7 @@ namespace antegrad::trace {
 /// A trace that is already being written ends. Never throws for reasons of I/O: problems() has what went
 /// wrong, and the program goes on without a trace.
 void start(const std::string& directory);
+/// Ends the trace, where there is one.
 void stop();
 
 /// The file that is being written; "": none.

@@ -79,6 +79,7 @@ const std::map<std::string, Setter>& setters() {
       {"backend", choice(&Options::backend, compiler::kBackends)},
       {"toolchain", choice(&Options::toolchain, compiler::kToolchains)},
       {"isa", choice(&Options::isa, compiler::kIsas)},
+      {"compile", choice(&Options::compile, compiler::kCompile)},
       {"compile_failure", choice(&Options::compile_failure, compiler::kCompileFailures)},
       {"debug_compare", flag(&Options::debug_compare)},
       {"cache", choice(&Options::cache, compiler::kCaches)},

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 
 #include "antegrad/error.h"
@@ -37,17 +38,19 @@ std::string read_file(const std::string& path) {
 }
 
 void write_file(const std::string& where, const std::string& path, std::string_view bytes) {
-  // Under another name first, so that nobody takes half a file for one.
-  const auto part = path + ".part";
+  // Under another name first, so that nobody takes half a file for one. A device or a pipe is what it is.
+  std::error_code ignored;
+  const bool in_place = std::filesystem::is_other(path, ignored);
+  const auto part = in_place ? path : path + ".part";
   std::FILE* file = std::fopen(part.c_str(), "wb");
   bool done = file != nullptr;
   if (done) {
     const bool written = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
-    done = std::fclose(file) == 0 && written && std::rename(part.c_str(), path.c_str()) == 0;
+    done = std::fclose(file) == 0 && written && (in_place || std::rename(part.c_str(), path.c_str()) == 0);
   }
   if (done) return;
   const int error = errno;
-  if (file) std::remove(part.c_str());
+  if (file && !in_place) std::remove(part.c_str());
   throw Error(ErrorCode::Io, where, fmt::format("cannot write {}: {}", path, std::strerror(error)),
               "Name a file in a directory that can be written to and has room");
 }

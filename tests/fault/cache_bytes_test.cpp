@@ -232,7 +232,7 @@ TEST(CacheBytes, RandomBytes) {
 
 /// The same through files: the store says what it is, removes it, and takes a new one.
 TEST(CacheBytes, EveryByteOfAFile) {
-  ::testing::TestFolder folder;
+  testing::TestFolder folder;
   const auto store = testing::open_local(testing::local_settings(folder));
   ASSERT_TRUE(store->put(address_of(1), sample_entry(1)));
   const auto file = testing::path_of(folder.path(), address_of(1));

@@ -16,7 +16,7 @@ using testing::FaultyFiles;
 using testing::local_settings;
 using testing::open_local;
 using testing::sample_entry;
-using ::testing::TestFolder;
+using testing::TestFolder;
 
 constexpr int kProcesses = 8;
 constexpr int kKeys = 40;

@@ -15,7 +15,7 @@ using testing::FaultyFiles;
 using testing::local_settings;
 using testing::open_local;
 using testing::sample_entry;
-using ::testing::TestFolder;
+using testing::TestFolder;
 
 size_t open_files() {
   return static_cast<size_t>(

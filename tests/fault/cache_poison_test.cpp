@@ -13,7 +13,7 @@ using testing::address_of;
 using testing::path_of;
 using testing::sample_entry;
 using testing::secret_of;
-using ::testing::TestFolder;
+using testing::TestFolder;
 
 class CachePoisonTest : public ::testing::TestWithParam<bool> {
  protected:

@@ -12,7 +12,7 @@ using testing::local_settings;
 using testing::open_local;
 using testing::path_of;
 using testing::sample_entry;
-using ::testing::TestFolder;
+using testing::TestFolder;
 
 TEST(CacheScale, TenThousandEntries) {
   constexpr int kEntries = 10000;

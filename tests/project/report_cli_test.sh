@@ -3,24 +3,9 @@
 #   report_cli_test.sh PATH_OF_ANTEGRAD
 set -u
 antegrad=$1
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-failures=0
-
-fail() {
-  echo "FAILED: $1"
-  sed 's/^/  stdout: /' "$work/out"
-  sed 's/^/  stderr: /' "$work/err"
-  failures=$((failures + 1))
-}
-run() {
-  local expected=$1
-  shift
-  "$antegrad" report "$@" >"$work/out" 2>"$work/err"
-  local actual=$?
-  [[ $actual == "$expected" ]] || fail "antegrad report $*: exit code $actual, expected $expected"
-}
-has() { grep -qF -- "$2" "$work/$1" || fail "no \"$2\" in $1"; }
+group=report
+. "$(dirname "$0")/cli_helpers.sh"
+has() { grep -qF -- "$2" "$work/$1" || fail "$what: no \"$2\" in $1"; }
 
 mkdir "$work/trace" "$work/none"
 cat >"$work/trace/trace-7.jsonl" <<'TRACE'
