@@ -54,6 +54,7 @@ bench: build
 	@$(BUILD)/benchmarks/bench_kernels
 	@$(BUILD)/benchmarks/bench_dynamic
 	@$(BUILD)/benchmarks/bench_compiled_autograd
+	@$(BUILD)/benchmarks/bench_background
 	@$(BUILD)/benchmarks/antegrad_benchmarks --benchmark_min_time=0.2
 
 bench-peers: build

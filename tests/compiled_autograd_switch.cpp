@@ -11,7 +11,11 @@ namespace {
 class Switch : public ::testing::Environment {
  public:
   void SetUp() override { compiled_autograd::enable(); }
-  void TearDown() override { compiled_autograd::disable(); }
+  void TearDown() override {
+    compiled_autograd::disable();
+    const auto stats = compiled_autograd::stats();
+    EXPECT_GT(stats.passes, stats.eager) << "nothing was compiled";
+  }
 };
 
 const bool kOn = [] {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes several test files as one source: join_tests.py OUT FILE...
+"""Writes several sources as one: join_sources.py OUT FILE...
 
 Names that a file keeps to itself in an anonymous namespace stay its own: the namespace is named after the file."""
 import pathlib
