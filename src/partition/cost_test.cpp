@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/text.h"
+#include "partition/weights.h"
 
 namespace antegrad::partition {
 namespace {
@@ -66,6 +67,14 @@ TEST(Cost, SymbolicSizesAreLikelyOnes) {
   EXPECT_EQ(storage_bytes(graph, {1}), 4 * (5 + 4 * 15 + 4 * 3 + 1));
   EXPECT_EQ(dense_bytes(graph, {2}), 0);
   EXPECT_EQ(storage_bytes(graph, {2}), 0);
+}
+
+TEST(Cost, PoolingIsNotComputedTwice) {
+  ir::Node node;
+  node.op = "aten.max_pool2d_with_indices";
+  EXPECT_TRUE(is_dear(node));
+  node.op = "aten.sum.dim_IntList";
+  EXPECT_FALSE(is_dear(node));
 }
 
 TEST(Cost, OpsWithoutARowAreDear) {
