@@ -55,6 +55,21 @@ if ((${#missing[@]})); then
 fi
 ((!docs)) || exit 0
 
+# WHAT IS MISSING, WHAT THAT MEANS, PACKAGES...: installs what antegrad can do without.
+install_if_possible() {
+  local lack=$1 consequence=$2
+  shift 2
+  if ((EUID == 0)) && command -v apt-get >/dev/null; then
+    say "installing $*"
+    export DEBIAN_FRONTEND=noninteractive
+    { apt-get install -y -qq --no-install-recommends "$@" ||
+      { apt-get update -qq && apt-get install -y -qq --no-install-recommends "$@"; }; } >/dev/null 2>&1 ||
+      say "$lack to be had; $consequence"
+  else
+    say "$lack: $consequence (as root: apt-get install $*)"
+  fi
+}
+
 # clang in process. Where these packages cannot be had, kernels are compiled with the system compiler instead.
 clang_packages=(libclang-19-dev libclang-cpp19-dev llvm-19-dev)
 clang_needs=(clang/Frontend/CompilerInstance.h llvm/Config/llvm-config.h)
@@ -62,29 +77,13 @@ clang_missing=0
 for header in "${clang_needs[@]}"; do [[ -e /usr/lib/llvm-19/include/$header ]] || clang_missing=1; done
 [[ -e /usr/lib/llvm-19/lib/libclang-cpp.so ]] || clang_missing=1
 if ((clang_missing)); then
-  if ((EUID == 0)) && command -v apt-get >/dev/null; then
-    say "installing ${clang_packages[*]}"
-    export DEBIAN_FRONTEND=noninteractive
-    { apt-get install -y -qq --no-install-recommends "${clang_packages[@]}" ||
-      { apt-get update -qq && apt-get install -y -qq --no-install-recommends "${clang_packages[@]}"; }; } >/dev/null 2>&1 ||
-      say "no clang 19 to be had; the system compiler will be used"
-  else
-    say "no clang 19: the system compiler will be used (as root: apt-get install ${clang_packages[*]})"
-  fi
+  install_if_possible "no clang 19" "the system compiler will be used" "${clang_packages[@]}"
 fi
 
 # A browser. Where it cannot be had, the test that needs it is skipped.
 browser_packages=(chromium chromium-driver python3-selenium)
 if [[ ${1:-} == --browser ]] && ! { command -v chromium && command -v chromedriver && [[ -d /usr/lib/python3/dist-packages/selenium ]]; } >/dev/null; then
-  if ((EUID == 0)) && command -v apt-get >/dev/null; then
-    say "installing ${browser_packages[*]}"
-    export DEBIAN_FRONTEND=noninteractive
-    { apt-get install -y -qq --no-install-recommends "${browser_packages[@]}" ||
-      { apt-get update -qq && apt-get install -y -qq --no-install-recommends "${browser_packages[@]}"; }; } >/dev/null 2>&1 ||
-      say "no browser to be had; report_browser_test will be skipped"
-  else
-    say "no browser: report_browser_test will be skipped (as root: apt-get install ${browser_packages[*]})"
-  fi
+  install_if_possible "no browser" "report_browser_test will be skipped" "${browser_packages[@]}"
 fi
 
 if [[ -n ${LIBTORCH:-} ]]; then

@@ -31,7 +31,10 @@ class NodeFunctions final : public tda::PyCompilerInterface {
   /// Nodes of LibTorch announce themselves once, by name; custom functions each time.
   std::string bind_function(PyObject*, const std::string& name, torch::autograd::functional_apply_t fn,
                             std::vector<at::TypePtr>, bool is_custom, bool is_traceable) const override {
-    if (asks_traceable != nullptr) *asks_traceable = is_traceable;
+    if (asks_traceable != nullptr) {
+      *asks_traceable = is_traceable;
+      return name;  // nobody will call it
+    }
     const std::scoped_lock lock(mutex_);
     auto key = is_custom ? fmt::format("{} {}", name, ++customs_) : name;
     functions_[key] = std::move(fn);
