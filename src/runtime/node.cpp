@@ -7,6 +7,7 @@
 #include "antegrad/error.h"
 #include "capture/guards.h"
 #include "runtime/instructions.h"
+#include "runtime/leaf_gradients.h"
 #include "runtime/rng_state.h"
 
 namespace antegrad::runtime {
@@ -107,11 +108,20 @@ c10::SmallVector<bool, 16> CompiledBackward::wanted() const {
 
 variable_list CompiledBackward::apply(variable_list&& tangents) {
   std::scoped_lock lock(mutex_);
+  try {
+    return run(std::move(tangents));
+  } catch (...) {
+    withdraw_leaf_gradients();
+    throw;
+  }
+}
+
+variable_list CompiledBackward::run(variable_list&& tangents) {
   const auto wanted = this->wanted();
   backward_->check(tangents, wanted);
   if (c10::GradMode::is_enabled()) return apply_differentiably(tangents);
   auto saved = unpack_saved();
-  if (releasing_) release_variables();
+  if (releasing_) let_go_of_saved();
   auto results = backward_->run(std::move(saved), std::move(tangents), wanted);
   write(results);
   return results;
@@ -170,7 +180,21 @@ variable_list CompiledBackward::apply_differentiably(const variable_list& tangen
   return facts.higher_order->gradients(primals, tangents);
 }
 
+void CompiledBackward::will_release_variables() {
+  releasing_ = true;
+  if (LeafGradients::possible(*this)) leaf_gradients_ = add_post_hook(std::make_unique<LeafGradients>(*this));
+}
+
 void CompiledBackward::release_variables() {
+  let_go_of_saved();
+  withdraw_leaf_gradients();
+}
+
+void CompiledBackward::withdraw_leaf_gradients() {
+  if (leaf_gradients_ != 0) del_post_hook(std::exchange(leaf_gradients_, 0));
+}
+
+void CompiledBackward::let_go_of_saved() {
   for (auto& saved : kept_) saved.reset_data();
   for (auto& saved : saved_results_) saved.reset_data();
 }

@@ -39,12 +39,15 @@ class CompiledBackward final : public torch::autograd::Node {
   torch::autograd::variable_list apply_with_saved(
       const torch::autograd::variable_list& tangents,
       torch::dynamo::autograd::SwapSavedVariables& saved) override;
-  void will_release_variables() override { releasing_ = true; }
+  void will_release_variables() override;
   void release_variables() override;
   std::string name() const override { return "AntegradBackward"; }
 
  private:
   std::vector<at::Tensor> unpack_saved();
+  torch::autograd::variable_list run(torch::autograd::variable_list&& tangents);
+  void let_go_of_saved();
+  void withdraw_leaf_gradients();
   c10::SmallVector<bool, 16> wanted() const;
   void write(torch::autograd::variable_list& results) const;
   torch::autograd::variable_list apply_differentiably(const torch::autograd::variable_list& tangents);
@@ -56,6 +59,7 @@ class CompiledBackward final : public torch::autograd::Node {
   at::Tensor rng_state_;
   std::vector<c10::SymInt> symbols_;  ///< of the graph, for passes that are captured at other sizes
   bool releasing_ = false;            ///< the engine will not come back
+  uintptr_t leaf_gradients_ = 0;      ///< the hook that stands in for the engine's visits of leaves; 0: none
 };
 
 }  // namespace antegrad::runtime
