@@ -190,11 +190,22 @@ void Executable::run(c10::ArrayRef<at::Tensor> inputs, std::vector<at::Tensor>& 
 }
 
 void Executable::run(std::vector<at::Tensor>&& inputs, std::vector<at::Tensor>& outputs) const {
-  Registers registers(register_count_);
-  for (size_t i = 0; i < inputs_.size(); ++i)
-    if (inputs_[i] >= 0) registers[static_cast<size_t>(inputs_[i])] = std::move(inputs[i]);
-  inputs.clear();
-  run(registers, outputs);
+  c10::SmallVector<const c10::TensorImpl*, 32> given;
+  {
+    Registers registers(register_count_);
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      if (inputs_[i] >= 0) {
+        given.push_back(inputs[i].unsafeGetTensorImpl());
+        registers[static_cast<size_t>(inputs_[i])] = std::move(inputs[i]);
+      }
+    inputs.clear();
+    run(registers, outputs);
+  }
+  // Results may take over the memory of inputs, but not the object: users may have kept an eye on it.
+  for (auto& output : outputs)
+    if (output.defined() && output.use_count() == 1 &&
+        std::find(given.begin(), given.end(), output.unsafeGetTensorImpl()) != given.end())
+      output = as_new_tensor(output);
 }
 
 void Executable::run(Registers& registers, std::vector<at::Tensor>& outputs) const {

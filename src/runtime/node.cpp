@@ -9,6 +9,7 @@
 #include "runtime/instructions.h"
 #include "runtime/leaf_gradients.h"
 #include "runtime/rng_state.h"
+#include "runtime/tensor_memory.h"
 
 namespace antegrad::runtime {
 
@@ -33,7 +34,7 @@ at::Tensor stand_in_for(const at::Tensor& input) {
 /// The same memory, with a version that counts other writes than those to its siblings.
 at::Tensor with_own_version(const at::Tensor& tensor) {
   if (tensor.requires_grad() && tensor.is_leaf()) return tensor;
-  at::Tensor alias(tensor.unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0), true));
+  auto alias = as_new_tensor(tensor);
   if (tensor.requires_grad()) impl::set_gradient_edge(alias, impl::gradient_edge(tensor));
   return alias;
 }

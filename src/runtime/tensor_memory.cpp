@@ -29,4 +29,8 @@ at::Tensor empty_tensor(const TensorShape& shape) {
                    shape, 0);
 }
 
+at::Tensor as_new_tensor(const at::Tensor& tensor) {
+  return at::Tensor(tensor.unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0), true));
+}
+
 }  // namespace antegrad::runtime

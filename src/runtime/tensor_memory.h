@@ -19,5 +19,7 @@ struct TensorShape {
 at::Tensor empty_tensor(const TensorShape& shape);
 /// On memory that is there, `offset` bytes from its beginning.
 at::Tensor tensor_on(const c10::Storage& storage, const TensorShape& shape, int64_t offset);
+/// The same memory as another tensor object, of version 0 and without a history.
+at::Tensor as_new_tensor(const at::Tensor& tensor);
 
 }  // namespace antegrad::runtime
