@@ -36,6 +36,7 @@ const std::vector<Variable>& known_variables() {
       {"ANTEGRAD_COMPILE", {"blocking", "background"}},
       {"ANTEGRAD_TRACE", {}},
       {"ANTEGRAD_ISA", {"auto", "baseline", "avx2", "avx512"}},
+      {"ANTEGRAD_MATMUL", {"auto", "libtorch", "onednn"}},
       {"ANTEGRAD_COMPILE_FAILURE", {"error", "eager"}},
       {"ANTEGRAD_DEBUG_COMPARE", kFlag},
       {"ANTEGRAD_CACHE", {"on", "off", "strict"}},

@@ -12,6 +12,7 @@
 #include "antegrad/trace.h"
 #include "cache/local_store.h"
 #include "compiler/option_names.h"
+#include "runtime/onednn.h"
 
 namespace antegrad::compiler {
 namespace {
@@ -84,10 +85,20 @@ void start_trace() {
   });
 }
 
+void choose_matmul() {
+  using runtime::onednn::Use;
+  static constexpr Named<Use> kUses[] = {
+      {"auto", Use::Auto}, {"libtorch", Use::Never}, {"onednn", Use::Always}};
+  auto use = Use::Auto;
+  read_choice("ANTEGRAD_MATMUL", kUses, "auto, libtorch or onednn", use);
+  runtime::onednn::set_use(use);
+}
+
 }  // namespace
 
 Options with_environment(Options options) {
   start_trace();
+  choose_matmul();
   read_choice("ANTEGRAD_UNSUPPORTED", kUnsupported, "error or eager", options.unsupported);
   read_choice("ANTEGRAD_DYNAMIC", kDynamic, "auto, all or none", options.dynamic);
   read_choice("ANTEGRAD_BACKEND", kBackends, "eager, nofuse or default", options.backend);

@@ -137,7 +137,10 @@ std::unique_ptr<Instruction> Executable::make_step(const schedule::Program& prog
   }
   const auto index = std::get<schedule::RunNode>(program.steps[step]).node;
   const auto& node = program.graph.nodes[static_cast<size_t>(index)];
-  if (placement.writes_out[step]) return make_out_call(node, placement.register_of);
+  // Sizes that change would have oneDNN make code for each, at a millisecond or more.
+  const bool fixed_sizes = symbols_ != nullptr && symbols_->empty();
+  if (placement.writes_out[step])
+    return make_out_call(node, program.graph, placement.register_of, /*as_eager=*/!fixed_sizes);
   return make_instruction(node, program.graph, placement.register_of,
                           may_reuse(program.graph, node, step, placement.last_use));
 }

@@ -28,8 +28,9 @@ std::unique_ptr<Instruction> make_random_call(const ir::Node& node, const ir::Gr
 
 /// Whether there is a call of the op that writes its result into a tensor that exists.
 bool has_out_call(const ir::Node& node, const ir::Graph& graph);
-/// The register of the result holds that tensor.
-std::unique_ptr<Instruction> make_out_call(const ir::Node& node, const RegisterMap& register_of);
+/// The register of the result holds that tensor. `as_eager`: with the very bits that eager gives.
+std::unique_ptr<Instruction> make_out_call(const ir::Node& node, const ir::Graph& graph,
+                                           const RegisterMap& register_of, bool as_eager);
 
 /// `reuse`: the first argument is not needed afterwards and has the type of the result, so its memory may
 /// become the result's, when nobody else holds it.

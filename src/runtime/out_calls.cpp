@@ -5,6 +5,7 @@
 
 #include "capture/convert.h"
 #include "runtime/instructions.h"
+#include "runtime/onednn.h"
 
 namespace antegrad::runtime {
 namespace {
@@ -16,6 +17,7 @@ class OutCall final : public Instruction {
     int32_t self = -1, left = -1, right = -1;  ///< registers; self: what is added, -1: nothing
     int32_t output = 0;
     at::Scalar beta = 1, alpha = 1;
+    bool by_onednn = false;
   };
   using Run = void (*)(const Call&, Registers&);
   OutCall(Call call, Run run) : call_(std::move(call)), run_(run) {}
@@ -28,19 +30,29 @@ class OutCall final : public Instruction {
 
 at::Tensor& at_slot(Registers& registers, int32_t slot) { return registers[static_cast<size_t>(slot)]; }
 
+/// False: LibTorch is to do it.
+bool run_onednn(const OutCall::Call& c, Registers& r) {
+  if (!c.by_onednn || !onednn::in_use_now()) return false;
+  if (c.self >= 0) at_slot(r, c.output).copy_(at_slot(r, c.self));
+  onednn::multiply(at_slot(r, c.left), at_slot(r, c.right), at_slot(r, c.output), c.self >= 0);
+  return true;
+}
+
 void run_mm(const OutCall::Call& c, Registers& r) {
-  at::cpu::mm_out(at_slot(r, c.output), at_slot(r, c.left), at_slot(r, c.right));
+  if (!run_onednn(c, r)) at::cpu::mm_out(at_slot(r, c.output), at_slot(r, c.left), at_slot(r, c.right));
 }
 void run_bmm(const OutCall::Call& c, Registers& r) {
-  at::cpu::bmm_out(at_slot(r, c.output), at_slot(r, c.left), at_slot(r, c.right));
+  if (!run_onednn(c, r)) at::cpu::bmm_out(at_slot(r, c.output), at_slot(r, c.left), at_slot(r, c.right));
 }
 void run_addmm(const OutCall::Call& c, Registers& r) {
-  at::cpu::addmm_out(at_slot(r, c.output), at_slot(r, c.self), at_slot(r, c.left), at_slot(r, c.right),
-                     c.beta, c.alpha);
+  if (!run_onednn(c, r))
+    at::cpu::addmm_out(at_slot(r, c.output), at_slot(r, c.self), at_slot(r, c.left), at_slot(r, c.right),
+                       c.beta, c.alpha);
 }
 void run_baddbmm(const OutCall::Call& c, Registers& r) {
-  at::cpu::baddbmm_out(at_slot(r, c.output), at_slot(r, c.self), at_slot(r, c.left), at_slot(r, c.right),
-                       c.beta, c.alpha);
+  if (!run_onednn(c, r))
+    at::cpu::baddbmm_out(at_slot(r, c.output), at_slot(r, c.self), at_slot(r, c.left), at_slot(r, c.right),
+                         c.beta, c.alpha);
 }
 
 OutCall::Run function_of(std::string_view op) {
@@ -59,7 +71,8 @@ bool has_out_call(const ir::Node& node, const ir::Graph& graph) {
   return type.device.kind == ir::Device::Kind::Cpu && type.is_contiguous() && !ir::is_complex(type.dtype);
 }
 
-std::unique_ptr<Instruction> make_out_call(const ir::Node& node, const RegisterMap& register_of) {
+std::unique_ptr<Instruction> make_out_call(const ir::Node& node, const ir::Graph& graph,
+                                           const RegisterMap& register_of, bool as_eager) {
   const auto& schema = *capture::find_schema(node.op);
   const auto boxed = capture::boxed_arguments(node, schema, [](ir::ValueId) { return at::Tensor(); });
   auto slot = [&](const ir::Arg& arg) {
@@ -75,6 +88,9 @@ std::unique_ptr<Instruction> make_out_call(const ir::Node& node, const RegisterM
   call.left = slot(node.args[adds ? 1 : 0]);
   call.right = slot(node.args[adds ? 2 : 1]);
   call.output = register_of[static_cast<size_t>(node.outputs[0].index)];
+  const auto left = *node.args[adds ? 1 : 0].as<ir::ValueId>();
+  call.by_onednn = !as_eager && call.beta.equal(1) && call.alpha.equal(1) &&
+                   onednn::wins(graph.tensor_type(left), graph.tensor_type(node.outputs[0]));
   return std::make_unique<OutCall>(std::move(call), function_of(node.op));
 }
 

@@ -125,11 +125,13 @@ class Placer {
       return;
     }
     const auto& node = node_of(s);
-    if (options_.keep_all || !has_out_call(node, graph_) || leaves_[at(node.outputs[0])]) return;
+    if (options_.keep_all || !has_out_call(node, graph_)) return;
+    const auto result = node.outputs[0];
+    const bool in_arena = !leaves_[at(result)];
     out_.writes_out[static_cast<size_t>(s)] = true;
-    add_block(node.outputs[0], s);
+    if (in_arena) add_block(result, s);
     out_.births[static_cast<size_t>(s)].push_back(
-        {out_.register_of[at(node.outputs[0])], node.outputs[0], 0, -1});
+        {out_.register_of[at(result)], result, in_arena ? 0 : -1, -1});
   }
 
   void give_memory_to_output(int32_t s, const RunKernel& call, const std::vector<int32_t>& passed, size_t b) {

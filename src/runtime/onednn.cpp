@@ -1,0 +1,55 @@
+#include "runtime/onednn.h"
+
+#include <ATen/Context.h>
+
+#include <algorithm>
+#include <atomic>
+
+namespace at::native {
+// Exported by LibTorch, and declared in none of the headers it installs; other versions may be without it.
+[[gnu::weak]] void mkldnn_matmul(const Tensor& left, const Tensor& right, const Tensor& result, float beta,
+                                 float alpha);
+}  // namespace at::native
+
+namespace antegrad::runtime::onednn {
+namespace {
+
+/// Below, the 12 us that a call of oneDNN takes are not won back (products of 256 by 256 matrices are the
+/// smallest that gain).
+constexpr int64_t kFewestMultiplications = 12'000'000;
+/// It is slow where a matrix is a vector, or nearly so.
+constexpr int64_t kShortestSide = 32;
+
+std::atomic<Use> chosen = Use::Auto;
+
+bool has_fast_mkl() {
+  __builtin_cpu_init();
+  return __builtin_cpu_is("intel") != 0;
+}
+
+bool is_in_use() {
+  if (at::native::mkldnn_matmul == nullptr || !at::hasMKLDNN()) return false;
+  const auto use = chosen.load();
+  return use == Use::Always || (use == Use::Auto && !has_fast_mkl());
+}
+
+}  // namespace
+
+void set_use(Use use) { chosen = use; }
+
+bool wins(const ir::TensorType& left, const ir::TensorType& out) {
+  if (out.dtype != ir::DType::F32 || !is_in_use()) return false;
+  const auto rank = out.sizes.size();
+  const auto rows = out.sizes[rank - 2].constant(), columns = out.sizes[rank - 1].constant(),
+             depth = left.sizes[rank - 1].constant();
+  return std::min({rows, columns, depth}) >= kShortestSide &&
+         rows * columns * depth >= kFewestMultiplications;
+}
+
+bool in_use_now() { return at::globalContext().userEnabledMkldnn(); }
+
+void multiply(const at::Tensor& left, const at::Tensor& right, const at::Tensor& out, bool adds) {
+  at::native::mkldnn_matmul(left, right, out, adds ? 1.0F : 0.0F, 1.0F);
+}
+
+}  // namespace antegrad::runtime::onednn
