@@ -2,10 +2,11 @@ set(exact_tests
     # bits of trained weights, of gradients of sums, of casts to bf16, of results in many threads
     autograd_inputs_test autograd_second_run_test autograd_state_test functional_grad_test threads_test
     # thousands of ops, each a kernel or more: minutes of compiling
-    autograd_refusals_test gradient_sweep_test
+    autograd_refusals_test
     # graphs as they are without kernels
     joint_golden_test
 )
 # Of tests with many programs, those that run with generated code.
 set(compiled_filter_gradient_fuzz_test --gtest_filter=*Seeds0To1999)
 set(compiled_filter_fuzz_test --gtest_filter=-*Fresh*)
+set(compiled_filter_gradient_sweep_test --gtest_filter=*OfOneCallOfEveryOp)

@@ -164,6 +164,26 @@ TEST_F(GradientSweep, WhatIsCapturedHoldsForOtherData) {
   EXPECT_GE(count, 3000u);
 }
 
+// With generated code all calls take minutes.
+TEST_F(GradientSweep, FirstDerivativesOfOneCallOfEveryOp) {
+  if (runs_libtorch_kernels()) GTEST_SKIP() << "all calls are swept";
+  std::set<std::string> seen;
+  Wrong wrong;
+  for (const auto& call : gradient_cases(7)) {
+    if (seen.contains(call.op)) continue;
+    const auto run = [&](const auto& function) {
+      return differentiate(function, differentiable_inputs(call, Wanted::All), kFirstOrder);
+    };
+    const auto eager = run(call.function);
+    if (!eager.differentiable || !eager.reached(Stage::Backward)) continue;
+    seen.insert(call.op);
+    for (const auto& difference : differences(eager, run(compile(call.function, sweep_options()))))
+      if (!exception_for(call.op, difference.how)) wrong.emplace(call.op, difference.text);
+  }
+  expect_none(wrong);
+  EXPECT_GE(seen.size(), 900u);
+}
+
 /// First derivatives by the first input only.
 Wrong compare_all(const Options& options, const Plan& plan, const std::set<Differs>& allowed) {
   Wrong wrong;
