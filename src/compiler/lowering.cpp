@@ -106,7 +106,7 @@ void Lowering::prepare(ir::Graph& graph) const {
   pipeline.disabled = options_.disabled_passes;
   pipeline.verify = options_.verify;
   std::vector<passes::Pass> passes;
-  for (const auto* name : {"decompose", "small_matmul", "common_subexpressions", "dead_code"})
+  for (const auto* name : {"decompose", "small_matmul", "merge_pads", "common_subexpressions", "dead_code"})
     passes.push_back(passes::find_pass(name));
   passes::run_pipeline(graph, passes, pipeline);
 }

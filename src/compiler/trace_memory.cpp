@@ -38,8 +38,8 @@ std::vector<std::string> labels_of(const ir::Graph& graph) {
   return out;
 }
 
-/// Bytes over the steps of a program. What is in the arena is there all the time; the rest is allocated by
-/// the step that makes it, and let go of after the last that reads it.
+/// Bytes over the steps of a program. The arena is there while something is in it; the rest is
+/// allocated by the step that makes it, and let go of after the last that reads it.
 class StepMemory {
  public:
   StepMemory(const schedule::Program& program, const std::vector<int64_t>& symbols)
@@ -68,8 +68,13 @@ class StepMemory {
           make(v, s);
     }
     std::vector<int64_t> curve;
-    int64_t live = placement_.arena_bytes;
-    for (size_t s = 0; s < program_.steps.size(); ++s) curve.push_back(live += changes_[s]);
+    int64_t live = 0, arena = 0;
+    for (size_t s = 0; s < program_.steps.size(); ++s) {
+      if (placement_.arena_begin[s] > 0) arena = placement_.arena_begin[s];
+      live += changes_[s];
+      curve.push_back(live + arena);
+      if (placement_.arena_end[s]) arena = 0;
+    }
     return curve;
   }
 

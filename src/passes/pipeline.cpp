@@ -14,6 +14,7 @@
 #include "passes/dead_code.h"
 #include "passes/decompose.h"
 #include "passes/functional_rng.h"
+#include "passes/merge_pads.h"
 #include "passes/remove_noop.h"
 #include "passes/small_matmul.h"
 #include "passes/unread_statistics.h"
@@ -33,6 +34,8 @@ constexpr Pass kFunctionalRng{"functional_rng", functional_rng,
                               "make random ops functions of a seed that the graph is given"};
 constexpr Pass kDecompose{"decompose", decompose, "replace composite ops by pointwise ops, sums and views"};
 constexpr Pass kWriteOutMatmul{"small_matmul", small_matmul, "write small matrix products out"};
+constexpr Pass kMergePads{"merge_pads", merge_pads,
+                          "write sums of padded tensors side by side as one concatenation"};
 
 std::string joined_names(const std::vector<Pass>& passes) {
   std::string names;
@@ -85,7 +88,7 @@ const std::vector<Pass>& default_pipeline() {
 const std::vector<Pass>& all_passes() {
   static const std::vector<Pass> passes = [] {
     auto all = default_pipeline();
-    all.insert(all.end(), {kFunctionalRng, kDecompose, kWriteOutMatmul});
+    all.insert(all.end(), {kFunctionalRng, kDecompose, kWriteOutMatmul, kMergePads});
     return all;
   }();
   return passes;

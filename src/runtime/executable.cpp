@@ -17,7 +17,7 @@ namespace antegrad::runtime {
 namespace {
 
 /// Arenas of at most this size are on the stack.
-constexpr int64_t kSmallArena = 2048;
+constexpr int64_t kSmallArena = 8192;
 
 /// Whether a pointwise node reads its first argument for the last time, and gives a result of the same type.
 bool may_reuse(const ir::Graph& graph, const ir::Node& node, size_t step,
@@ -56,7 +56,7 @@ struct PreparedBirth {
     if (arena_offset >= 0) {
       tensor = tensor_on(registers.arena_storage, shape, arena_offset);
     } else if (donor >= 0 && is_owned(registers[static_cast<size_t>(donor)])) {
-      tensor = registers[static_cast<size_t>(donor)];
+      tensor = tensor_on(registers[static_cast<size_t>(donor)].storage(), shape, 0);
     } else {
       tensor = empty_tensor(shape);
     }
@@ -73,6 +73,8 @@ struct Executable::Entry {
       read_by_kernels;  ///< results of LibTorch's, as kernels take them
   std::unique_ptr<Comparison> comparison;
   std::vector<int32_t> dying;  ///< registers that no later instruction reads
+  int64_t begins_arena = 0;    ///< with so many bytes; 0: it does not
+  bool ends_arena = false;
 };
 
 namespace {
@@ -101,9 +103,9 @@ void fill_memory(at::Tensor& tensor) {
 
 }  // namespace
 
-/// LibTorch's calls for the same graph, made when they are first needed.
+/// LibTorch's calls that raise errors of indices, made when they are first needed.
 struct Executable::Fallback {
-  ir::Graph graph;
+  IndexChecks checks;
   std::once_flag once;
   std::unique_ptr<Executable> eager;
 };
@@ -113,10 +115,6 @@ Executable::Executable(const ir::Graph& graph) { assemble(as_program(graph), {},
 Executable::Executable(const schedule::Program& program, const std::vector<KernelCode>& kernels,
                        std::vector<int64_t> symbols, bool compare)
     : symbols_(std::make_shared<const std::vector<int64_t>>(std::move(symbols))) {
-  if (std::any_of(program.kernels.begin(), program.kernels.end(), may_fail)) {
-    fallback_ = std::make_unique<Fallback>();
-    fallback_->graph = program.graph;
-  }
   assemble(program, kernels, compare);
 }
 
@@ -153,6 +151,10 @@ void Executable::assemble(const schedule::Program& program, const std::vector<Ke
       place(program, {.keep_all = compare, .symbols = symbols_ ? *symbols_ : std::vector<int64_t>()});
   register_count_ = static_cast<size_t>(placement.registers);
   arena_bytes_ = placement.arena_bytes;
+  if (placement.checks) {
+    fallback_ = std::make_unique<Fallback>();
+    fallback_->checks = std::move(*placement.checks);
+  }
   auto register_of = [&](ir::ValueId v) {
     return v.valid() ? placement.register_of[static_cast<size_t>(v.index)] : -1;
   };
@@ -180,6 +182,8 @@ void Executable::assemble(const schedule::Program& program, const std::vector<Ke
       }
     if (compare) entry.comparison = comparisons.next(s);
     entry.dying = std::move(placement.dying[s]);
+    entry.begins_arena = placement.arena_begin[s];
+    entry.ends_arena = placement.arena_end[s];
     entries_.push_back(std::move(entry));
   }
   timer_ = StepTimer::make(program);
@@ -213,16 +217,7 @@ void Executable::run(std::vector<at::Tensor>&& inputs, std::vector<at::Tensor>& 
 
 void Executable::run(Registers& registers, std::vector<at::Tensor>& outputs) const {
   alignas(64) std::byte small[kSmallArena];
-  at::DataPtr memory;
-  if (arena_bytes_ > kSmallArena || arena_tensors_) {
-    memory = memory_pool::allocate(static_cast<size_t>(arena_bytes_), true);
-    registers.arena = static_cast<std::byte*>(memory.get());
-    if (arena_tensors_)
-      registers.arena_storage = c10::make_intrusive<c10::StorageImpl>(
-          c10::StorageImpl::use_byte_size_t(), arena_bytes_, std::move(memory), nullptr, false);
-  } else {
-    registers.arena = small;
-  }
+  if (has_small_arena()) registers.arena = small;
   if (runs_kernels_)
     for (auto slot : inputs_)
       if (slot >= 0) fill_memory(registers[static_cast<size_t>(slot)]);
@@ -236,7 +231,21 @@ void Executable::run(Registers& registers, std::vector<at::Tensor>& outputs) con
     outputs.push_back(slot < 0 ? at::Tensor() : registers[static_cast<size_t>(slot)]);
 }
 
+inline bool Executable::has_small_arena() const { return arena_bytes_ <= kSmallArena && !arena_tensors_; }
+
+void Executable::begin_arena(int64_t bytes, Registers& registers) const {
+  if (has_small_arena()) return;
+  auto memory = memory_pool::allocate(static_cast<size_t>(bytes));
+  registers.arena = static_cast<std::byte*>(memory.get());
+  if (arena_tensors_)
+    registers.arena_storage = c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(),
+                                                                    bytes, std::move(memory), nullptr, false);
+  else
+    registers.arena_memory = std::move(memory);
+}
+
 [[gnu::always_inline]] inline void Executable::run_entry(const Entry& entry, Registers& registers) const {
+  if (entry.begins_arena > 0) begin_arena(entry.begins_arena, registers);
   for (const auto& birth : entry.births) birth.run(registers);
   entry.instruction->run(registers);
   for (auto slot : entry.fresh) {
@@ -251,6 +260,7 @@ void Executable::run(Registers& registers, std::vector<at::Tensor>& outputs) con
   }
   if (entry.comparison) entry.comparison->run(registers);
   for (auto slot : entry.dying) registers[static_cast<size_t>(slot)] = at::Tensor();
+  if (entry.ends_arena) registers.end_arena();
 }
 
 void Executable::run_entries(Registers& registers) const {
@@ -273,9 +283,16 @@ void Executable::run_timed(Registers& registers) const {
 }
 
 void Executable::fail_as_eager(const Registers& registers) const {
-  std::call_once(fallback_->once, [&] { fallback_->eager = std::make_unique<Executable>(fallback_->graph); });
+  const auto& checks = fallback_->checks;
+  std::call_once(fallback_->once,
+                 [&] { fallback_->eager = std::make_unique<Executable>(fallback_->checks.graph); });
   std::vector<at::Tensor> inputs;
-  for (auto slot : inputs_) inputs.push_back(slot < 0 ? at::Tensor() : registers[static_cast<size_t>(slot)]);
+  for (size_t i = 0; i < checks.inputs.size(); ++i) {
+    const auto input = checks.inputs[i];
+    inputs.push_back(input < 0
+                         ? empty_tensor(TensorShape(checks.graph.tensor_type(checks.graph.inputs[i].value)))
+                         : registers[static_cast<size_t>(inputs_[static_cast<size_t>(input)])]);
+  }
   std::vector<at::Tensor> outputs;
   fallback_->eager->run(inputs, outputs);
   throw Error(ErrorCode::Internal, "run",

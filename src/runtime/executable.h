@@ -15,6 +15,11 @@ struct Registers : c10::SmallVector<at::Tensor, 24> {
   using SmallVector::SmallVector;
   std::byte* arena = nullptr;
   c10::Storage arena_storage;  ///< the same memory, where LibTorch reads or writes some of it
+  at::DataPtr arena_memory;    ///< the same, where LibTorch does not, and it is not on the stack
+  void end_arena() {
+    arena_memory.clear();
+    arena_storage = {};
+  }
 };
 
 /// One call, ready to be made: arguments are registers or values prepared beforehand.
@@ -63,6 +68,8 @@ class Executable {
                                          const std::vector<KernelCode>& kernels,
                                          const Placement& placement) const;
   void run(Registers& registers, std::vector<at::Tensor>& outputs) const;
+  bool has_small_arena() const;
+  void begin_arena(int64_t bytes, Registers& registers) const;
   void run_entries(Registers& registers) const;
   void run_entry(const Entry& entry, Registers& registers) const;
   void run_timed(Registers& registers) const;

@@ -11,8 +11,6 @@
 namespace antegrad::runtime::memory_pool {
 namespace {
 
-/// Less than this is what allocators are quick at.
-constexpr size_t kSmallest = 128 * 1024;
 /// After so many requests the use of memory before them is forgotten.
 constexpr uint64_t kWindow = 256;
 
@@ -41,12 +39,12 @@ struct Block {
 
 class Pool {
  public:
-  at::DataPtr allocate(size_t bytes, bool any_size) {
+  at::DataPtr allocate(size_t bytes) {
     std::unique_ptr<Block> block;
     std::multimap<size_t, std::unique_ptr<Block>> dropped;  // freed after the lock is released
     {
       std::scoped_lock lock(mutex_);
-      block = find(bytes, any_size);
+      block = find(bytes);
       const auto size = block ? block->bytes : bytes;
       count_use(size);
       ++(block ? statistics_.reused : statistics_.fresh);
@@ -98,9 +96,10 @@ class Pool {
     drop(dropped);
   }
 
-  std::unique_ptr<Block> find(size_t bytes, bool any_size) {
-    const auto found = kept_.lower_bound(bytes);
-    if (found == kept_.end() || (!any_size && found->first > bytes + bytes / 8)) return nullptr;
+  std::unique_ptr<Block> find(size_t bytes) {
+    auto found = kept_.lower_bound(bytes);
+    if (found == kept_.end() || found->first > bytes + bytes / 8) return nullptr;
+    found = std::prev(kept_.upper_bound(found->first));  // the one that was used last: it may be in caches
     auto block = std::move(found->second);
     kept_.erase(found);
     statistics_.kept -= block->bytes;
@@ -133,9 +132,9 @@ class Pool {
 
 }  // namespace
 
-at::DataPtr allocate(size_t bytes, bool any_size) {
+at::DataPtr allocate(size_t bytes) {
   if (bytes < kSmallest) return c10::GetCPUAllocator()->allocate(bytes);
-  return Pool::instance().allocate(bytes, any_size);
+  return Pool::instance().allocate(bytes);
 }
 
 Statistics statistics() { return Pool::instance().statistics(); }

@@ -10,9 +10,11 @@ namespace antegrad::runtime {
 /// what is kept are together never more than what was lately in use at once.
 namespace memory_pool {
 
-/// Aligned to kAlignment. `any_size`: a kept block of any larger size will do, for memory that is given back
-/// soon; else one that is about as large.
-at::DataPtr allocate(size_t bytes, bool any_size = false);
+/// Less than this is what allocators are quick at: it is not kept.
+constexpr size_t kSmallest = 128 * 1024;
+
+/// Aligned to kAlignment. Kept blocks are used again where they are about as large.
+at::DataPtr allocate(size_t bytes);
 
 struct Statistics {
   size_t used = 0;      ///< bytes that were given out

@@ -11,21 +11,32 @@ using schedule::Kernel;
 using schedule::OpCode;
 using schedule::Section;
 
-/// Whether no two iterations of the section have the same address.
-bool is_injective(const Kernel& kernel, const Section& section, const Affine& address,
-                  const std::vector<int64_t>& symbols) {
-  const auto value_of = [&](int32_t s) { return symbols[static_cast<size_t>(s)]; };
-  std::vector<std::pair<int64_t, int64_t>> strides;  // with extents
-  auto add = [&](int32_t loop) {
-    const auto extent = kernel.loops[static_cast<size_t>(loop)].evaluate(value_of);
-    const auto stride = address.coefficient(loop).evaluate(value_of);
-    if (extent > 1) strides.emplace_back(stride, extent);
-    return stride >= 0;
-  };
-  for (auto loop : kernel.outer)
-    if (!add(loop)) return false;
-  for (auto loop : section.loops)
-    if (!add(loop)) return false;
+using Strides = std::vector<std::pair<int64_t, int64_t>>;  ///< with extents
+
+/// What an address takes from loops that run more than once.
+class Steps {
+ public:
+  Steps(const Kernel& kernel, const std::vector<int64_t>& symbols) : kernel_(kernel), symbols_(symbols) {}
+
+  Strides of(const Affine& address, const std::vector<int32_t>& loops) const {
+    Strides strides;
+    for (auto loop : loops) {
+      const auto extent = value(kernel_.loops[static_cast<size_t>(loop)]);
+      if (extent > 1) strides.emplace_back(value(address.coefficient(loop)), extent);
+    }
+    return strides;
+  }
+
+ private:
+  int64_t value(const ir::Dim& dim) const {
+    return dim.evaluate([&](int32_t s) { return symbols_[static_cast<size_t>(s)]; });
+  }
+  const Kernel& kernel_;
+  const std::vector<int64_t>& symbols_;
+};
+
+/// Whether no two iterations have the same address.
+bool is_injective(Strides strides) {
   std::sort(strides.begin(), strides.end());
   int64_t reach = 0;  // of the loops with smaller strides
   for (const auto& [stride, extent] : strides) {
@@ -35,23 +46,45 @@ bool is_injective(const Kernel& kernel, const Section& section, const Affine& ad
   return true;
 }
 
-/// The one section and address through which a kernel reads and writes two buffers.
-struct Accesses {
-  const Section* section = nullptr;
-  std::optional<Affine> address;
-  bool read = false, written = false;
+bool is_part_of(Strides part, Strides whole) {
+  std::sort(part.begin(), part.end());
+  std::sort(whole.begin(), whole.end());
+  return std::includes(whole.begin(), whole.end(), part.begin(), part.end());
+}
 
-  /// False: not by one address, or read after the write.
+/// How a kernel reads one buffer and writes another: the write has one section and one address.
+struct Accesses {
+  struct Read {
+    const Section* section;
+    Affine address;
+  };
+  const Section* section = nullptr;  ///< of the write
+  std::optional<Affine> address;
+  std::vector<Read> reads;
+
+  /// False: the write is not by one address, or something is read after it.
   bool add(const Section& in, const schedule::Op& op, bool is_read) {
     if (op.code != (is_read ? OpCode::Load : OpCode::Store) || !op.indirect.empty()) return false;
+    if (is_read) {
+      reads.push_back({&in, op.address});
+      return section == nullptr;
+    }
     if (section != nullptr && (section != &in || *address != op.address)) return false;
-    if (is_read && written) return false;
     section = &in;
     address = op.address;
-    (is_read ? read : written) = true;
     return true;
   }
 };
+
+/// Whether a unit reads there nothing but what it writes itself, later or in the same iteration.
+bool is_own_memory(const Kernel& kernel, const Accesses& accesses, const Accesses::Read& read,
+                   const Steps& steps) {
+  const auto &from = read.address, &to = *accesses.address;
+  if (read.section == accesses.section) return from == to;
+  if (kernel.outer.empty() || !(from.offset == to.offset)) return false;
+  return steps.of(from, kernel.outer) == steps.of(to, kernel.outer) &&
+         is_part_of(steps.of(from, read.section->loops), steps.of(to, accesses.section->loops));
+}
 
 }  // namespace
 
@@ -65,8 +98,15 @@ bool may_overwrite(const Kernel& kernel, int32_t input, int32_t output, const st
     for (const auto& op : section.ops)
       if ((op.buffer == input || op.buffer == output) && !accesses.add(section, op, op.buffer == input))
         return false;
-  return accesses.read && accesses.written &&
-         is_injective(kernel, *accesses.section, *accesses.address, symbols);
+  if (accesses.section == nullptr || accesses.reads.empty()) return false;
+  const Steps steps(kernel, symbols);
+  auto all = steps.of(*accesses.address, kernel.outer);
+  const auto inner = steps.of(*accesses.address, accesses.section->loops);
+  all.insert(all.end(), inner.begin(), inner.end());
+  return is_injective(std::move(all)) &&
+         std::all_of(accesses.reads.begin(), accesses.reads.end(), [&](const Accesses::Read& read) {
+           return is_own_memory(kernel, accesses, read, steps);
+         });
 }
 
 bool may_fail(const Kernel& kernel) {

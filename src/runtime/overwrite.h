@@ -4,7 +4,8 @@
 namespace antegrad::runtime {
 
 /// Whether the memory of an input of a kernel may be that of an output: each element is read by the very
-/// iteration that writes it, before the write. Both are indices in Kernel::buffers.
+/// iteration that writes it, before the write, or by an earlier section of the same iteration of the outer
+/// loops. Both are indices in Kernel::buffers.
 bool may_overwrite(const schedule::Kernel& kernel, int32_t input, int32_t output,
                    const std::vector<int64_t>& symbols = {});
 

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "runtime/memory_plan.h"
+#include "runtime/memory_pool.h"
 #include "runtime/overwrite.h"
 
 namespace antegrad::runtime {
@@ -28,10 +29,13 @@ class Placer {
     out_.births.resize(program.steps.size());
     out_.dying.resize(program.steps.size() + 1);
     out_.writes_out.resize(program.steps.size());
+    out_.arena_begin.resize(program.steps.size());
+    out_.arena_end.resize(program.steps.size());
     storage_end_.assign(values, -1);
     leaves_.resize(values);
     tensor_needed_.resize(values);
     donated_.resize(values);
+    checked_.resize(values);
     block_of_.assign(values, -1);
   }
 
@@ -88,18 +92,20 @@ class Placer {
     }
   }
 
-  /// A kernel that finds a bad index has LibTorch run the whole graph again, which needs all inputs.
+  /// A kernel that finds a bad index has LibTorch raise the error, which needs what indices are made from.
   void keep_inputs_for_errors() {
+    out_.checks = index_checks(program_);
+    if (!out_.checks) return;
     int32_t last = -1;
     for (int32_t s = 0; s < steps_; ++s)
       if (const auto* call = kernel_step(s))
         if (may_fail(program_.kernels[static_cast<size_t>(call->kernel)])) last = s;
-    if (last < 0) return;
-    std::vector<bool> read(graph_.values.size());
-    for (const auto& node : graph_.nodes)
-      ir::for_each_input(node, [&](ir::ValueId v) { read[at(v)] = true; });
-    for (const auto& input : graph_.inputs)
-      if (read[at(input.value)]) use(input.value, last);
+    for (auto i : out_.checks->inputs) {
+      if (i < 0) continue;
+      const auto value = graph_.inputs[static_cast<size_t>(i)].value;
+      use(value, last);
+      checked_[at(value)] = true;
+    }
   }
 
   void assign_register(ir::ValueId v) {
@@ -126,19 +132,24 @@ class Placer {
     }
     const auto& node = node_of(s);
     if (options_.keep_all || !has_out_call(node, graph_)) return;
-    const auto result = node.outputs[0];
-    const bool in_arena = !leaves_[at(result)];
+    const auto value = node.outputs[0];
     out_.writes_out[static_cast<size_t>(s)] = true;
-    if (in_arena) add_block(result, s);
-    out_.births[static_cast<size_t>(s)].push_back(
-        {out_.register_of[at(result)], result, in_arena ? 0 : -1, -1});
+    const bool own = has_own_memory(value);
+    if (!own) add_block(value, s);
+    out_.births[static_cast<size_t>(s)].push_back({out_.register_of[at(value)], value, own ? -1 : 0, -1});
+  }
+
+  /// What is large is worth a tensor: its memory is there while it is needed, and can become an output's.
+  bool has_own_memory(ir::ValueId v) const {
+    return leaves_[at(v)] || options_.keep_all ||
+           bytes_of(graph_.tensor_type(v)) >= static_cast<int64_t>(memory_pool::kSmallest);
   }
 
   void give_memory_to_output(int32_t s, const RunKernel& call, const std::vector<int32_t>& passed, size_t b) {
     const auto value = call.buffers[b];
     if (block_of_[at(value)] >= 0 || out_.register_of[at(value)] >= 0) return;  // an earlier step made it
     auto& births = out_.births[static_cast<size_t>(s)];
-    if (leaves_[at(value)] || options_.keep_all) {
+    if (has_own_memory(value)) {
       assign_register(value);
       const auto donor = find_donor(s, call, passed, b, false);
       births.push_back({out_.register_of[at(value)], value, -1, donor ? out_.register_of[at(*donor)] : -1});
@@ -163,15 +174,15 @@ class Placer {
   std::optional<ir::ValueId> find_donor(int32_t s, const RunKernel& call, const std::vector<int32_t>& passed,
                                         size_t output, bool in_arena) {
     const auto& kernel = program_.kernels[static_cast<size_t>(call.kernel)];
-    // A kernel that fails has LibTorch start again from the inputs, which must be as they were.
-    if (options_.keep_all || (!in_arena && may_fail(kernel))) return std::nullopt;
+    if (options_.keep_all) return std::nullopt;
     for (size_t b = 0; b < passed.size(); ++b) {
       const auto value = call.buffers[b];
       if (kernel.buffers[static_cast<size_t>(passed[b])].kind != Buffer::Kind::Input) continue;
       if (storage_end_[at(value)] != s || graph_.storage_of(value) != value || donated_[at(value)]) continue;
+      if (checked_[at(value)]) continue;  // as it was, should the kernel fail
       if ((block_of_[at(value)] >= 0) != in_arena) continue;
       if (std::count(call.buffers.begin(), call.buffers.end(), value) != 1) continue;
-      if (!same_memory(value, call.buffers[output], in_arena)) continue;
+      if (bytes_of(graph_.tensor_type(value)) != bytes_of(graph_.tensor_type(call.buffers[output]))) continue;
       if (!may_overwrite(kernel, passed[b], passed[output], options_.symbols)) continue;
       donated_[at(value)] = true;
       return value;
@@ -179,24 +190,29 @@ class Placer {
     return std::nullopt;
   }
 
-  /// Memory in the arena has no type; a tensor that is handed on keeps its own.
-  bool same_memory(ir::ValueId from, ir::ValueId to, bool in_arena) const {
-    const auto& a = graph_.tensor_type(from);
-    const auto& b = graph_.tensor_type(to);
-    return in_arena ? bytes_of(a) == bytes_of(b)
-                    : a.dtype == b.dtype && a.sizes == b.sizes && a.strides == b.strides;
-  }
-
   void add_block(ir::ValueId v, int32_t s) {
     block_of_[at(v)] = static_cast<int32_t>(blocks_.size());
     blocks_.push_back({bytes_of(graph_.tensor_type(v)), s, std::max(s, storage_end_[at(v)])});
   }
 
+  /// Blocks are in the order of their first steps. Where none is needed the arena ends.
   void plan_arena() {
-    const auto plan = plan_memory(blocks_);
-    out_.arena_bytes = plan.bytes;
+    std::vector<int64_t> offsets;
+    for (size_t first = 0; first < blocks_.size();) {
+      auto end = blocks_[first].end;
+      auto next = first + 1;
+      for (; next < blocks_.size() && blocks_[next].begin <= end; ++next)
+        end = std::max(end, blocks_[next].end);
+      const auto plan = plan_memory(
+          {blocks_.begin() + static_cast<int64_t>(first), blocks_.begin() + static_cast<int64_t>(next)});
+      offsets.insert(offsets.end(), plan.offsets.begin(), plan.offsets.end());
+      out_.arena_bytes = std::max(out_.arena_bytes, plan.bytes);
+      out_.arena_begin[static_cast<size_t>(blocks_[first].begin)] = std::max(plan.bytes, kAlignment);
+      out_.arena_end[static_cast<size_t>(end)] = true;
+      first = next;
+    }
     for (size_t v = 0; v < block_of_.size(); ++v)
-      if (block_of_[v] >= 0) out_.arena_offset[v] = plan.offsets[static_cast<size_t>(block_of_[v])];
+      if (block_of_[v] >= 0) out_.arena_offset[v] = offsets[static_cast<size_t>(block_of_[v])];
     for (auto& births : out_.births)
       for (auto& birth : births)
         if (birth.arena_offset >= 0) birth.arena_offset = out_.arena_offset[at(birth.value)];
@@ -220,6 +236,7 @@ class Placer {
   std::vector<int32_t> block_of_;  ///< by value; -1: not in the arena
   std::vector<Block> blocks_;
   std::vector<bool> donated_;
+  std::vector<bool> checked_;  ///< inputs that indices are made from
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "runtime/index_checks.h"
 #include "runtime/instructions.h"
 #include "schedule/program.h"
 
@@ -16,7 +17,8 @@ struct Birth {
   int32_t donor = -1;         ///< … or that of this register, when nobody else holds it; -1: none
 };
 
-/// Where the values of a program are during a run.
+/// Where the values of a program are during a run. What leaves the run, and what is large, has memory of its
+/// own, for just as long as it is needed; the rest is in the arena, which is there while something is in it.
 struct Placement {
   RegisterMap register_of;                  ///< -1: no tensor is needed
   std::vector<int64_t> arena_offset;        ///< by value; -1: not in the arena
@@ -25,7 +27,10 @@ struct Placement {
   std::vector<std::vector<int32_t>> dying;  ///< per step: registers that no later step reads
   std::vector<bool> writes_out;             ///< per step: a node whose call writes into its birth
   int32_t registers = 0;
-  int64_t arena_bytes = 0;
+  int64_t arena_bytes = 0;            ///< at most
+  std::vector<int64_t> arena_begin;   ///< per step: bytes that are needed from here on; 0: no change
+  std::vector<bool> arena_end;        ///< per step: no later step needs what is in the arena
+  std::optional<IndexChecks> checks;  ///< where some kernel may fail
 };
 
 struct PlacementOptions {

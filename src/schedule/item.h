@@ -67,6 +67,8 @@ std::vector<Item> lower_pointwise(const ir::Graph& graph, int32_t node, const Se
                                   std::string& why);
 /// Indices, gathers and scatters.
 std::vector<Item> lower_indexing(const ir::Graph& graph, int32_t node, std::string& why);
+/// Whether an op is one of those that lower_indexing knows.
+bool takes_indices(std::string_view op);
 
 /// Results that are made of parts, each written on its own: concatenations, padding.
 std::vector<Item> lower_parts(ir::Graph& graph, int32_t node, std::string& why);

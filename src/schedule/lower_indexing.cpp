@@ -25,17 +25,21 @@ class IndexLowering {
   }
 
   std::vector<Item> run() {
-    const auto& op = node_.op;
-    bool done = false;
-    if (op == "aten.index.Tensor" || op == "aten._unsafe_index.Tensor") done = index();
-    if (op == "aten.embedding") done = embedding();
-    if (op == "aten.gather") done = gather();
-    if (op == "aten.index_select") done = index_select();
-    if (op == "aten.index_put" || op == "aten._unsafe_index_put") done = index_put();
-    if (op == "aten.embedding_dense_backward") done = embedding_backward();
-    if (op == "aten.scatter_add") done = scatter_add();
-    if (op == "aten.index_add") done = index_add();
-    return done ? std::vector<Item>{item_} : std::vector<Item>{};
+    const auto rule = find_rule(node_.op);
+    return rule != nullptr && (this->*rule)() ? std::vector<Item>{item_} : std::vector<Item>{};
+  }
+
+  using Rule = bool (IndexLowering::*)();
+  static Rule find_rule(std::string_view op) {
+    if (op == "aten.index.Tensor" || op == "aten._unsafe_index.Tensor") return &IndexLowering::index;
+    if (op == "aten.embedding") return &IndexLowering::embedding;
+    if (op == "aten.gather") return &IndexLowering::gather;
+    if (op == "aten.index_select") return &IndexLowering::index_select;
+    if (op == "aten.index_put" || op == "aten._unsafe_index_put") return &IndexLowering::index_put;
+    if (op == "aten.embedding_dense_backward") return &IndexLowering::embedding_backward;
+    if (op == "aten.scatter_add") return &IndexLowering::scatter_add;
+    if (op == "aten.index_add") return &IndexLowering::index_add;
+    return nullptr;
   }
 
  private:
@@ -230,6 +234,8 @@ class IndexLowering {
 };
 
 }  // namespace
+
+bool takes_indices(std::string_view op) { return IndexLowering::find_rule(op) != nullptr; }
 
 std::vector<Item> lower_indexing(const ir::Graph& graph, int32_t node, std::string& why) {
   auto items = IndexLowering(graph, node).run();

@@ -1,4 +1,5 @@
-// Programs of kernels and LibTorch's calls: memory, threads, errors, comparison.
+// Programs of kernels and LibTorch's calls: memory, threads, errors, comparison. More about memory:
+// program_memory_test.cpp.
 #include "cpu/backend_programs.h"
 
 #include <ATen/Parallel.h>
@@ -8,9 +9,8 @@
 #include <set>
 
 #include "antegrad/error.h"
-#include "runtime/memory_plan.h"
 #include "runtime/memory_pool.h"
-#include "runtime/overwrite.h"
+#include "runtime/placement.h"
 
 namespace antegrad::testing {
 namespace {
@@ -38,12 +38,12 @@ HandMade chain() {
 
 TEST(Programs, KernelsRunInOrderOnPlannedMemory) {
   const auto executable = chain().executable();
-  EXPECT_EQ(executable.arena_bytes(), 2 * kMany * 4);  // %3 leaves, %1 and %2 are needed at once
+  EXPECT_EQ(executable.arena_bytes(), 0);  // large values have memory of their own
   const auto x = torch::randn({kMany});
   EXPECT_TRUE(at::equal(run(executable, {x})[0], x + x + x + (x + x)));
 }
 
-TEST(Programs, TheArenaIsUsedAgain) {
+TEST(Programs, MemoryIsUsedAgain) {
   const auto executable = chain().executable();
   const auto x = torch::randn({kMany});
   run(executable, {x});
@@ -51,7 +51,7 @@ TEST(Programs, TheArenaIsUsedAgain) {
   for (int i = 0; i < 5; ++i) run(executable, {x});
   const auto after = pool::statistics();
   EXPECT_EQ(after.fresh, before.fresh);
-  EXPECT_EQ(after.reused, before.reused + 10);  // the arena and the result
+  EXPECT_EQ(after.reused, before.reused + 10);  // %1 and %2, which the result takes over
   EXPECT_EQ(after.used, before.used);
 }
 
@@ -235,6 +235,39 @@ TEST(Programs, BadIndicesGiveTheErrorOfEager) {
   }
 }
 
+TEST(Programs, OnlyWhatIndicesAreMadeFromIsKeptForErrors) {
+  HandMade made(R"(graph @f functional {
+  in %0: f32[4] user
+  in %1: f32[3] user
+  in %2: i64[3] user
+  in %3: i64[3] user
+  %4: f32[3] = aten.add.Tensor(%1, %1)
+  %5: i64[3] = aten.add.Tensor(%2, %3)
+  %6: f32[4] = aten.sin(%0)
+  %7: f32[3] = aten.index_select(%6, 0, %5)
+  %8: f32[3] = aten.add.Tensor(%4, %7)
+  out %8 user
+})");
+  auto take = flat_kernel("take", 2, 3);
+  take.buffers[1].dtype = ir::DType::I64;
+  take.sections[0].ops[0].indirect.push_back({0, 1, 4, false});
+  const auto add_kernel = made.kernel(flat_kernel("add", 2, 3), add);
+  const auto take_kernel = made.kernel(std::move(take), take_rows);
+  made.run_kernel(add_kernel, {1, 1, 4}, 3, 3).run_node(1).run_node(2);
+  made.run_kernel(take_kernel, {6, 5, 7}, 3, 3).run_kernel(add_kernel, {4, 7, 8}, 3, 3);
+  const auto placement = runtime::place(made.program);
+  ASSERT_TRUE(placement.checks);
+  EXPECT_EQ(placement.checks->inputs, (std::vector<int32_t>{2, 3, -1}));
+  EXPECT_EQ(placement.checks->graph.nodes.size(), 2U);  // the sum of indices, and the selection
+  EXPECT_EQ(placement.last_use[0], 2);
+  EXPECT_EQ(placement.last_use[1], 0);
+  EXPECT_EQ(placement.last_use[2], 3);
+  const auto one = torch::ones({3}, at::kLong);
+  EXPECT_THROW(run(made.executable(), {torch::randn({4}), torch::randn({3}), one, 3 * one}), c10::Error);
+  const auto table = torch::randn({4}), x = torch::randn({3});
+  EXPECT_TRUE(at::equal(run(made.executable(), {table, x, one, one})[0], x + x + table.sin()[2]));
+}
+
 int64_t always_fails(void* const*, const int64_t*, int64_t, int64_t) { return 1; }
 
 TEST(Programs, AFailureThatLibTorchDoesNotSeeIsADefect) {
@@ -281,80 +314,6 @@ TEST(Programs, ComparisonNamesTheKernelThatDiffers) {
     EXPECT_NE(text.find("aten.mul.Scalar"), std::string::npos) << text;
     EXPECT_EQ(text.find("aten.add.Tensor"), std::string::npos) << text;
   }
-}
-
-TEST(Overwrite, OnlyTheSameElementInTheSameIteration) {
-  const auto plain = flat_kernel("k", 1, 10);
-  EXPECT_TRUE(runtime::may_overwrite(plain, 0, 1));
-  auto shifted = plain;
-  shifted.sections[0].ops[0].address.offset = 1;
-  EXPECT_FALSE(runtime::may_overwrite(shifted, 0, 1));
-  auto late = plain;
-  std::swap(late.sections[0].ops[0], late.sections[0].ops[1]);
-  EXPECT_FALSE(runtime::may_overwrite(late, 0, 1));
-  auto again = plain;  // a later section reads what the first has overwritten
-  again.sections.push_back({{0}, {access(schedule::OpCode::Load, 0)}});
-  EXPECT_FALSE(runtime::may_overwrite(again, 0, 1));
-  auto broadcast = plain;  // the outer loop goes over the same elements again
-  broadcast.loops.push_back(5);
-  broadcast.outer = {1};
-  EXPECT_FALSE(runtime::may_overwrite(broadcast, 0, 1));
-  auto wide = plain;
-  wide.buffers[1].dtype = ir::DType::F64;
-  EXPECT_FALSE(runtime::may_overwrite(wide, 0, 1));
-  auto indirect = plain;
-  indirect.sections[0].ops[0].indirect.push_back({0, 1, 10, true});
-  EXPECT_FALSE(runtime::may_overwrite(indirect, 0, 1));
-  EXPECT_TRUE(runtime::may_fail(indirect));
-  EXPECT_FALSE(runtime::may_fail(plain));
-}
-
-TEST(MemoryPlan, BlocksThatAreNeededAtOnceDoNotOverlap) {
-  uint64_t state = 7;
-  auto random = [&](int64_t below) {
-    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
-    return static_cast<int64_t>((state >> 33) % static_cast<uint64_t>(below));
-  };
-  for (int round = 0; round < 50; ++round) {
-    std::vector<runtime::Block> blocks;
-    for (int i = 0; i < 60; ++i) {
-      const auto begin = static_cast<int32_t>(random(100));
-      blocks.push_back({random(5000), begin, begin + static_cast<int32_t>(random(20))});
-    }
-    const auto plan = runtime::plan_memory(blocks);
-    std::vector<int64_t> live(130);
-    for (size_t a = 0; a < blocks.size(); ++a) {
-      EXPECT_EQ(plan.offsets[a] % runtime::kAlignment, 0);
-      EXPECT_LE(plan.offsets[a] + blocks[a].bytes, plan.bytes);
-      for (auto t = blocks[a].begin; t <= blocks[a].end; ++t) live[static_cast<size_t>(t)] += blocks[a].bytes;
-      for (size_t b = 0; b < a; ++b) {
-        if (blocks[a].begin > blocks[b].end || blocks[b].begin > blocks[a].end) continue;
-        EXPECT_TRUE(plan.offsets[a] + blocks[a].bytes <= plan.offsets[b] ||
-                    plan.offsets[b] + blocks[b].bytes <= plan.offsets[a] || blocks[a].bytes == 0 ||
-                    blocks[b].bytes == 0);
-      }
-    }
-    EXPECT_LE(plan.bytes, *std::max_element(live.begin(), live.end()) * 3 / 2);
-  }
-}
-
-TEST(MemoryPool, KeepsNoMoreThanWasInUseAtOnce) {
-  pool::clear();
-  constexpr size_t kBlock = 1 << 20;
-  {
-    auto a = pool::allocate(kBlock);
-    auto b = pool::allocate(kBlock);
-  }
-  EXPECT_EQ(pool::statistics().kept, 2 * kBlock);
-  const auto before = pool::statistics();
-  {
-    auto large = pool::allocate(3 * kBlock);  // none of the kept ones will do, and they make room
-    EXPECT_LE(pool::statistics().kept, before.used + 2 * kBlock);
-  }
-  auto small = pool::allocate(kBlock / 2, true);
-  EXPECT_EQ(pool::statistics().fresh, before.fresh + 1);
-  pool::clear();
-  EXPECT_EQ(pool::statistics().kept, 0U);
 }
 
 }  // namespace

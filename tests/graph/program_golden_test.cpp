@@ -28,7 +28,7 @@ std::vector<ir::Graph> read_graphs(const std::filesystem::path& path) {
 
 schedule::Program program_of(ir::Graph graph) {
   std::vector<passes::Pass> passes;
-  for (const auto* name : {"decompose", "small_matmul", "common_subexpressions", "dead_code"})
+  for (const auto* name : {"decompose", "small_matmul", "merge_pads", "common_subexpressions", "dead_code"})
     passes.push_back(passes::find_pass(name));
   passes::run_pipeline(graph, passes, {});
   schedule::Settings settings;
