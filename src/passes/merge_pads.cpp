@@ -45,14 +45,14 @@ class Merger {
     bool changed = false;
     for (auto n = graph_.nodes.size(); n-- > 0;) {
       if (inside[n] || !is_sum(graph_.nodes[n])) continue;
-      std::vector<size_t> adds;
-      auto sum = terms(n, adds);
+      std::vector<size_t> members;
+      auto sum = terms(n, members);
       if (!sum || !lie_side_by_side(*sum)) continue;
-      for (auto add : adds) inside[add] = true;
+      for (auto member : members) inside[member] = true;
       before[n] = merged(*sum, n);
       changed = true;
     }
-    if (changed) insert(before);
+    if (changed) insert(before, inside);
     return changed;
   }
 
@@ -76,13 +76,14 @@ class Merger {
            node.provenance.backward == root.provenance.backward;
   }
 
-  std::optional<Sum> terms(size_t root, std::vector<size_t>& adds) const {
+  /// `members`: the nodes that nobody needs when the sum is made otherwise, with the root.
+  std::optional<Sum> terms(size_t root, std::vector<size_t>& members) const {
     Sum sum;
     std::vector<size_t> open{root};
     while (!open.empty()) {
       const auto n = open.back();
       open.pop_back();
-      adds.push_back(n);
+      members.push_back(n);
       for (const auto& arg : graph_.nodes[n].args) {
         const auto id = *arg.as<ValueId>();
         const auto defined = definition_[at(id)];
@@ -92,6 +93,7 @@ class Merger {
           open.push_back(static_cast<size_t>(defined));
         } else if (const auto part = is_ours ? part_of(*node) : std::nullopt) {
           sum.parts.push_back(*part);
+          members.push_back(static_cast<size_t>(defined));
         } else if (!sum.other.valid()) {
           sum.other = id;
         } else {
@@ -170,10 +172,10 @@ class Merger {
     return nodes;
   }
 
-  void insert(std::vector<std::vector<ir::Node>>& in_place_of) {
+  void insert(std::vector<std::vector<ir::Node>>& in_place_of, const std::vector<bool>& inside) {
     std::vector<ir::Node> nodes;
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
-      if (in_place_of[n].empty()) nodes.push_back(std::move(graph_.nodes[n]));
+      if (!inside[n]) nodes.push_back(std::move(graph_.nodes[n]));
       std::ranges::move(in_place_of[n], std::back_inserter(nodes));
     }
     graph_.nodes = std::move(nodes);

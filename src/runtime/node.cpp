@@ -198,6 +198,7 @@ void CompiledBackward::withdraw_leaf_gradients() {
 void CompiledBackward::let_go_of_saved() {
   for (auto& saved : kept_) saved.reset_data();
   for (auto& saved : saved_results_) saved.reset_data();
+  rng_state_ = generator = at::Tensor();
 }
 
 }  // namespace antegrad::runtime

@@ -135,6 +135,9 @@ void Fusion::finish(int32_t group_index, int32_t index) {
   items_.push_back(std::move(total));
   item_group_.push_back(-1);
   seed(static_cast<int32_t>(items_.size()) - 1);
+  // Right after what it finishes, whose results take more memory.
+  cluster_key_[static_cast<size_t>(group_cluster_.back())] =
+      cluster_key_[static_cast<size_t>(clusters_.find(group_cluster_[static_cast<size_t>(group_index)]))];
 }
 
 }  // namespace antegrad::schedule

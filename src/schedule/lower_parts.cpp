@@ -40,6 +40,9 @@ std::vector<Item> lower_cat(ir::Graph& graph, int32_t index, std::string& why) {
   if (!given) return {};
   const auto dim =
       static_cast<size_t>(*given < 0 ? *given + static_cast<int64_t>(type.sizes.size()) : *given);
+  constexpr size_t kMostParts = 16;
+  why = "it has so many parts that copying them is quicker";
+  if (node.args[0].as<ir::Arg::List>()->size() > kMostParts) return {};
   std::vector<std::pair<ir::ValueId, Box>> parts;
   Box box{std::vector<ir::Dim>(type.sizes.size()), {}};
   for (const auto& arg : *node.args[0].as<ir::Arg::List>()) {

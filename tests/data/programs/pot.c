@@ -258,18 +258,18 @@ int64_t k6_clone(void* const* buffers, const int64_t* dims, int64_t begin, int64
 // pot, backward
 //   kernel k0_mul: 40000 units, 1 sections
 //   kernel k1_sum: 4 units, 2 sections
+//   kernel k2_sum: 1 units, 2 sections
 //   LibTorch: there is no lowering for this op
-//   kernel k2_silu: 2560000 units, 1 sections
+//   kernel k3_silu: 2560000 units, 1 sections
 //   LibTorch: there is no lowering for this op
-//   kernel k3_sum: 1 units, 2 sections
 //   kernel k4_sum: 78 units, 1 sections
-//   LibTorch: there is no lowering for this op
-//   kernel k2_silu: 2560000 units, 1 sections
-//   LibTorch: there is no lowering for this op
 //   kernel k5_sum: 1 units, 2 sections
+//   LibTorch: there is no lowering for this op
+//   kernel k3_silu: 2560000 units, 1 sections
+//   LibTorch: there is no lowering for this op
 //   kernel k4_sum: 78 units, 1 sections
-//   LibTorch: there is no lowering for this op
 //   kernel k5_sum: 1 units, 2 sections
+//   LibTorch: there is no lowering for this op
 //   kernel k6_div: 78 units, 3 sections
 //   LibTorch: there is no lowering for this op
 //   kernel k7_sum: 1 units, 2 sections
@@ -401,24 +401,8 @@ int64_t k1_sum(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
 
 // %0 = buffer 0
 // %1 = buffer 1
-// %1: f32[40000,64] = aten.silu(%0)
-int64_t k2_silu(void* const* buffers, const int64_t* dims, int64_t begin, int64_t end) {
-  const float* b0 = (const float*)buffers[0];
-  float* b1 = (float*)buffers[1];
-#pragma omp simd
-  for (int64_t i0 = begin; i0 < end; ++i0) {
-    // aten.silu -> f32[40000,64]
-    const float v0 = b0[i0];
-    const float v1 = v0 * ag_sigmoid_f32(v0);
-    b1[i0] = v1;
-  }
-  return 0;
-}
-
-// %0 = buffer 0
-// %1 = buffer 1
 // %1: f32[1,1] = aten.sum.dim_IntList(%0)
-int64_t k3_sum(void* const* buffers, const int64_t* dims, int64_t begin, int64_t end) {
+int64_t k2_sum(void* const* buffers, const int64_t* dims, int64_t begin, int64_t end) {
   const double* b0 = (const double*)buffers[0];
   float* b1 = (float*)buffers[1];
   for (int64_t i0 = begin; i0 < end; ++i0) {
@@ -432,6 +416,22 @@ int64_t k3_sum(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
     // aten.sum.dim_IntList -> f32[1,1]
     const float v2 = (float)v1;
     b1[0] = v2;
+  }
+  return 0;
+}
+
+// %0 = buffer 0
+// %1 = buffer 1
+// %1: f32[40000,64] = aten.silu(%0)
+int64_t k3_silu(void* const* buffers, const int64_t* dims, int64_t begin, int64_t end) {
+  const float* b0 = (const float*)buffers[0];
+  float* b1 = (float*)buffers[1];
+#pragma omp simd
+  for (int64_t i0 = begin; i0 < end; ++i0) {
+    // aten.silu -> f32[40000,64]
+    const float v0 = b0[i0];
+    const float v1 = v0 * ag_sigmoid_f32(v0);
+    b1[i0] = v1;
   }
   return 0;
 }
