@@ -104,7 +104,8 @@ struct Buffer {
 /// that runs the units of work from begin to end, and returns 0, or another number when an index is out of
 /// range (nothing outside of the buffers is touched then; what is in the outputs means nothing). `buffers`
 /// are those that are not scratch, in order; `dims` the values of the symbols s0, s1, … Input buffers may be
-/// output buffers too where each element is read by the very iteration that writes it, before the write.
+/// output buffers too where each element is read by the very iteration that writes it, before the write, or
+/// by earlier sections of the same iteration of the outer loops.
 ///
 /// The units are
 ///   iterations of the outer loops, the last being the fastest;
