@@ -27,8 +27,9 @@ at::ScalarType differentiable_dtype(Rng& rng) {
 
 /// Errors about gradients, which eager and compiled must agree on, and not about shapes or dtypes.
 bool is_autograd_error(const std::exception& error) {
-  if (!dynamic_cast<const c10::Error*>(&error)) return false;
-  const std::string text = error.what();
+  const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
+  if (!torch_error) return false;
+  const std::string_view text = torch_error->what_without_backtrace();
   return text.find("leaf Variable") != std::string::npos || text.find("no_grad") != std::string::npos ||
          text.find("requires grad") != std::string::npos || text.find("requires_grad") != std::string::npos;
 }
