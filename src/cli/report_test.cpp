@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-class ReportTest : public testing::Test {
+class ReportTest : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string name = (fs::temp_directory_path() / "antegrad_report_XXXXXX").string();

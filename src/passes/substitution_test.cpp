@@ -26,9 +26,9 @@ const std::vector<Values>& six_elements() {
   return all;
 }
 
-class EveryPass : public ::testing::TestWithParam<const char*> {};
+class EveryPassOverSymbols : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(EveryPass, KeepsMeaningAtEverySize) {
+TEST_P(EveryPassOverSymbols, KeepsMeaningAtEverySize) {
   int changes = 0;
   for (uint32_t seed = 0; seed < 500; ++seed) {
     const auto original = random_symbolic_program(seed, 3 + static_cast<int>(seed % 30));
@@ -48,7 +48,7 @@ TEST_P(EveryPass, KeepsMeaningAtEverySize) {
   EXPECT_GT(changes, 50) << "the graphs give the pass too little to do";
 }
 
-INSTANTIATE_TEST_SUITE_P(Passes, EveryPass,
+INSTANTIATE_TEST_SUITE_P(Passes, EveryPassOverSymbols,
                          ::testing::Values("remove_noop", "constant_folding", "common_subexpressions",
                                            "dead_code"),
                          [](const auto& info) { return std::string(info.param); });

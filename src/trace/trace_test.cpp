@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-class TraceTest : public testing::Test {
+class TraceTest : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string name = (fs::temp_directory_path() / "antegrad_trace_XXXXXX").string();

@@ -84,7 +84,7 @@ TEST(Calling, GraphComputesWithNewData) {  // CAP-05
 }
 
 // The first half of CAP 09; gradients of the parameters come later.
-TEST(Modules, ParametersAndBuffersAreGraphInputs) {
+TEST(CapturedModules, ParametersAndBuffersAreGraphInputs) {
   at::NoGradGuard no_grad;
   torch::nn::Sequential net(torch::nn::Linear(4, 3), torch::nn::BatchNorm1d(3), torch::nn::ReLU());
   auto compiled = compile(net);

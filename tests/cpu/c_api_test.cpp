@@ -211,7 +211,7 @@ TEST(CApi, ManyThreadsCallOneFunction) {
   const auto module = script_module(kEnergy);
   const auto function = load_script(module);
   std::vector<std::thread> threads;
-  std::vector<testing::AssertionResult> results(4, testing::AssertionSuccess());
+  std::vector<::testing::AssertionResult> results(4, ::testing::AssertionSuccess());
   for (size_t thread = 0; thread < 4; ++thread)
     threads.emplace_back([&, thread] {
       for (int call = 0; call < 10; ++call) {

@@ -162,7 +162,7 @@ void expect_equal_steps(Program& expected, Program& actual, int steps = 20) {
   for (size_t i = 0; i < after.size(); ++i)
     EXPECT_FALSE(after[i].equal(before[i])) << "parameter " << i << " was not trained";
   for (const auto& report : actual.reports())
-    EXPECT_LE(report.captures, Program::kCaptures) << testing::PrintToString(report.recapture_reasons);
+    EXPECT_LE(report.captures, Program::kCaptures) << ::testing::PrintToString(report.recapture_reasons);
 }
 
 template <class Program>

@@ -132,7 +132,7 @@ std::string text_of(double x) {
   return text;
 }
 
-class Accuracy : public testing::TestWithParam<std::string> {};
+class Accuracy : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Accuracy, Float32) {
   std::vector<Signature> functions;
@@ -211,7 +211,7 @@ std::string isa_name(const testing::TestParamInfo<std::string>& info) {
   std::erase(name, '-');
   return name;
 }
-INSTANTIATE_TEST_SUITE_P(Isas, Accuracy, testing::ValuesIn(testable_isas()), isa_name);
+INSTANTIATE_TEST_SUITE_P(Isas, Accuracy, ::testing::ValuesIn(testable_isas()), isa_name);
 
 }  // namespace
 }  // namespace antegrad::codegen::cpu

@@ -10,7 +10,7 @@
 namespace antegrad::codegen::cpu {
 namespace {
 
-class PreludeRandom : public testing::TestWithParam<std::string> {};
+class PreludeRandom : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(PreludeRandom, RowsHoldTheWordsOfTheirElements) {
   const CompiledPrelude prelude(
@@ -181,7 +181,7 @@ std::string isa_name(const testing::TestParamInfo<std::string>& info) {
   std::erase(name, '-');
   return name;
 }
-INSTANTIATE_TEST_SUITE_P(Isas, PreludeRandom, testing::ValuesIn(testable_isas()), isa_name);
+INSTANTIATE_TEST_SUITE_P(Isas, PreludeRandom, ::testing::ValuesIn(testable_isas()), isa_name);
 
 }  // namespace
 }  // namespace antegrad::codegen::cpu
