@@ -67,6 +67,19 @@ set_tests_properties(docs_test PROPERTIES SKIP_RETURN_CODE 77)
 list(APPEND project_tests docs_test pkg_config_test packages_test subproject_test abi_test)
 set_tests_properties(${project_tests} PROPERTIES LABELS project TIMEOUT 600)
 
+# For all tests, those of benchmarks too. Threads that wait for work sleep: two tests run at once, and waiting in a loop
+# takes the time of the other. Temporary files are in the build folder; what killed tests left there an hour ago or
+# longer is removed when ctest starts (it may run twice at once).
+set(temporaries ${PROJECT_BINARY_DIR}/tmp)
+file(MAKE_DIRECTORY ${temporaries})
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/CTestCustom.cmake @ONLY CONTENT [[
+set(CTEST_CUSTOM_PRE_TEST "find \"@temporaries@\" -mindepth 1 -maxdepth 1 -mmin +60 -exec rm -rf {} +")
+]])
+set(for_all_tests OMP_WAIT_POLICY=passive TMPDIR=${temporaries})
+set(ANTEGRAD_TEST_ENVIRONMENT ${for_all_tests} PARENT_SCOPE)
+get_property(all_tests DIRECTORY PROPERTY TESTS)
+set_property(TEST ${all_tests} APPEND PROPERTY ENVIRONMENT ${for_all_tests})
+
 if(ANTEGRAD_SANITIZE MATCHES thread)
   get_property(all_tests DIRECTORY PROPERTY TESTS)
   set_property(TEST ${all_tests} APPEND PROPERTY ENVIRONMENT
