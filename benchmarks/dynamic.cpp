@@ -1,7 +1,9 @@
 // Sizes that change: a version over symbols beside one of fixed sizes, at the same sizes; what a new size
 // costs; how long it takes to find one of many versions; a potential over a thousand numbers of pairs.
+#include <ATen/Functions.h>
 #include <ATen/Parallel.h>
-#include <torch/torch.h>
+#include <ATen/TensorOperators.h>
+#include <c10/core/GradMode.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -71,21 +73,21 @@ void compare(const Changing& changing, const Settings& settings) {
 }
 
 void compare_all(const Settings& settings) {
-  compile([](const at::Tensor& x) { return x.cos() + 1; })(torch::randn({3}));  // opens clang
+  compile([](const at::Tensor& x) { return x.cos() + 1; })(at::randn({3}));  // opens clang
   std::printf("%-10s %12s %12s %8s %12s %12s %8s %12s %9s\n", "workload", "first, ms", "symbolic, ms",
               "ratio", "step, ms", "symbolic, ms", "ratio", "new size, ms", "compiled");
   for (const auto& changing : kChanging) compare(changing, settings);
 }
 
 void find_versions(const Settings& settings) {
-  const torch::NoGradGuard no_grad;
+  const c10::NoGradGuard no_grad;
   Options options;
   options.backend = Backend::Eager;
   options.max_versions = 32;
   const auto one = compile([](const at::Tensor& x, int64_t) { return x + 1; }, options);
   const auto ten = compile([](const at::Tensor& x, int64_t) { return x + 1; }, options);
-  const auto x = torch::randn({8});
-  const auto y = torch::randn({9});
+  const auto x = at::randn({8});
+  const auto y = at::randn({9});
   for (int64_t i = 0; i < 10; ++i) {
     ten(x, i);
     ten(y, i);

@@ -7,15 +7,21 @@ namespace {
 
 std::string stem_of(const char* path) { return std::filesystem::path(path).stem().string(); }
 
+/// Whether a program's name is that of a source, or of its folder and of it.
+bool names(const std::string& program, const std::filesystem::path& source) {
+  const auto stem = source.stem().string();
+  return program == stem || program == source.parent_path().filename().string() + "_" + stem;
+}
+
 /// The tests of one source, as a filter; "": there are none.
-std::string tests_of(const std::string& source) {
+std::string tests_of(const std::string& program) {
   std::string filter;
   const auto& all = *::testing::UnitTest::GetInstance();
   for (int s = 0; s < all.total_test_suite_count(); ++s) {
     const auto& suite = *all.GetTestSuite(s);
     for (int t = 0; t < suite.total_test_count(); ++t) {
       const auto& test = *suite.GetTestInfo(t);
-      if (stem_of(test.file()) == source) filter += std::string(suite.name()) + "." + test.name() + ":";
+      if (names(program, test.file())) filter += std::string(suite.name()) + "." + test.name() + ":";
     }
   }
   return filter;
