@@ -13,18 +13,26 @@ bool names(const std::string& program, const std::filesystem::path& source) {
   return program == stem || program == source.parent_path().filename().string() + "_" + stem;
 }
 
-/// The tests of one source, as a filter; "": there are none.
-std::string tests_of(const std::string& program) {
+/// Those of one source or, if not `own`, of the others, as a filter; "": there are none.
+std::string tests_of(const std::string& program, bool own) {
   std::string filter;
   const auto& all = *::testing::UnitTest::GetInstance();
   for (int s = 0; s < all.total_test_suite_count(); ++s) {
     const auto& suite = *all.GetTestSuite(s);
     for (int t = 0; t < suite.total_test_count(); ++t) {
       const auto& test = *suite.GetTestInfo(t);
-      if (names(program, test.file())) filter += std::string(suite.name()) + "." + test.name() + ":";
+      if (names(program, test.file()) == own) filter += std::string(suite.name()) + "." + test.name() + ":";
     }
   }
   return filter;
+}
+
+/// What a filter leaves of a source's tests. After "-" are those that are left out.
+std::string within(const std::string& filter, const std::string& program) {
+  const auto own = tests_of(program, true), others = tests_of(program, false);
+  if (own.empty() || others.empty()) return filter;
+  if (filter == "*") return own;
+  return filter + (filter.find('-') == std::string::npos ? "-" : ":") + others;
 }
 
 }  // namespace
@@ -32,7 +40,6 @@ std::string tests_of(const std::string& program) {
 /// A program that holds the tests of several sources has the name of each; it runs those it is called by.
 int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
-  if (::testing::GTEST_FLAG(filter) == "*")
-    if (const auto own = tests_of(stem_of(argv[0])); !own.empty()) ::testing::GTEST_FLAG(filter) = own;
+  ::testing::GTEST_FLAG(filter) = within(::testing::GTEST_FLAG(filter), stem_of(argv[0]));
   return RUN_ALL_TESTS();
 }
