@@ -3,14 +3,18 @@
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <antegrad/antegrad.h>
+#include <torch/csrc/autograd/function.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <set>
 #include <vector>
 
+#include "engine/phases.h"
 #include "main.h"
 #include "timing.h"
 
@@ -96,30 +100,82 @@ void measure(const Program& program, int repeats) {
               static_cast<unsigned long long>(compiled_autograd::stats().captures - captures));
 }
 
-/// What a pass costs per node besides its kernels: a chain of ops on one number.
-void measure_overhead(int nodes, int repeats) {
+/// Ops on one number, each after the other: no kernel has anything to do.
+Program chain(const char* name, int nodes, Tensor (*op)(const Tensor&)) {
   const auto x = weight({1});
-  const Program chain{"", {x}, [x, nodes] {
-                        auto h = x;
-                        for (int i = 0; i < nodes; ++i) h = h.sin();
-                        return h;
-                      }};
+  return {name, {x}, [x, nodes, op] {
+            auto h = x;
+            for (int i = 0; i < nodes; ++i) h = op(h);
+            return h;
+          }};
+}
+
+double capture_us(const Program& program) {
   ::setenv("ANTEGRAD_BACKEND", "eager", 1);  // no kernels: captured and planned, not compiled
   compiled_autograd::reset();
-  double capture_us = 0;
-  {
-    const CompiledAutograd on;
-    capture_us = backward_us(chain);
-  }
+  const CompiledAutograd on;
+  const auto us = backward_us(program);
   ::unsetenv("ANTEGRAD_BACKEND");
   compiled_autograd::reset();
+  return us;
+}
+
+int count_nodes(const Tensor& loss) {
+  std::set<const torch::autograd::Node*> seen;
+  std::vector<const torch::autograd::Node*> open{loss.grad_fn().get()};
+  while (!open.empty()) {
+    const auto* node = open.back();
+    open.pop_back();
+    if (node == nullptr || !seen.insert(node).second) continue;
+    for (const auto& edge : node->next_edges()) open.push_back(edge.function.get());
+  }
+  return static_cast<int>(seen.size());
+}
+
+using engine::Phase;
+using Parts = std::array<double, static_cast<size_t>(Phase::Count)>;
+
+/// What a pass that is known spends its time on: the median of each part.
+Parts parts_us(const Program& program, int repeats) {
   const CompiledAutograd on;
-  backward_us(chain);
-  std::vector<double> compiled;
-  for (int i = 0; i < repeats; ++i) compiled.push_back(backward_us(chain));
-  std::printf(
-      "\nchain of %d ops on one number: compiled pass %.2f us a node, capture and plan %.1f us a node\n",
-      nodes, median(compiled) / nodes, capture_us / nodes);
+  for (int i = 0; i < 3; ++i) backward_us(program);
+  std::array<std::vector<double>, static_cast<size_t>(Phase::Count)> all;
+  for (int i = 0; i < repeats; ++i) {
+    for (const auto& parameter : program.parameters) parameter.mutable_grad().reset();
+    const auto loss = program.loss();
+    const engine::PhaseClock clock;
+    loss.backward();
+    engine::PhaseClock::mark(Phase::Engine);
+    for (size_t p = 0; p < all.size(); ++p) all[p].push_back(clock.microseconds(static_cast<Phase>(p)));
+  }
+  Parts parts{};
+  for (size_t p = 0; p < all.size(); ++p) parts[p] = median(all[p]);
+  return parts;
+}
+
+void measure_overhead(const Program& program, int repeats) {
+  const double nodes = count_nodes(program.loss());
+  const auto capture = capture_us(program);
+  const auto parts = parts_us(program, repeats);
+  const auto ns = [&](Phase phase) { return parts[static_cast<size_t>(phase)] * 1e3 / nodes; };
+  const auto lookup = ns(Phase::Order) + ns(Phase::Key) + ns(Phase::Find);
+  std::printf("%-28s %6.0f %7.0f %7.0f %7.0f %7.0f %7.0f %7.0f %7.0f %7.0f %7.0f %9.1f %9.1f %9.1f\n",
+              program.name, nodes, ns(Phase::Engine), ns(Phase::Order), ns(Phase::Key), ns(Phase::Find),
+              ns(Phase::Lift), ns(Phase::Release), ns(Phase::Run), ns(Phase::Give), lookup,
+              lookup * nodes * 1e-3, 20 + 0.2 * nodes, capture / nodes);
+}
+
+void measure_overheads(bool smoke) {
+  std::printf("\n%-28s %6s %7s %7s %7s %7s %7s %7s %7s %7s %7s %9s %9s %9s\n", "known passes, ns a node",
+              "nodes", "engine", "order", "key", "find", "lift", "release", "run", "give", "lookup",
+              "lookup,us", "goal,us", "capt.,us");
+  const int repeats = smoke ? 2 : 100;
+  for (const int nodes : {100, 1000, 10000}) {
+    const int length = smoke ? 10 : nodes;
+    measure_overhead(chain("sin of one number", length, at::sin), repeats);
+    measure_overhead(chain("tanh of one number", length, at::tanh), repeats);
+  }
+  measure_overhead(small_ops(smoke ? 2 : 200), repeats);
 }
 
 }  // namespace
@@ -137,7 +193,7 @@ int run(int argc, char** argv) {
               "captures");
   measure(small_ops(smoke ? 2 : 50), repeats);
   measure(regional(smoke ? 2 : 12, smoke ? 16 : 128), smoke ? 2 : 50);
-  for (const int nodes : {100, 1000}) measure_overhead(smoke ? 10 : nodes, smoke ? 2 : 50);
+  measure_overheads(smoke);
   return 0;
 }
 

@@ -1,12 +1,10 @@
 #pragma once
 #include <torch/csrc/autograd/engine.h>
 
-#include <map>
 #include <memory>
-#include <string>
-#include <unordered_map>
 #include <vector>
 
+#include "engine/pass_graph.h"
 #include "engine/segment.h"
 
 namespace antegrad::engine {
@@ -25,29 +23,29 @@ class BackwardPass {
   /// hooks ask it about the pass has answers.
   variable_list run(const RunSegment& run_segment);
 
-  size_t nodes() const { return nodes_; }
+  size_t nodes() const { return graph_.order.size(); }
 
  private:
   struct Step {
-    std::shared_ptr<Node> node;        ///< run by itself; null:
+    uint32_t item = kNobody;           ///< run by itself; nobody:
     std::unique_ptr<Segment> segment;  ///< these
   };
 
-  void plan(const std::vector<std::shared_ptr<Node>>& order);
-  bool should_execute(const Node* node) const;
-  bool is_needed(const Node* node) const;
-  void run_node(const std::shared_ptr<Node>& node);
+  void plan();
+  void make_segments(std::vector<std::vector<uint32_t>>&& segments);
+  std::vector<std::vector<Slot>> find_incoming(const std::vector<std::vector<uint32_t>>& segments) const;
+  void run_item(uint32_t item);
   void run_segment(Segment& segment, const RunSegment& run);
-  void distribute(const Node& node, variable_list&& gradients);
-  void add(const Slot& slot, at::Tensor&& gradient);
-  variable_list take(const Node& node);
-  void capture(const Node* node, const variable_list& incoming);
+  void distribute(uint32_t first_link, variable_list&& gradients);
+  void add(uint32_t slot, at::Tensor&& gradient);
+  variable_list take(uint32_t item);
+  void capture(const PassGraph::Item& item, const variable_list& incoming);
 
   const std::shared_ptr<Node> root_;
   const torch::autograd::GraphTask& task_;
+  PassGraph graph_;
   std::vector<Step> steps_;
-  size_t nodes_ = 0;
-  std::unordered_map<const Node*, variable_list> buffers_;  ///< gradients that wait for their node
+  variable_list slots_;  ///< gradients that wait for their node
   variable_list asked_for_;
 };
 

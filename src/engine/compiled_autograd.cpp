@@ -15,6 +15,7 @@
 #include "antegrad/grad.h"
 #include "engine/backward_pass.h"
 #include "engine/node_functions.h"
+#include "engine/phases.h"
 #include "trace/trace.h"
 #include "util/reasons.h"
 
@@ -34,6 +35,8 @@ template struct Access<&WarningsOfPass::warnings_>;
 using compiled_autograd::Stance;
 using compiled_autograd::Stats;
 using engine::BackwardPass;
+using engine::Phase;
+using engine::PhaseClock;
 using torch::autograd::Engine;
 using torch::autograd::GraphTask;
 using torch::autograd::Node;
@@ -177,9 +180,11 @@ struct Inside {
 std::optional<variable_list> run_segment(engine::Segment& segment, variable_list&& gradients,
                                          const std::function<void()>& let_go) {
   auto& passes = Passes::instance();
-  const auto nodes = segment.nodes().size();
+  const auto nodes = segment.items().size();
+  PhaseClock::mark(Phase::Give);
   const auto function = passes.find(segment.structure());
   if (function == nullptr) return std::nullopt;
+  PhaseClock::mark(Phase::Find);
   bool captured = false;
   bool running = false;
   const auto run = [&](const std::vector<at::Tensor>& tensors) {
@@ -194,10 +199,15 @@ std::optional<variable_list> run_segment(engine::Segment& segment, variable_list
   const Inside guard;
   detail::Outcome outcome;
   try {
-    outcome = function->consume(segment.leaves(std::move(gradients)), run, keep, [&] {
+    auto leaves = segment.leaves(std::move(gradients));
+    PhaseClock::mark(Phase::Lift);
+    outcome = function->consume(std::move(leaves), run, keep, [&] {
       running = true;
+      PhaseClock::mark(Phase::Find);
       let_go();
+      PhaseClock::mark(Phase::Release);
     });
+    PhaseClock::mark(Phase::Run);
   } catch (const c10::Error& error) {  // a sparse gradient, or what eager throws too
     if (!captured || running) throw;
     passes.set_failed(segment.structure(), error.what_without_backtrace());
@@ -213,6 +223,7 @@ std::optional<variable_list> run_segment(engine::Segment& segment, variable_list
 }
 
 variable_list PassNode::apply(variable_list&&) {
+  PhaseClock::mark(Phase::Engine);
   task_.captured_vars_ = pass_.run(run_segment);
   return {};
 }
@@ -233,6 +244,7 @@ std::optional<BackwardPass> make_pass(const std::shared_ptr<Node>& root, const G
 variable_list backward(const std::shared_ptr<Node>& root, const GraphTask& task, bool,
                        const torch::autograd::edge_list& outputs) {
   if (!enabled_here || inside || detail::capturing()) return run_by_engine(root, task);
+  PhaseClock::mark(Phase::Engine);
   auto& passes = Passes::instance();
   std::string reason = "Stance::ForceEager";
   if (passes.stance != Stance::ForceEager) {

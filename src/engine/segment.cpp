@@ -7,124 +7,175 @@
 
 #include <algorithm>
 #include <bit>
+#include <string_view>
 #include <typeinfo>
 
 #include "antegrad/error.h"
+#include "antegrad/options.h"
+#include "engine/flat_index.h"
 #include "engine/node_functions.h"
 #include "engine/scalars.h"
-#include "runtime/node.h"
 
 namespace antegrad::engine {
-
-bool is_compiled(const Node& node) {
-  return dynamic_cast<const runtime::CompiledBackward*>(&node) != nullptr;
-}
 
 namespace {
 
 namespace tda = torch::dynamo::autograd;
 
-constexpr uint32_t kNobody = ~uint32_t{0};
-constexpr size_t kAsItIs = ~size_t{0};
+constexpr uint32_t kOutside = kNobody - 1;
+constexpr uint32_t kAsItIs = kNobody;
 constexpr int64_t kLargestSize = int64_t{1} << 40;
-
-void append(std::string& out, uint64_t number) {
-  out.append(reinterpret_cast<const char*>(&number), sizeof number);
-}
 
 /// Sums as the engine does, without writing to either.
 void add_to(at::Tensor& sum, at::Tensor&& gradient) {
   if (gradient.defined()) sum = sum.defined() ? sum + gradient : std::move(gradient);
 }
 
-}  // namespace
-
-Segment::Segment(std::vector<std::shared_ptr<Node>> nodes, std::vector<Slot> incoming,
-                 const std::function<bool(const Node*)>& executes)
-    : nodes_(std::move(nodes)),
-      incoming_(std::move(incoming)),
-      compiler_(std::make_unique<tda::AutogradCompilerCall>(tda::SizeInput::STATIC)) {
-  find_targets(executes);
-  collect();
+/// As detach(), without asking the dispatcher. Neither its history nor whether a leaf has a .grad is any
+/// matter here.
+at::Tensor detached(const at::Tensor& tensor) {
+  const auto* impl = tensor.unsafeGetTensorImpl();
+  return at::Tensor(impl->shallow_copy_and_detach(impl->version_counter(), false));
 }
 
-void Segment::find_targets(const std::function<bool(const Node*)>& executes) {
-  std::unordered_map<const Node*, size_t> index_of;
-  for (size_t n = 0; n < nodes_.size(); ++n) index_of[nodes_[n].get()] = n;
-  std::map<std::pair<const Node*, uint32_t>, size_t> outside;
-  for (const auto& node : nodes_) {
-    auto& targets = targets_.emplace_back();
-    for (const auto& edge : node->next_edges()) {
-      auto& target = targets.emplace_back(Target{false, 0, kNobody});
-      if (!edge.is_valid() || !executes(edge.function.get())) continue;
-      const auto inside = index_of.find(edge.function.get());
-      if (inside != index_of.end()) {
-        target = {true, inside->second, edge.input_nr};
-        continue;
+/// What outputs are checked against: the slot a gradient goes to. Its shape is kept like any other size.
+void collect_metadata(const torch::autograd::Edge& edge, tda::AutogradCompilerCall& compiler,
+                      tda::CompiledNodeArgs& arguments) {
+  const auto& metadata = edge.function->input_metadata(edge.input_nr);
+  if (metadata.is_nested_tensor())
+    throw Error(ErrorCode::UnsupportedTensor, "compiled autograd",
+                fmt::format("{} takes a nested gradient", edge.function->name()));
+  const auto shape = metadata.shape_as_dim_vector();
+  const auto dtype = metadata.was_default_constructed() ? std::nullopt : metadata.grad_dtype();
+  arguments.collect(static_cast<uint64_t>(metadata.options().dtype().toScalarType()) |
+                    static_cast<uint64_t>(dtype ? static_cast<int>(*dtype) : 0xff) << 8 |
+                    static_cast<uint64_t>(metadata.device().type()) << 16 |
+                    static_cast<uint64_t>(metadata.is_tensor_subclass()) << 24 |
+                    static_cast<uint64_t>(shape.size()) << 32);
+  for (const auto& size : shape) compiler.add_size_input(size);
+}
+
+}  // namespace
+
+/// The bytes that arguments have collected: more than CacheKey can say the length of. An explicit
+/// instantiation may name the private members that hold them.
+std::string_view collected(const tda::CompiledNodeArgs& arguments);
+void reserve(tda::TensorArgs& arguments, size_t count);
+template <auto kBytes, auto kSize>
+struct Collected {
+  friend std::string_view collected(const tda::CompiledNodeArgs& arguments) {
+    return {reinterpret_cast<const char*>(arguments.*kBytes), arguments.*kSize};
+  }
+};
+template struct Collected<&tda::CompiledNodeArgs::_specialization_key,
+                          &tda::CompiledNodeArgs::_specialization_key_size>;
+template <auto kTensors, auto kSaved>
+struct Reserve {
+  friend void reserve(tda::TensorArgs& arguments, size_t count) {
+    (arguments.*kTensors).reserve(count);
+    (arguments.*kSaved).reserve(count);
+    arguments.inputs.reserve(count);
+  }
+};
+template struct Reserve<&tda::TensorArgs::_args, &tda::TensorArgs::_saved_variables>;
+
+Segment::Segment(const PassGraph& graph, std::vector<uint32_t> items, std::vector<Slot> incoming)
+    : items_(std::move(items)),
+      incoming_(std::move(incoming)),
+      compiler_(std::make_unique<tda::AutogradCompilerCall>(tda::SizeInput::STATIC)) {
+  nodes_.reserve(items_.size());
+  for (const auto item : items_) nodes_.push_back(*graph.items[item].node);
+  find_targets(graph);
+  collect(graph);
+}
+
+Segment::~Segment() = default;
+
+void Segment::find_targets(const PassGraph& graph) {
+  FlatIndex<uint32_t> outside;
+  first_target_.reserve(nodes_.size());
+  targets_.reserve(nodes_.size() * 3 / 2);
+  const auto step = graph.items[items_[0]].step;
+  for (size_t n = 0; n < nodes_.size(); ++n) {
+    first_target_.push_back(static_cast<uint32_t>(targets_.size()));
+    const auto first = graph.items[items_[n]].first_link;
+    for (uint32_t i = 0; i < nodes_[n]->num_outputs(); ++i) {
+      const auto& link = graph.links[first + i];
+      if (link.item == kNobody) {
+        targets_.push_back({0, kNobody});
+      } else if (const auto& to = graph.items[link.item]; to.step == step) {
+        targets_.push_back({to.place, link.slot - to.first_slot});
+      } else {
+        const auto [index, added] = outside.number(link.slot);
+        if (added) outgoing_.push_back(link.slot);
+        targets_.push_back({index, kOutside});
       }
-      const auto [slot, added] = outside.try_emplace({edge.function.get(), edge.input_nr}, outgoing_.size());
-      if (added) outgoing_.push_back({edge.function, edge.input_nr});
-      target = {false, slot->second, edge.input_nr};
     }
   }
 }
 
 /// What a node has saved. A number that may change is hidden while the rest is collected.
-void Segment::collect_saved(size_t n, tda::CompiledNodeArgs& arguments) {
+void Segment::collect_node(uint32_t n, NodeKind kind, tda::CompiledNodeArgs& arguments) {
   auto& node = *nodes_[n];
-  auto* scalar = changing_scalar(node);
-  if (scalar == nullptr) return node.compiled_args(arguments);
-  numbers_.emplace_back(n, as_number(*scalar));
-  const auto number = std::exchange(*scalar, at::Scalar(0.0));
+  auto* scalar = kind == NodeKind::Scales ? changing_scalar(node) : nullptr;
+  const auto number = scalar != nullptr ? *scalar : at::Scalar();
+  if (scalar != nullptr) {
+    numbers_.emplace_back(n, as_number(*scalar));
+    *scalar = at::Scalar(0.0);
+  }
+  call_.node.swap(nodes_[n]);
   node.compiled_args(arguments);
-  *scalar = number;
+  call_.node.swap(nodes_[n]);
+  if (scalar != nullptr) *scalar = number;
 }
 
 /// What identifies the segment, and what its nodes have saved.
-void Segment::collect() {
-  for (size_t n = 0; n < nodes_.size(); ++n) {
-    auto& call = compiler_->node_calls.lookup(nodes_[n]);
-    tda::CompiledNodeArgs arguments(*compiler_, call);
-    collect_saved(n, arguments);
-    arguments.collect(nodes_[n]->next_edges());
-    const auto key = arguments.key();
-    append(structure_, typeid(*nodes_[n]).hash_code());
-    append(structure_, key.key_size);
-    structure_.append(reinterpret_cast<const char*>(key.key), key.key_size);
-    for (const auto& target : targets_[n])
-      append(structure_, uint64_t{target.input} << 32 | target.index << 1 | (target.inside ? 1 : 0));
-    calls_.push_back(&call);
+void Segment::collect(const PassGraph& graph) {
+  reserve(compiler_->tensor_args, nodes_.size());
+  tda::CompiledNodeArgs arguments(*compiler_, call_);
+  for (uint32_t n = 0; n < nodes_.size(); ++n) {
+    const auto before = collected(arguments).size();
+    collect_node(n, graph.items[items_[n]].kind, arguments);
+    arguments.collect(reinterpret_cast<uint64_t>(&typeid(*nodes_[n])));
+    const auto* target = &targets_[first_target_[n]];
+    for (const auto& edge : nodes_[n]->next_edges()) {
+      arguments.collect(uint64_t{target->input} << 32 | target->index);
+      ++target;
+      if (edge.is_valid()) collect_metadata(edge, *compiler_, arguments);
+    }
+    arguments.collect(static_cast<uint64_t>(collected(arguments).size() - before));
   }
-  collect_sizes();
-  for (const auto& slot : incoming_)
-    append(structure_, uint64_t{compiler_->node_calls.lookup(slot.node).id} << 32 | slot.input);
+  collect_sizes(arguments);
+  for (const auto& slot : incoming_) arguments.collect(uint64_t{slot.place} << 32 | slot.input);
+  structure_ = collected(arguments);
 }
 
 /// Sizes, and integers of custom functions. Those that cannot be the size of a symbol (0, 1, ends of slices)
 /// are part of the structure.
-void Segment::collect_sizes() {
+void Segment::collect_sizes(tda::CompiledNodeArgs& arguments) {
+  FlatIndex<int64_t> known;
+  size_uses_.reserve(compiler_->all_size_inputs.size());
   const auto collect = [&](int64_t size) {
     const bool may_change = size >= 2 && size < kLargestSize;
-    const auto known = std::find(sizes_.begin(), sizes_.end(), size);
-    size_uses_.push_back(may_change ? static_cast<size_t>(known - sizes_.begin()) : kAsItIs);
-    append(structure_, size_uses_.back());
-    if (!may_change)
-      append(structure_, static_cast<uint64_t>(size));
-    else if (known == sizes_.end())
-      sizes_.push_back(size);
+    const auto [index, added] = may_change ? known.number(size) : FlatIndex<int64_t>::Found{kAsItIs, false};
+    size_uses_.push_back(index);
+    arguments.collect(index);
+    if (!may_change) arguments.collect(size);
+    if (added) sizes_.push_back(size);
   };
   for (const auto& size : compiler_->all_size_inputs) collect(size.value);
   for (const auto& lifted : compiler_->lifted_ivalue_args.args) {
-    append(structure_, lifted.actual_ptr->isInt() ? 1 : 0);
+    arguments.collect(lifted.actual_ptr->isInt());
     if (lifted.actual_ptr->isInt()) collect(lifted.actual_ptr->toInt());
   }
 }
 
 Leaves Segment::leaves(variable_list gradients) const {
+  const auto& saved = compiler_->tensor_args.inputs;
   Leaves out;
+  out.tensors.reserve(gradients.size() + saved.size() + numbers_.size() + sizes_.size());
   for (auto& gradient : gradients) out.tensors.push_back(std::move(gradient));
-  for (const auto& saved : compiler_->tensor_args.inputs)  // whether a leaf has a .grad is no matter here
-    out.tensors.push_back(saved.requires_grad() ? saved.detach() : saved);
+  for (const auto& tensor : saved) out.tensors.push_back(tensor.requires_grad() ? detached(tensor) : tensor);
   for (const auto& [node, number] : numbers_) out.tensors.push_back(number);
   for (auto size : sizes_) out.tensors.push_back(at::empty_strided({size}, {0}));
   for (const auto& lifted : compiler_->lifted_ivalue_args.args)
@@ -151,13 +202,13 @@ class Segment::StandIns {
 
 void Segment::distribute(size_t from, variable_list&& gradients, std::vector<variable_list>& inside,
                          variable_list& outside) const {
-  for (size_t i = 0; i < std::min(gradients.size(), targets_[from].size()); ++i) {
-    const auto& target = targets_[from][i];
+  for (size_t i = 0; i < std::min<size_t>(gradients.size(), nodes_[from]->num_outputs()); ++i) {
+    const auto& target = targets_[first_target_[from] + i];
     if (gradients[i].defined() && gradients[i].layout() != at::kStrided)
       throw Error(ErrorCode::UnsupportedTensor, "compiled autograd",
                   fmt::format("{} gives a sparse gradient", nodes_[from]->name()));
     if (target.input == kNobody) continue;
-    add_to(target.inside ? inside[target.index][target.input] : outside[target.index],
+    add_to(target.input == kOutside ? outside[target.index] : inside[target.index][target.input],
            std::move(gradients[i]));
   }
 }
@@ -165,8 +216,10 @@ void Segment::distribute(size_t from, variable_list&& gradients, std::vector<var
 variable_list Segment::trace_node(size_t n, const variable_list& incoming, const at::Tensor& number,
                                   tda::TraceState& state) {
   auto& node = *nodes_[n];
-  const Scope scope(is_compiled(node) ? fmt::format("aot{}", n) : fmt::format("{}_{}", node.name(), n));
-  tda::SwapSavedVariables swap(*compiler_, state, nullptr, *calls_[n]);
+  const Scope scope(kind_of(node) == NodeKind::Compiled ? fmt::format("aot{}", n)
+                                                        : fmt::format("{}_{}", node.name(), n));
+  call_.node = nodes_[n];
+  tda::SwapSavedVariables swap(*compiler_, state, nullptr, call_);
   try {
     auto gradients =
         number.defined() ? apply_with_number(node, incoming, number) : node.apply_with_saved(incoming, swap);
@@ -200,14 +253,10 @@ variable_list Segment::trace(const std::vector<at::Tensor>& stand_ins) {
   }
   tda::TraceState state(std::move(sizes), 0);
   std::vector<variable_list> inside;
-  std::unordered_map<const Node*, size_t> index_of;
-  for (const auto& node : nodes_) {
-    index_of[node.get()] = inside.size();
-    inside.emplace_back(node->num_inputs());
-  }
+  for (const auto& node : nodes_) inside.emplace_back(node->num_inputs());
   variable_list outside(outgoing_.size());
   for (size_t i = 0; i < incoming_.size(); ++i)
-    add_to(inside[index_of.at(incoming_[i].node.get())][incoming_[i].input], at::Tensor(stand_ins[i]));
+    add_to(inside[incoming_[i].place][incoming_[i].input], at::Tensor(stand_ins[i]));
   auto number = numbers_.begin();
   const auto* number_stand_in = stand_ins.data() + incoming_.size() + compiler_->tensor_args.inputs.size();
   for (size_t n = 0; n < nodes_.size(); ++n) {
@@ -226,7 +275,7 @@ void Segment::release(bool keep_graph) {
       node->will_release_variables();
       node->release_variables();
     }
-  calls_.clear();
+  call_.node.reset();
   compiler_.reset();
 }
 

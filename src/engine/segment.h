@@ -3,43 +3,36 @@
 #include <torch/csrc/dynamo/compiled_autograd.h>
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "antegrad/tree.h"
+#include "engine/pass_graph.h"
 
 namespace antegrad::engine {
 
-using torch::autograd::Node;
-using torch::autograd::variable_list;
-
-/// An input of a node, where gradients are summed.
+/// An input of a segment's node that gets gradients from elsewhere.
 struct Slot {
-  std::shared_ptr<Node> node;
-  uint32_t input = 0;
+  uint32_t slot = 0;   ///< in the pass
+  uint32_t place = 0;  ///< of the node in the segment
+  uint32_t input = 0;  ///< of the node
 };
-
-/// Whether it is the backward pass of a function that antegrad has compiled.
-bool is_compiled(const Node& node);
 
 /// Nodes of one backward pass that are run as one graph.
 class Segment {
  public:
-  /// `nodes`: in the order of the engine; all can be traced. `incoming`: their slots that get gradients from
-  /// elsewhere. `executes`: whether gradients for a node are needed at all. Unpacks what the nodes have
-  /// saved.
-  Segment(std::vector<std::shared_ptr<Node>> nodes, std::vector<Slot> incoming,
-          const std::function<bool(const Node*)>& executes);
+  /// `items`: of the graph, in the order of the engine; all can be traced. `incoming`: their slots that get
+  /// gradients from elsewhere. Unpacks what the nodes have saved.
+  Segment(const PassGraph& graph, std::vector<uint32_t> items, std::vector<Slot> incoming);
+  ~Segment();
 
   /// Equal for segments that differ in tensors and numbers only.
   const std::string& structure() const { return structure_; }
-  const std::vector<std::shared_ptr<Node>>& nodes() const { return nodes_; }
+  const std::vector<uint32_t>& items() const { return items_; }
   const std::vector<Slot>& incoming() const { return incoming_; }
-  const std::vector<Slot>& outgoing() const { return outgoing_; }
+  const std::vector<uint32_t>& outgoing() const { return outgoing_; }  ///< slots of the pass
 
   /// `gradients` of incoming(), and what nodes have saved: tensors, numbers, sizes (as those of tensors
   /// without memory, so that they can become symbols).
@@ -53,28 +46,30 @@ class Segment {
  private:
   class StandIns;
   struct Target {
-    bool inside = false;
-    size_t index = 0;  ///< of a node, or of an outgoing slot
-    uint32_t input = 0;
+    uint32_t index = 0;  ///< of a node in the segment, or of an outgoing slot
+    uint32_t input = 0;  ///< of that node; kOutside: it is an outgoing slot; kNobody: nobody
   };
 
-  void find_targets(const std::function<bool(const Node*)>& executes);
-  void collect();
-  void collect_sizes();
-  void collect_saved(size_t n, torch::dynamo::autograd::CompiledNodeArgs& arguments);
+  void find_targets(const PassGraph& graph);
+  void collect(const PassGraph& graph);
+  void collect_sizes(torch::dynamo::autograd::CompiledNodeArgs& arguments);
+  void collect_node(uint32_t n, NodeKind kind, torch::dynamo::autograd::CompiledNodeArgs& arguments);
   variable_list trace_node(size_t n, const variable_list& incoming, const at::Tensor& number,
                            torch::dynamo::autograd::TraceState& state);
   void distribute(size_t from, variable_list&& gradients, std::vector<variable_list>& inside,
                   variable_list& outside) const;
 
+  const std::vector<uint32_t> items_;
   std::vector<std::shared_ptr<Node>> nodes_;
-  std::vector<Slot> incoming_, outgoing_;
-  std::vector<std::vector<Target>> targets_;  ///< per node, per output; input -1: nobody
+  std::vector<Slot> incoming_;
+  std::vector<uint32_t> outgoing_;
+  std::vector<Target> targets_;         ///< per node, per output
+  std::vector<uint32_t> first_target_;  ///< per node
   std::unique_ptr<torch::dynamo::autograd::AutogradCompilerCall> compiler_;
-  std::vector<torch::dynamo::autograd::NodeCall*> calls_;
+  torch::dynamo::autograd::NodeCall call_{0, nullptr};  ///< the node that LibTorch is asked about
   std::vector<std::pair<size_t, at::Tensor>> numbers_;  ///< of nodes by index, in order; see scalars.h
   std::vector<int64_t> sizes_;                          ///< that nodes have saved, each once
-  std::vector<size_t> size_uses_;  ///< per size that a node has saved: which of them; or: it is what it is
+  std::vector<uint32_t> size_uses_;  ///< per size that a node has saved: which of them; or: it is what it is
   std::string structure_;
 };
 

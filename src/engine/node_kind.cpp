@@ -1,0 +1,65 @@
+#include "engine/node_kind.h"
+
+#include <torch/csrc/autograd/functions/accumulate_grad.h>
+#include <torch/csrc/autograd/functions/tensor.h>
+#include <torch/csrc/autograd/generated/Functions.h>
+
+#include <string_view>
+#include <typeinfo>
+#include <vector>
+
+#include "engine/flat_index.h"
+#include "engine/node_functions.h"
+#include "runtime/node.h"
+
+namespace antegrad::engine {
+
+using torch::autograd::Node;
+
+namespace {
+
+/// The nodes that LibTorch generates for its ops are in a namespace of their own.
+NodeKind look_at(const Node& node) {
+  const std::string_view type = typeid(node).name();
+  if (dynamic_cast<const torch::autograd::generated::MulBackward1*>(&node) != nullptr ||
+      dynamic_cast<const torch::autograd::generated::DivBackward1*>(&node) != nullptr)
+    return NodeKind::Scales;
+  if (type.starts_with("N5torch8autograd9generated")) return NodeKind::Generated;
+  if (dynamic_cast<const torch::autograd::CopySlices*>(&node) != nullptr) return NodeKind::CopySlices;
+  if (dynamic_cast<const runtime::CompiledBackward*>(&node) != nullptr) return NodeKind::Compiled;
+  if (dynamic_cast<const torch::autograd::AccumulateGrad*>(&node) != nullptr) return NodeKind::Accumulate;
+  return type.starts_with("N5torch8autograd7CppNode") ? NodeKind::Function : NodeKind::Other;
+}
+
+}  // namespace
+
+NodeKind kind_of(const Node& node) {
+  thread_local FlatIndex<uintptr_t> types;
+  thread_local std::vector<NodeKind> kinds;
+  const auto [index, added] = types.number(reinterpret_cast<uintptr_t>(&typeid(node)));
+  if (added) kinds.push_back(look_at(node));
+  return kinds[index];
+}
+
+bool has_hooks(Node& node) {
+  return !node.tensor_pre_hooks().empty() || !node.retains_grad_hooks().empty() ||
+         !node.pre_hooks().empty() || !node.post_hooks().empty() ||
+         node.tensor_post_acc_grad_hooks() != nullptr;
+}
+
+bool can_be_traced(Node& node, NodeKind kind) {
+  switch (kind) {
+    case NodeKind::Generated:
+    case NodeKind::Scales:
+    case NodeKind::CopySlices:
+      return !has_hooks(node);
+    case NodeKind::Compiled:
+      return static_cast<const runtime::CompiledBackward&>(node).can_be_recorded() && !has_hooks(node);
+    case NodeKind::Function:
+      return !has_hooks(node) && is_traceable_function(node);
+    default:
+      return false;
+  }
+}
+
+}  // namespace antegrad::engine

@@ -1,0 +1,52 @@
+#pragma once
+#include <torch/csrc/autograd/engine.h>
+
+#include <memory>
+#include <vector>
+
+#include "engine/node_kind.h"
+
+namespace antegrad::engine {
+
+using torch::autograd::Node;
+using torch::autograd::variable_list;
+
+constexpr uint32_t kNobody = ~uint32_t{0};
+
+/// The nodes that one backward() runs, by numbers; how they are connected; their order. Every input of a node
+/// is a *slot*, where gradients are summed; slots are numbered throughout the pass. Nodes are borrowed: the
+/// root keeps them.
+struct PassGraph {
+  using Captures = std::vector<torch::autograd::GraphTask::ExecInfo::Capture>;
+  struct Item {
+    const std::shared_ptr<Node>* node = nullptr;  ///< where an edge holds it
+    NodeKind kind = NodeKind::Other;
+    bool needed = true;                  ///< false: only its incoming gradients are asked for
+    const Captures* captures = nullptr;  ///< which; null: none
+    uint32_t first_slot = 0;
+    uint32_t first_link = 0;  ///< of its edges
+    uint32_t waits = 0;       ///< edges that lead here, while the order is made
+    uint32_t step = kNobody;  ///< where it is run, once that is planned: the segment,
+    uint32_t place = 0;       ///< and its place there
+  };
+  struct Link {
+    uint32_t item = kNobody;  ///< nobody: nothing is to be sent
+    uint32_t slot = 0;
+  };
+
+  /// Throws when the pass cannot be run here: other devices than the CPU.
+  PassGraph(const Node& root, const torch::autograd::GraphTask& task);
+
+  Node& node(uint32_t item) const { return **items[item].node; }
+
+  std::vector<Item> items;
+  std::vector<Link> links;      ///< of the root, then of the items
+  std::vector<uint32_t> order;  ///< items as the engine would run them
+  uint32_t slots = 0;
+
+ private:
+  class Builder;
+  void put_in_order(uint32_t root_links);
+};
+
+}  // namespace antegrad::engine
