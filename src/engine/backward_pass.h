@@ -45,7 +45,7 @@ class BackwardPass {
   const torch::autograd::GraphTask& task_;
   PassGraph graph_;
   std::vector<Step> steps_;
-  variable_list slots_;  ///< gradients that wait for their node
+  Reused<at::Tensor> slots_;  ///< gradients that wait for their node
   variable_list asked_for_;
 };
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "antegrad/error.h"
@@ -51,18 +52,15 @@ constexpr int kMostSizes = 64;  ///< of one structure
 class Passes {
  public:
   /// Null: capturing it has failed before.
-  std::shared_ptr<detail::Function> find(const std::string& structure) {
+  std::shared_ptr<detail::Function> find(std::string_view structure) {
     const std::scoped_lock lock(mutex_);
-    if (failed_.count(structure) != 0) return nullptr;
-    auto& function = functions_[structure];
-    if (function == nullptr) {
-      Options options;
-      options.name = "backward";
-      options.unsupported = Unsupported::Eager;
-      options.max_versions = kMostSizes;
-      function = std::make_shared<detail::Function>(options);
-    }
-    return function;
+    if (const auto known = functions_.find(structure); known != functions_.end()) return known->second;
+    if (failed_.find(structure) != failed_.end()) return nullptr;
+    Options options;
+    options.name = "backward";
+    options.unsupported = Unsupported::Eager;
+    options.max_versions = kMostSizes;
+    return functions_[std::string(structure)] = std::make_shared<detail::Function>(options);
   }
 
   void reset() {
@@ -80,13 +78,13 @@ class Passes {
     ++stats_.eager;
     note(reason);
   }
-  void set_failed(const std::string& structure, const std::string& reason) {
+  void set_failed(std::string_view structure, const std::string& reason) {
     const std::scoped_lock lock(mutex_);
     if (const auto found = functions_.find(structure); found != functions_.end()) {
       versions_.erase(found->second.get());
       functions_.erase(found);
     }
-    failed_.insert(structure);
+    failed_.emplace(structure);
     note(reason);
   }
   void count_eager_segment(const std::string& reason) {
@@ -133,8 +131,8 @@ class Passes {
   }
 
   std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<detail::Function>> functions_;
-  std::set<std::string> failed_;
+  std::map<std::string, std::shared_ptr<detail::Function>, std::less<>> functions_;
+  std::set<std::string, std::less<>> failed_;
   std::map<const detail::Function*, uint64_t> versions_;  ///< how many are counted
   std::shared_ptr<const detail::Function> newest_;
   Stats stats_;

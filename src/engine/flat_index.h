@@ -2,6 +2,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/reused.h"
+
 namespace antegrad::engine {
 
 /// Numbers keys 0, 1, 2 … in the order in which they are first asked for. Open addressing in one block of
@@ -44,12 +46,12 @@ class FlatIndex {
   }
   void grow() {
     std::vector<Place> before(places_.size() * 2);
-    before.swap(places_);
+    places_.swap(before);
     for (const auto& place : before)
       if (place.index_plus_1 != 0) find(place.key) = place;
   }
 
-  std::vector<Place> places_;
+  Reused<Place> places_;
   uint32_t count_ = 0;
 };
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/node_kind.h"
+#include "engine/reused.h"
 
 namespace antegrad::engine {
 
@@ -39,9 +40,9 @@ struct PassGraph {
 
   Node& node(uint32_t item) const { return **items[item].node; }
 
-  std::vector<Item> items;
-  std::vector<Link> links;      ///< of the root, then of the items
-  std::vector<uint32_t> order;  ///< items as the engine would run them
+  Reused<Item> items;
+  Reused<Link> links;      ///< of the root, then of the items
+  Reused<uint32_t> order;  ///< items as the engine would run them
   uint32_t slots = 0;
 
  private:

@@ -1,6 +1,7 @@
 #pragma once
+#include <time.h>
+
 #include <array>
-#include <chrono>
 
 namespace antegrad::engine {
 
@@ -17,11 +18,11 @@ enum class Phase {
   Count
 };
 
-/// For benchmarks: while one is installed on a thread, passes say when a phase ends. Costs a load where none
-/// is.
+/// For benchmarks: while one lives on a thread, passes say when a phase ends. Costs a load where there is
+/// none.
 class PhaseClock {
  public:
-  PhaseClock() : last_(Clock::now()) { current() = this; }
+  PhaseClock() : last_(now()) { current() = this; }
   ~PhaseClock() { current() = nullptr; }
   PhaseClock(const PhaseClock&) = delete;
   PhaseClock& operator=(const PhaseClock&) = delete;
@@ -33,15 +34,20 @@ class PhaseClock {
   double microseconds(Phase phase) const { return spent_[static_cast<size_t>(phase)]; }
 
  private:
-  using Clock = std::chrono::steady_clock;
   static PhaseClock*& current();
+  /// Of this thread on a processor, so that others on the machine do not count.
+  static double now() {
+    timespec time{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) * 1e6 + static_cast<double>(time.tv_nsec) * 1e-3;
+  }
   void add(Phase phase) {
-    const auto now = Clock::now();
-    spent_[static_cast<size_t>(phase)] += std::chrono::duration<double, std::micro>(now - last_).count();
-    last_ = now;
+    const auto time = now();
+    spent_[static_cast<size_t>(phase)] += time - last_;
+    last_ = time;
   }
 
-  Clock::time_point last_;
+  double last_;
   std::array<double, static_cast<size_t>(Phase::Count)> spent_{};
 };
 

@@ -38,51 +38,10 @@ at::Tensor detached(const at::Tensor& tensor) {
   return at::Tensor(impl->shallow_copy_and_detach(impl->version_counter(), false));
 }
 
-/// What outputs are checked against: the slot a gradient goes to. Its shape is kept like any other size.
-void collect_metadata(const torch::autograd::Edge& edge, tda::AutogradCompilerCall& compiler,
-                      tda::CompiledNodeArgs& arguments) {
-  const auto& metadata = edge.function->input_metadata(edge.input_nr);
-  if (metadata.is_nested_tensor())
-    throw Error(ErrorCode::UnsupportedTensor, "compiled autograd",
-                fmt::format("{} takes a nested gradient", edge.function->name()));
-  const auto shape = metadata.shape_as_dim_vector();
-  const auto dtype = metadata.was_default_constructed() ? std::nullopt : metadata.grad_dtype();
-  arguments.collect(static_cast<uint64_t>(metadata.options().dtype().toScalarType()) |
-                    static_cast<uint64_t>(dtype ? static_cast<int>(*dtype) : 0xff) << 8 |
-                    static_cast<uint64_t>(metadata.device().type()) << 16 |
-                    static_cast<uint64_t>(metadata.is_tensor_subclass()) << 24 |
-                    static_cast<uint64_t>(shape.size()) << 32);
-  for (const auto& size : shape) compiler.add_size_input(size);
-}
-
 }  // namespace
 
-/// The bytes that arguments have collected: more than CacheKey can say the length of. An explicit
-/// instantiation may name the private members that hold them.
-std::string_view collected(const tda::CompiledNodeArgs& arguments);
-void reserve(tda::TensorArgs& arguments, size_t count);
-template <auto kBytes, auto kSize>
-struct Collected {
-  friend std::string_view collected(const tda::CompiledNodeArgs& arguments) {
-    return {reinterpret_cast<const char*>(arguments.*kBytes), arguments.*kSize};
-  }
-};
-template struct Collected<&tda::CompiledNodeArgs::_specialization_key,
-                          &tda::CompiledNodeArgs::_specialization_key_size>;
-template <auto kTensors, auto kSaved>
-struct Reserve {
-  friend void reserve(tda::TensorArgs& arguments, size_t count) {
-    (arguments.*kTensors).reserve(count);
-    (arguments.*kSaved).reserve(count);
-    arguments.inputs.reserve(count);
-  }
-};
-template struct Reserve<&tda::TensorArgs::_args, &tda::TensorArgs::_saved_variables>;
-
 Segment::Segment(const PassGraph& graph, std::vector<uint32_t> items, std::vector<Slot> incoming)
-    : items_(std::move(items)),
-      incoming_(std::move(incoming)),
-      compiler_(std::make_unique<tda::AutogradCompilerCall>(tda::SizeInput::STATIC)) {
+    : items_(std::move(items)), incoming_(std::move(incoming)), collector_(Collector::take()) {
   nodes_.reserve(items_.size());
   for (const auto item : items_) nodes_.push_back(*graph.items[item].node);
   find_targets(graph);
@@ -115,70 +74,64 @@ void Segment::find_targets(const PassGraph& graph) {
 }
 
 /// What a node has saved. A number that may change is hidden while the rest is collected.
-void Segment::collect_node(uint32_t n, NodeKind kind, tda::CompiledNodeArgs& arguments) {
-  auto& node = *nodes_[n];
-  auto* scalar = kind == NodeKind::Scales ? changing_scalar(node) : nullptr;
-  const auto number = scalar != nullptr ? *scalar : at::Scalar();
-  if (scalar != nullptr) {
-    numbers_.emplace_back(n, as_number(*scalar));
-    *scalar = at::Scalar(0.0);
-  }
-  call_.node.swap(nodes_[n]);
-  node.compiled_args(arguments);
-  call_.node.swap(nodes_[n]);
-  if (scalar != nullptr) *scalar = number;
+void Segment::collect_node(uint32_t n, NodeKind kind) {
+  auto* scalar = kind == NodeKind::Scales ? changing_scalar(*nodes_[n]) : nullptr;
+  if (scalar == nullptr) return collector_->collect(nodes_[n]);
+  const auto number = *scalar;
+  numbers_.emplace_back(n, as_number(number));
+  *scalar = at::Scalar(0.0);
+  collector_->collect(nodes_[n]);
+  *scalar = number;
 }
 
 /// What identifies the segment, and what its nodes have saved.
 void Segment::collect(const PassGraph& graph) {
-  reserve(compiler_->tensor_args, nodes_.size());
-  tda::CompiledNodeArgs arguments(*compiler_, call_);
   for (uint32_t n = 0; n < nodes_.size(); ++n) {
-    const auto before = collected(arguments).size();
-    collect_node(n, graph.items[items_[n]].kind, arguments);
-    arguments.collect(reinterpret_cast<uint64_t>(&typeid(*nodes_[n])));
-    const auto* target = &targets_[first_target_[n]];
+    const auto before = collector_->bytes().size();
+    collect_node(n, graph.items[items_[n]].kind);
+    collector_->collect_number(reinterpret_cast<uint64_t>(&typeid(*nodes_[n])));
+    const auto* target = targets_.data() + first_target_[n];
     for (const auto& edge : nodes_[n]->next_edges()) {
-      arguments.collect(uint64_t{target->input} << 32 | target->index);
+      collector_->collect_number(uint64_t{target->input} << 32 | target->index);
       ++target;
-      if (edge.is_valid()) collect_metadata(edge, *compiler_, arguments);
+      if (edge.is_valid()) collector_->collect(edge);
     }
-    arguments.collect(static_cast<uint64_t>(collected(arguments).size() - before));
+    collector_->collect_number(static_cast<uint64_t>(collector_->bytes().size() - before));
   }
-  collect_sizes(arguments);
-  for (const auto& slot : incoming_) arguments.collect(uint64_t{slot.place} << 32 | slot.input);
-  structure_ = collected(arguments);
+  collect_sizes();
+  for (const auto& slot : incoming_) collector_->collect_number(uint64_t{slot.place} << 32 | slot.input);
 }
 
 /// Sizes, and integers of custom functions. Those that cannot be the size of a symbol (0, 1, ends of slices)
 /// are part of the structure.
-void Segment::collect_sizes(tda::CompiledNodeArgs& arguments) {
+void Segment::collect_sizes() {
   FlatIndex<int64_t> known;
-  size_uses_.reserve(compiler_->all_size_inputs.size());
+  const auto& compiler = collector_->compiler();
+  size_uses_.reserve(compiler.all_size_inputs.size());
   const auto collect = [&](int64_t size) {
     const bool may_change = size >= 2 && size < kLargestSize;
     const auto [index, added] = may_change ? known.number(size) : FlatIndex<int64_t>::Found{kAsItIs, false};
     size_uses_.push_back(index);
-    arguments.collect(index);
-    if (!may_change) arguments.collect(size);
+    collector_->collect_number(index);
+    if (!may_change) collector_->collect_number(size);
     if (added) sizes_.push_back(size);
   };
-  for (const auto& size : compiler_->all_size_inputs) collect(size.value);
-  for (const auto& lifted : compiler_->lifted_ivalue_args.args) {
-    arguments.collect(lifted.actual_ptr->isInt());
+  for (const auto& size : compiler.all_size_inputs) collect(size.value);
+  for (const auto& lifted : compiler.lifted_ivalue_args.args) {
+    collector_->collect_number(lifted.actual_ptr->isInt());
     if (lifted.actual_ptr->isInt()) collect(lifted.actual_ptr->toInt());
   }
 }
 
 Leaves Segment::leaves(variable_list gradients) const {
-  const auto& saved = compiler_->tensor_args.inputs;
+  const auto& saved = collector_->compiler().tensor_args.inputs;
   Leaves out;
   out.tensors.reserve(gradients.size() + saved.size() + numbers_.size() + sizes_.size());
   for (auto& gradient : gradients) out.tensors.push_back(std::move(gradient));
   for (const auto& tensor : saved) out.tensors.push_back(tensor.requires_grad() ? detached(tensor) : tensor);
   for (const auto& [node, number] : numbers_) out.tensors.push_back(number);
   for (auto size : sizes_) out.tensors.push_back(at::empty_strided({size}, {0}));
-  for (const auto& lifted : compiler_->lifted_ivalue_args.args)
+  for (const auto& lifted : collector_->compiler().lifted_ivalue_args.args)
     if (lifted.actual_ptr->isDouble())
       out.key.push_back(std::bit_cast<int64_t>(lifted.actual_ptr->toDouble()));
   return out;
@@ -218,8 +171,8 @@ variable_list Segment::trace_node(size_t n, const variable_list& incoming, const
   auto& node = *nodes_[n];
   const Scope scope(kind_of(node) == NodeKind::Compiled ? fmt::format("aot{}", n)
                                                         : fmt::format("{}_{}", node.name(), n));
-  call_.node = nodes_[n];
-  tda::SwapSavedVariables swap(*compiler_, state, nullptr, call_);
+  collector_->call().node = nodes_[n];
+  tda::SwapSavedVariables swap(collector_->compiler(), state, nullptr, collector_->call());
   try {
     auto gradients =
         number.defined() ? apply_with_number(node, incoming, number) : node.apply_with_saved(incoming, swap);
@@ -237,7 +190,8 @@ variable_list Segment::trace_node(size_t n, const variable_list& incoming, const
 }
 
 variable_list Segment::trace(const std::vector<at::Tensor>& stand_ins) {
-  const StandIns saved(compiler_->tensor_args, stand_ins.data() + incoming_.size());
+  auto& compiler = collector_->compiler();
+  const StandIns saved(compiler.tensor_args, stand_ins.data() + incoming_.size());
   const auto* first_size = stand_ins.data() + stand_ins.size() - sizes_.size();
   auto use = size_uses_.begin();
   const auto next_size = [&](int64_t own) {
@@ -245,9 +199,9 @@ variable_list Segment::trace(const std::vector<at::Tensor>& stand_ins) {
     return which == kAsItIs ? own : first_size[which].size(0);
   };
   std::vector<std::optional<c10::SymInt>> sizes;
-  for (const auto& size : compiler_->all_size_inputs) sizes.emplace_back(next_size(size.value));
-  compiler_->lifted_ivalue_args.next = 0;
-  for (auto& lifted : compiler_->lifted_ivalue_args.args) {
+  for (const auto& size : compiler.all_size_inputs) sizes.emplace_back(next_size(size.value));
+  compiler.lifted_ivalue_args.next = 0;
+  for (auto& lifted : compiler.lifted_ivalue_args.args) {
     const auto& own = *lifted.actual_ptr;
     lifted.proxy = own.isInt() ? c10::IValue(next_size(own.toInt())) : own;
   }
@@ -258,7 +212,7 @@ variable_list Segment::trace(const std::vector<at::Tensor>& stand_ins) {
   for (size_t i = 0; i < incoming_.size(); ++i)
     add_to(inside[incoming_[i].place][incoming_[i].input], at::Tensor(stand_ins[i]));
   auto number = numbers_.begin();
-  const auto* number_stand_in = stand_ins.data() + incoming_.size() + compiler_->tensor_args.inputs.size();
+  const auto* number_stand_in = stand_ins.data() + incoming_.size() + compiler.tensor_args.inputs.size();
   for (size_t n = 0; n < nodes_.size(); ++n) {
     const bool has_number = number != numbers_.end() && number->first == n;
     auto gradients = trace_node(n, inside[n], has_number ? *number_stand_in++ : at::Tensor(), state);
@@ -275,8 +229,7 @@ void Segment::release(bool keep_graph) {
       node->will_release_variables();
       node->release_variables();
     }
-  call_.node.reset();
-  compiler_.reset();
+  collector_.reset();
 }
 
 }  // namespace antegrad::engine

@@ -1,15 +1,16 @@
 #pragma once
 #include <torch/csrc/autograd/function.h>
-#include <torch/csrc/dynamo/compiled_autograd.h>
 
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "antegrad/tree.h"
+#include "engine/collector.h"
 #include "engine/pass_graph.h"
+#include "engine/reused.h"
 
 namespace antegrad::engine {
 
@@ -28,8 +29,8 @@ class Segment {
   Segment(const PassGraph& graph, std::vector<uint32_t> items, std::vector<Slot> incoming);
   ~Segment();
 
-  /// Equal for segments that differ in tensors and numbers only.
-  const std::string& structure() const { return structure_; }
+  /// Equal for segments that differ in tensors and numbers only. Not after release().
+  std::string_view structure() const { return collector_->bytes(); }
   const std::vector<uint32_t>& items() const { return items_; }
   const std::vector<Slot>& incoming() const { return incoming_; }
   const std::vector<uint32_t>& outgoing() const { return outgoing_; }  ///< slots of the pass
@@ -52,25 +53,23 @@ class Segment {
 
   void find_targets(const PassGraph& graph);
   void collect(const PassGraph& graph);
-  void collect_sizes(torch::dynamo::autograd::CompiledNodeArgs& arguments);
-  void collect_node(uint32_t n, NodeKind kind, torch::dynamo::autograd::CompiledNodeArgs& arguments);
+  void collect_node(uint32_t n, NodeKind kind);
+  void collect_sizes();
   variable_list trace_node(size_t n, const variable_list& incoming, const at::Tensor& number,
                            torch::dynamo::autograd::TraceState& state);
   void distribute(size_t from, variable_list&& gradients, std::vector<variable_list>& inside,
                   variable_list& outside) const;
 
   const std::vector<uint32_t> items_;
-  std::vector<std::shared_ptr<Node>> nodes_;
+  Reused<std::shared_ptr<Node>> nodes_;
   std::vector<Slot> incoming_;
   std::vector<uint32_t> outgoing_;
-  std::vector<Target> targets_;         ///< per node, per output
-  std::vector<uint32_t> first_target_;  ///< per node
-  std::unique_ptr<torch::dynamo::autograd::AutogradCompilerCall> compiler_;
-  torch::dynamo::autograd::NodeCall call_{0, nullptr};  ///< the node that LibTorch is asked about
+  Reused<Target> targets_;         ///< per node, per output
+  Reused<uint32_t> first_target_;  ///< per node
+  Collector::Ptr collector_;
   std::vector<std::pair<size_t, at::Tensor>> numbers_;  ///< of nodes by index, in order; see scalars.h
   std::vector<int64_t> sizes_;                          ///< that nodes have saved, each once
-  std::vector<uint32_t> size_uses_;  ///< per size that a node has saved: which of them; or: it is what it is
-  std::string structure_;
+  Reused<uint32_t> size_uses_;  ///< per size that a node has saved: which of them; or: it is what it is
 };
 
 /// Runs a segment with these gradients coming in; nothing: its nodes are to be run one by one. `let_go`:

@@ -2,6 +2,9 @@
 // captured anew, as it must. Either way gradients are eager's.
 #include <torch/csrc/autograd/functions/accumulate_grad.h>
 
+#include <cstdlib>
+#include <random>
+
 #include "compiled_autograd_fixture.h"
 #include "counting_allocator.h"
 
@@ -135,6 +138,117 @@ TEST_F(CompiledAutogradKeyTest, SavedTensorsGoAsThePassGoes) {
   peak_of(loss_of, true);  // is captured
   const auto compiled = peak_of(loss_of, true);
   EXPECT_LE(static_cast<double>(compiled), 1.05 * static_cast<double>(peak_of(loss_of, false)) + 4096);
+}
+
+/// Finding passes among others that are nearly the same.
+class CompiledAutogradLookupTest : public CompiledAutogradTest {
+ protected:
+  void SetUp() override {
+    if (const auto* backend = std::getenv("ANTEGRAD_BACKEND")) before_ = backend;
+    ::setenv("ANTEGRAD_BACKEND", "eager", 1);  // it is about what is found, not about its code
+    CompiledAutogradTest::SetUp();
+  }
+  void TearDown() override {
+    compiled_autograd::reset();
+    before_.empty() ? ::unsetenv("ANTEGRAD_BACKEND") : ::setenv("ANTEGRAD_BACKEND", before_.c_str(), 1);
+  }
+  static uint64_t captures_of(const std::function<Tensors()>& program) {
+    const auto before = stats().captures;
+    same_as_eager(program);
+    return stats().captures - before;
+  }
+
+ private:
+  std::string before_;
+};
+
+Tensors long_chain(int cosine_at) {
+  const auto x = torch::full({1}, 0.3).set_requires_grad(true);
+  auto h = x;
+  for (int i = 0; i < 1500; ++i) h = i == cosine_at ? h.cos() : h.sin();
+  h.backward();
+  return {x.grad()};
+}
+
+TEST_F(CompiledAutogradLookupTest, LongPassesThatDifferInOneNode) {
+  for (const int cosine_at : {-1, 0, 1, 1498, 1499}) {
+    EXPECT_EQ(captures_of([&] { return long_chain(cosine_at); }), 1u) << cosine_at;
+    EXPECT_EQ(captures_of([&] { return long_chain(cosine_at); }), 0u) << cosine_at;
+  }
+}
+
+/// The same ops, connected in another way.
+Tensors wired(bool one_after_the_other) {
+  const auto x = torch::randn({3}).set_requires_grad(true);
+  const auto h = x.sin();
+  const auto g = (one_after_the_other ? h : x).sin();
+  (h * g).sum().backward();
+  return {x.grad()};
+}
+
+TEST_F(CompiledAutogradLookupTest, TheSameOpsConnectedInAnotherWay) {
+  EXPECT_EQ(captures_of([] { return wired(false); }), 1u);
+  EXPECT_EQ(captures_of([] { return wired(true); }), 1u);
+  EXPECT_EQ(captures_of([] { return wired(false); }), 0u);
+}
+
+/// Which of two leaves a gradient goes to.
+Tensors crossed(bool cross) {
+  const auto x = torch::randn({3}).set_requires_grad(true);
+  const auto y = torch::randn({3}).set_requires_grad(true);
+  const auto h = x.sin();
+  const auto g = y.sin();
+  (cross ? g * h.detach() + h : h * g.detach() + g).sum().backward();
+  return {x.grad(), y.grad()};
+}
+
+TEST_F(CompiledAutogradLookupTest, GradientsGoWhereTheyBelong) {
+  for (const bool cross : {false, true, false, true}) captures_of([&] { return crossed(cross); });
+}
+
+TEST_F(CompiledAutogradLookupTest, ManySizes) {
+  const auto program = [](int64_t more) {
+    Tensors leaves;
+    auto sum = torch::zeros({});
+    for (int64_t i = 0; i < 150; ++i) {
+      leaves.push_back(torch::randn({i + 2 + more}).set_requires_grad(true));
+      sum = sum + leaves.back().sin().sum();
+    }
+    sum.backward();
+    Tensors out;
+    for (const auto& each : leaves) out.push_back(each.grad());
+    return out;
+  };
+  captures_of([&] { return program(0); });
+  EXPECT_EQ(captures_of([&] { return program(0); }), 0u);
+}
+
+/// A few ops on a few tensors, any of them with any other.
+Tensors random_program(uint32_t seed) {
+  std::mt19937 random(seed);
+  const auto below = [&](size_t n) { return static_cast<size_t>(random() % n); };
+  Tensors leaves, values;
+  for (int i = 0; i < 2; ++i) leaves.push_back(torch::randn({2}).set_requires_grad(true));
+  values = leaves;
+  const auto ops = 2 + below(4);
+  for (size_t i = 0; i < ops; ++i) {
+    const auto a = values[below(values.size())];
+    const auto b = values[below(values.size())];
+    const auto op = below(4);
+    values.push_back(op == 0 ? a.sin() : op == 1 ? a * b : op == 2 ? a + b : a.tanh());
+  }
+  const auto loss = (values.back() * values[below(values.size())]).sum();
+  if (below(3) == 0) return torch::autograd::grad({loss}, {leaves[0]}, {}, {}, false, true);
+  loss.backward();
+  return {leaves[0].grad(), leaves[1].grad()};
+}
+
+TEST_F(CompiledAutogradLookupTest, RandomProgramsAreNotTakenForEachOther) {
+  uint64_t captures = 0;
+  for (uint32_t seed = 0; seed < 120; ++seed) captures += captures_of([&] { return random_program(seed); });
+  EXPECT_GT(captures, 40u);
+  for (uint32_t seed = 0; seed < 120; ++seed)
+    EXPECT_EQ(captures_of([&] { return random_program(seed); }), 0u) << seed;
 }
 
 }  // namespace

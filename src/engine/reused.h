@@ -1,0 +1,35 @@
+#pragma once
+#include <utility>
+#include <vector>
+
+namespace antegrad::engine {
+
+/// A vector whose memory comes from one that this thread has let go of before: every pass needs the same few
+/// large blocks, and asking malloc for them each time makes it tidy up all the small ones.
+template <class T>
+class Reused : public std::vector<T> {
+ public:
+  Reused() {
+    if (spare().empty()) return;
+    std::vector<T>::operator=(std::move(spare().back()));
+    spare().pop_back();
+  }
+  ~Reused() {
+    this->clear();
+    if (spare().size() < kMost && this->capacity() * sizeof(T) <= kMostBytes && this->capacity() != 0)
+      spare().push_back(std::move(*this));
+  }
+  Reused(Reused&&) noexcept = default;
+  Reused(const Reused&) = delete;
+  Reused& operator=(Reused&&) = delete;
+  Reused& operator=(const Reused&) = delete;
+
+ private:
+  static constexpr size_t kMost = 8, kMostBytes = size_t{1} << 24;
+  static std::vector<std::vector<T>>& spare() {
+    thread_local std::vector<std::vector<T>> vectors;
+    return vectors;
+  }
+};
+
+}  // namespace antegrad::engine
