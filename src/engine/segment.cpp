@@ -12,8 +12,10 @@
 
 #include "antegrad/error.h"
 #include "antegrad/options.h"
+#include "capture/guards.h"
 #include "engine/flat_index.h"
 #include "engine/node_functions.h"
+#include "engine/saved_fields.h"
 #include "engine/scalars.h"
 
 namespace antegrad::engine {
@@ -73,22 +75,54 @@ void Segment::find_targets(const PassGraph& graph) {
   }
 }
 
-/// What a node has saved. A number that may change is hidden while the rest is collected.
-void Segment::collect_node(uint32_t n, NodeKind kind) {
-  auto* scalar = kind == NodeKind::Scales ? changing_scalar(*nodes_[n]) : nullptr;
-  if (scalar == nullptr) return collector_->collect(nodes_[n]);
-  const auto number = *scalar;
-  numbers_.emplace_back(n, as_number(number));
-  *scalar = at::Scalar(0.0);
-  collector_->collect(nodes_[n]);
-  *scalar = number;
+namespace {
+
+/// What a node has saved. A number that may change is hidden meanwhile.
+void collect_by_libtorch(Collector& collector, std::shared_ptr<Node>& node, at::Scalar* number) {
+  if (number == nullptr) return collector.collect(node);
+  const auto own = std::exchange(*number, at::Scalar(0.0));
+  collector.collect(node);
+  *number = own;
+}
+
+at::Scalar* number_of(Node& node, NodeKind kind) {
+  return kind == NodeKind::Scales ? changing_scalar(node) : nullptr;
+}
+
+}  // namespace
+
+/// Makes a tensor an input of the graph, once.
+void Segment::keep(at::Tensor tensor, FlatIndex<uintptr_t>& known) {
+  const auto [index, added] = tensor.defined()
+                                  ? known.number(reinterpret_cast<uintptr_t>(tensor.unsafeGetTensorImpl()))
+                                  : FlatIndex<uintptr_t>::Found{kNobody, false};
+  if (added) saved_.push_back(std::move(tensor));
+  collector_->collect_number(index);
+}
+
+void Segment::collect_node(uint32_t n, NodeKind kind, FlatIndex<uintptr_t>& known) {
+  SavedFields fields;
+  const bool is_read = kind == NodeKind::Generated && read_fields(*nodes_[n], fields);
+  collector_->collect_number(is_read);
+  if (is_read) {
+    collector_->collect_number(fields.rest);
+    for (size_t i = 0; i < fields.count; ++i) keep(std::move(fields.tensors[i]), known);
+    return;
+  }
+  auto* number = number_of(*nodes_[n], kind);
+  if (number != nullptr) numbers_.emplace_back(n, as_number(*number));
+  const auto& collected = collector_->compiler().tensor_args.inputs;
+  auto next = collected.size();
+  collect_by_libtorch(*collector_, nodes_[n], number);
+  for (; next < collected.size(); ++next) keep(collected[next], known);
 }
 
 /// What identifies the segment, and what its nodes have saved.
 void Segment::collect(const PassGraph& graph) {
+  FlatIndex<uintptr_t> known(nodes_.size());
   for (uint32_t n = 0; n < nodes_.size(); ++n) {
     const auto before = collector_->bytes().size();
-    collect_node(n, graph.items[items_[n]].kind);
+    collect_node(n, graph.items[items_[n]].kind, known);
     collector_->collect_number(reinterpret_cast<uint64_t>(&typeid(*nodes_[n])));
     const auto* target = targets_.data() + first_target_[n];
     for (const auto& edge : nodes_[n]->next_edges()) {
@@ -100,6 +134,21 @@ void Segment::collect(const PassGraph& graph) {
   }
   collect_sizes();
   for (const auto& slot : incoming_) collector_->collect_number(uint64_t{slot.place} << 32 | slot.input);
+}
+
+/// Everything as LibTorch has it, which is what its nodes can be traced with.
+Collector::Ptr Segment::collect_for_tracing() {
+  const capture::BelowRecording below;  // results of ops are unpacked by an op
+  auto all = Collector::take();
+  for (auto& node : nodes_) {
+    collect_by_libtorch(*all, node, number_of(*node, kind_of(*node)));
+    for (const auto& edge : node->next_edges())
+      if (edge.is_valid()) all->collect(edge);
+  }
+  if (all->compiler().tensor_args.inputs.size() != saved_.size() ||
+      all->compiler().all_size_inputs.size() != collector_->compiler().all_size_inputs.size())
+    throw Error(ErrorCode::Internal, "compiled autograd", "nodes have saved something else than was read");
+  return all;
 }
 
 /// Sizes, and integers of custom functions. Those that cannot be the size of a symbol (0, 1, ends of slices)
@@ -124,11 +173,10 @@ void Segment::collect_sizes() {
 }
 
 Leaves Segment::leaves(variable_list gradients) const {
-  const auto& saved = collector_->compiler().tensor_args.inputs;
   Leaves out;
-  out.tensors.reserve(gradients.size() + saved.size() + numbers_.size() + sizes_.size());
+  out.tensors.reserve(gradients.size() + saved_.size() + numbers_.size() + sizes_.size());
   for (auto& gradient : gradients) out.tensors.push_back(std::move(gradient));
-  for (const auto& tensor : saved) out.tensors.push_back(tensor.requires_grad() ? detached(tensor) : tensor);
+  for (const auto& tensor : saved_) out.tensors.push_back(tensor.requires_grad() ? detached(tensor) : tensor);
   for (const auto& [node, number] : numbers_) out.tensors.push_back(number);
   for (auto size : sizes_) out.tensors.push_back(at::empty_strided({size}, {0}));
   for (const auto& lifted : collector_->compiler().lifted_ivalue_args.args)
@@ -167,12 +215,12 @@ void Segment::distribute(size_t from, variable_list&& gradients, std::vector<var
 }
 
 variable_list Segment::trace_node(size_t n, const variable_list& incoming, const at::Tensor& number,
-                                  tda::TraceState& state) {
+                                  Collector& collector, tda::TraceState& state) {
   auto& node = *nodes_[n];
   const Scope scope(kind_of(node) == NodeKind::Compiled ? fmt::format("aot{}", n)
                                                         : fmt::format("{}_{}", node.name(), n));
-  collector_->call().node = nodes_[n];
-  tda::SwapSavedVariables swap(collector_->compiler(), state, nullptr, collector_->call());
+  collector.call().node = nodes_[n];
+  tda::SwapSavedVariables swap(collector.compiler(), state, nullptr, collector.call());
   try {
     auto gradients =
         number.defined() ? apply_with_number(node, incoming, number) : node.apply_with_saved(incoming, swap);
@@ -190,7 +238,8 @@ variable_list Segment::trace_node(size_t n, const variable_list& incoming, const
 }
 
 variable_list Segment::trace(const std::vector<at::Tensor>& stand_ins) {
-  auto& compiler = collector_->compiler();
+  const auto collector = collect_for_tracing();
+  auto& compiler = collector->compiler();
   const StandIns saved(compiler.tensor_args, stand_ins.data() + incoming_.size());
   const auto* first_size = stand_ins.data() + stand_ins.size() - sizes_.size();
   auto use = size_uses_.begin();
@@ -212,10 +261,11 @@ variable_list Segment::trace(const std::vector<at::Tensor>& stand_ins) {
   for (size_t i = 0; i < incoming_.size(); ++i)
     add_to(inside[incoming_[i].place][incoming_[i].input], at::Tensor(stand_ins[i]));
   auto number = numbers_.begin();
-  const auto* number_stand_in = stand_ins.data() + incoming_.size() + compiler.tensor_args.inputs.size();
+  const auto* number_stand_in = stand_ins.data() + incoming_.size() + saved_.size();
   for (size_t n = 0; n < nodes_.size(); ++n) {
     const bool has_number = number != numbers_.end() && number->first == n;
-    auto gradients = trace_node(n, inside[n], has_number ? *number_stand_in++ : at::Tensor(), state);
+    auto gradients =
+        trace_node(n, inside[n], has_number ? *number_stand_in++ : at::Tensor(), *collector, state);
     if (has_number) ++number;
     inside[n].clear();
     distribute(n, std::move(gradients), inside, outside);
@@ -229,6 +279,7 @@ void Segment::release(bool keep_graph) {
       node->will_release_variables();
       node->release_variables();
     }
+  saved_.clear();
   collector_.reset();
 }
 

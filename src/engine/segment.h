@@ -9,6 +9,7 @@
 
 #include "antegrad/tree.h"
 #include "engine/collector.h"
+#include "engine/flat_index.h"
 #include "engine/pass_graph.h"
 #include "engine/reused.h"
 
@@ -53,10 +54,12 @@ class Segment {
 
   void find_targets(const PassGraph& graph);
   void collect(const PassGraph& graph);
-  void collect_node(uint32_t n, NodeKind kind);
+  void collect_node(uint32_t n, NodeKind kind, FlatIndex<uintptr_t>& known);
+  void keep(at::Tensor tensor, FlatIndex<uintptr_t>& known);
+  Collector::Ptr collect_for_tracing();
   void collect_sizes();
   variable_list trace_node(size_t n, const variable_list& incoming, const at::Tensor& number,
-                           torch::dynamo::autograd::TraceState& state);
+                           Collector& collector, torch::dynamo::autograd::TraceState& state);
   void distribute(size_t from, variable_list&& gradients, std::vector<variable_list>& inside,
                   variable_list& outside) const;
 
@@ -67,6 +70,7 @@ class Segment {
   Reused<Target> targets_;         ///< per node, per output
   Reused<uint32_t> first_target_;  ///< per node
   Collector::Ptr collector_;
+  Reused<at::Tensor> saved_;                            ///< tensors that nodes have saved, each once
   std::vector<std::pair<size_t, at::Tensor>> numbers_;  ///< of nodes by index, in order; see scalars.h
   std::vector<int64_t> sizes_;                          ///< that nodes have saved, each once
   Reused<uint32_t> size_uses_;  ///< per size that a node has saved: which of them; or: it is what it is

@@ -1,0 +1,98 @@
+#include "engine/saved_fields.h"
+
+#include <torch/csrc/autograd/generated/Functions.h>
+#include <torch/version.h>
+
+#include <typeinfo>
+#include <vector>
+
+#include "engine/flat_index.h"
+
+namespace antegrad::engine {
+
+using torch::autograd::Node;
+using torch::autograd::SavedVariable;
+namespace generated = torch::autograd::generated;
+
+/// LibTorch has no way to ask: an explicit instantiation may name the private members that say it.
+uint32_t version_when_saved(const SavedVariable& saved);
+bool was_never_set(const SavedVariable& saved);
+template <auto kVersion, auto kNeverSet>
+struct Ask {
+  friend uint32_t version_when_saved(const SavedVariable& saved) { return saved.*kVersion; }
+  friend bool was_never_set(const SavedVariable& saved) { return saved.*kNeverSet; }
+};
+template struct Ask<&SavedVariable::saved_version_, &SavedVariable::was_default_constructed_>;
+
+namespace {
+
+/// False for what is packed by hooks, released, or written to since.
+bool read(const SavedVariable& saved, SavedFields& fields) {
+  auto& tensor = fields.tensors[fields.count++];
+  tensor.reset();
+  if (was_never_set(saved)) return true;
+  auto data = saved.get_raw_data();
+  if (!data || !data->defined()) return false;
+  tensor = std::move(*data);
+  const auto& version = tensor.unsafeGetTensorImpl()->version_counter();
+  return version.enabled() && version.current_version() == version_when_saved(saved);
+}
+
+template <class Type, auto... kSaved>
+bool read_as(const Node& node, SavedFields& fields) {
+  const auto& typed = static_cast<const Type&>(node);
+  fields.count = 0;
+  fields.rest = 0;
+  if constexpr (requires { typed.self_scalar_type; })
+    fields.rest |= static_cast<uint64_t>(typed.self_scalar_type);
+  if constexpr (requires { typed.other_scalar_type; })
+    fields.rest |= static_cast<uint64_t>(typed.other_scalar_type) << 8;
+  if constexpr (requires { typed.alpha; }) {
+    if (!typed.alpha.isIntegral(false) || typed.alpha.isSymbolic() || typed.alpha.toLong() != 1) return false;
+  }
+  return (read(typed.*kSaved, fields) && ...);
+}
+
+using Read = bool (*)(const Node&, SavedFields&);
+
+template <class Type, auto... kSaved>
+bool offer(const Node& node, Read& read) {
+  if (typeid(node) != typeid(Type)) return false;
+  read = read_as<Type, kSaved...>;
+  return true;
+}
+
+Read find_reader(const Node& node) {
+  Read read = nullptr;
+#if TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR == 11  // these are all the fields that they have there
+  static_cast<void>(
+      offer<generated::AddBackward0>(node, read) || offer<generated::SubBackward0>(node, read) ||
+      offer<generated::NegBackward0>(node, read) ||
+      offer<generated::SinBackward0, &generated::SinBackward0::self_>(node, read) ||
+      offer<generated::CosBackward0, &generated::CosBackward0::self_>(node, read) ||
+      offer<generated::LogBackward0, &generated::LogBackward0::self_>(node, read) ||
+      offer<generated::SiluBackward0, &generated::SiluBackward0::self_>(node, read) ||
+      offer<generated::TanhBackward0, &generated::TanhBackward0::result_>(node, read) ||
+      offer<generated::SigmoidBackward0, &generated::SigmoidBackward0::result_>(node, read) ||
+      offer<generated::ExpBackward0, &generated::ExpBackward0::result_>(node, read) ||
+      offer<generated::SqrtBackward0, &generated::SqrtBackward0::result_>(node, read) ||
+      offer<generated::ReluBackward0, &generated::ReluBackward0::result_>(node, read) ||
+      offer<generated::MulBackward0, &generated::MulBackward0::other_, &generated::MulBackward0::self_>(
+          node, read) ||
+      offer<generated::DivBackward0, &generated::DivBackward0::other_, &generated::DivBackward0::self_>(
+          node, read));
+#endif
+  return read;
+}
+
+}  // namespace
+
+bool read_fields(const Node& node, SavedFields& fields) {
+  thread_local FlatIndex<uintptr_t> types;
+  thread_local std::vector<Read> readers;
+  const auto [index, added] = types.number(reinterpret_cast<uintptr_t>(&typeid(node)));
+  if (added) readers.push_back(find_reader(node));
+  return readers[index] != nullptr && readers[index](node, fields);
+}
+
+}  // namespace antegrad::engine
