@@ -3,7 +3,8 @@
 #include <ATen/TensorOperators.h>
 #include <fmt/format.h>
 
-#include "antegrad/error.h"
+#include <algorithm>
+
 #include "engine/phases.h"
 
 namespace antegrad::engine {
