@@ -1,8 +1,12 @@
 #pragma once
 #include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/function_hook.h>
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -121,6 +125,70 @@ class CompiledAutograd {
   bool before_;
 };
 
+namespace detail {
+
+/// Which hooks are the same to compiled autograd.
+struct HookIdentity {
+  const void* type = nullptr;  ///< an address for each type of callable
+  uint64_t object = 0;         ///< 0: it has no state, so that all of its type are the same
+};
+uint64_t next_hook();  ///< a number that is not used yet
+template <class F>
+inline constexpr char kHookType = 0;
+template <class F>
+HookIdentity hook_identity() {
+  return {&kHookType<F>, std::is_empty_v<F> ? 0 : next_hook()};
+}
+
+/// What traceable() gives; copies are the same hook.
+class TraceableHook {
+ public:
+  using Call = std::function<at::Tensor(const at::Tensor&)>;
+  TraceableHook(HookIdentity identity, Call call);
+  at::Tensor operator()(const at::Tensor& gradient) const;
+
+ private:
+  struct Code;
+  std::shared_ptr<const Code> code_;
+};
+
+using Gradients = std::vector<at::Tensor>;
+std::unique_ptr<torch::autograd::FunctionPreHook> pre_hook(HookIdentity,
+                                                           std::function<Gradients(const Gradients&)>);
+std::unique_ptr<torch::autograd::FunctionPostHook> post_hook(
+    HookIdentity, std::function<Gradients(const Gradients&, const Gradients&)>);
+
+}  // namespace detail
+
+/// Marks a hook for `tensor.register_hook(traceable(hook))`: compiled autograd takes what it does into its
+/// graphs instead of calling it. It must do nothing but compute a tensor from its argument (and from tensors
+/// that it holds; it may write to those), always in the same way. One that holds something is known by this
+/// call: make it once and register copies, or every pass is a new graph.
+template <class F>
+detail::TraceableHook traceable(F hook) {
+  const auto identity = detail::hook_identity<F>();
+  if constexpr (std::is_void_v<std::invoke_result_t<F&, const at::Tensor&>>)
+    return {identity, [hook = std::move(hook)](const at::Tensor& gradient) mutable {
+              hook(gradient);
+              return at::Tensor();
+            }};
+  else
+    return {identity, std::move(hook)};
+}
+
+/// The same for Node::add_pre_hook(): takes and gives the gradients that come in.
+template <class F>
+auto traceable_pre_hook(F hook) {
+  return detail::pre_hook(detail::hook_identity<F>(), std::move(hook));
+}
+
+/// The same for Node::add_post_hook(): takes the gradients that go out and those that came in, gives the
+/// former.
+template <class F>
+auto traceable_post_hook(F hook) {
+  return detail::post_hook(detail::hook_identity<F>(), std::move(hook));
+}
+
 namespace compiled_autograd {
 
 enum class Stance {
@@ -136,6 +204,7 @@ struct Stats {
   uint64_t eager = 0;                        ///< of them, those that the engine ran
   std::vector<std::string> eager_reasons;    ///< each once
   std::vector<std::string> capture_reasons;  ///< what was new, per capture; the newest 100
+  std::vector<std::string> cut_reasons;      ///< what was run between graphs, and why; each once
 };
 
 void enable();  ///< for this thread, until disable()

@@ -14,55 +14,68 @@ BackwardPass::BackwardPass(std::shared_ptr<Node> root, const torch::autograd::Gr
   plan();
 }
 
-/// Decides where each node runs.
-void BackwardPass::plan() {
-  std::vector<std::vector<uint32_t>> segments;
-  std::vector<uint32_t> traced, after;
-  const auto close = [&] {
-    if (traced.size() == 1 && graph_.items[traced[0]].kind == NodeKind::Compiled) {
-      steps_.push_back({traced[0], nullptr});  // has code already, or makes its own
-    } else if (!traced.empty()) {
-      for (uint32_t place = 0; place < traced.size(); ++place) {
-        graph_.items[traced[place]].step = static_cast<uint32_t>(segments.size());
-        graph_.items[traced[place]].place = place;
-      }
-      segments.push_back(std::move(traced));
-      steps_.emplace_back();
+/// What is collected until the next cut.
+struct BackwardPass::Plan {
+  Part part;
+  std::vector<Step> after;  ///< what need not cut it
+  uint32_t segments = 0;
+};
+
+void BackwardPass::close(Plan& plan) {
+  auto& items = plan.part.items;
+  if (items.size() == 1 && graph_.items[items[0]].kind == NodeKind::Compiled) {
+    steps_.push_back({items[0], nullptr});  // has code already, or makes its own
+  } else if (!items.empty()) {
+    for (uint32_t place = 0; place < items.size(); ++place) {
+      graph_.items[items[place]].step = plan.segments;
+      graph_.items[items[place]].place = place;
     }
-    for (const auto item : after) steps_.push_back({item, nullptr});
-    traced.clear();
-    after.clear();
-  };
-  for (const auto index : graph_.order) {
-    const auto& item = graph_.items[index];
-    if (!item.needed || item.kind == NodeKind::Accumulate) {
-      after.push_back(index);
-    } else if (item.captures == nullptr && can_be_traced(**item.node, item.kind)) {
-      traced.push_back(index);
-    } else {
-      close();
-      steps_.push_back({index, nullptr});
-    }
+    ++plan.segments;
+    steps_.push_back({kNobody, std::make_unique<Part>(std::move(plan.part))});
   }
-  close();
-  PhaseClock::mark(Phase::Order);
-  make_segments(std::move(segments));
-  PhaseClock::mark(Phase::Key);
+  for (auto& step : plan.after) steps_.push_back(std::move(step));
+  plan.part = {};
+  plan.after.clear();
 }
 
-void BackwardPass::make_segments(std::vector<std::vector<uint32_t>>&& segments) {
-  auto incoming = find_incoming(segments);
-  size_t next = 0;
-  for (auto& step : steps_) {
-    if (step.item != kNobody) continue;
-    step.segment = std::make_unique<Segment>(graph_, segments[next], std::move(incoming[next]));
-    ++next;
+/// Decides where each node runs.
+void BackwardPass::plan() {
+  Plan plan;
+  auto& part = plan.part;
+  for (const auto index : graph_.order) {
+    const auto& item = graph_.items[index];
+    auto& node = graph_.node(index);
+    const auto place = static_cast<uint32_t>(part.items.size());
+    if (!item.needed || item.kind == NodeKind::Accumulate) {
+      if (place != 0 && node.num_inputs() == 1 && has_traceable_tensor_hooks(node))
+        part.ends.push_back({index, place});
+      plan.after.push_back({index, nullptr});
+      continue;
+    }
+    const char* cut =
+        can_be_traced(node, item.kind) ? why_hooks_cut(node) : "it is no node that can be traced";
+    if (cut != nullptr) {
+      cuts_.emplace_back(&node, cut);
+      close(plan);
+      steps_.push_back({index, nullptr});
+      continue;
+    }
+    part.items.push_back(index);
+    if (!node.retains_grad_hooks().empty()) plan.after.push_back({index, nullptr, true});
+    if (item.captures != nullptr)
+      for (const auto& capture : *item.captures) {
+        const auto input = static_cast<uint32_t>(capture.input_idx_);
+        part.asked_for.push_back({item.first_slot + input, place, input});
+      }
   }
+  close(plan);
+  find_incoming();
+  find_ends();
+  PhaseClock::mark(Phase::Order);
 }
 
 /// The slots of each segment that get gradients from elsewhere.
-std::vector<std::vector<Slot>> BackwardPass::find_incoming(
-    const std::vector<std::vector<uint32_t>>& segments) const {
+void BackwardPass::find_incoming() {
   std::vector<bool> from_elsewhere(graph_.slots);
   const auto send = [&](uint32_t step, size_t first, size_t count) {
     for (size_t i = first; i < first + count; ++i) {
@@ -75,13 +88,37 @@ std::vector<std::vector<Slot>> BackwardPass::find_incoming(
   for (uint32_t i = 0; i < graph_.items.size(); ++i)
     if (graph_.items[i].needed)
       send(graph_.items[i].step, graph_.items[i].first_link, graph_.node(i).num_outputs());
-  std::vector<std::vector<Slot>> incoming(segments.size());
-  for (size_t s = 0; s < segments.size(); ++s)
-    for (const auto item : segments[s])
+  for (auto& step : steps_) {
+    if (step.part == nullptr) continue;
+    for (const auto item : step.part->items)
       for (uint32_t i = 0; i < graph_.node(item).num_inputs(); ++i)
         if (const auto slot = graph_.items[item].first_slot + i; from_elsewhere[slot])
-          incoming[s].push_back({slot, graph_.items[item].place, i});
-  return incoming;
+          step.part->incoming.push_back({slot, graph_.items[item].place, i});
+  }
+}
+
+/// The hooks of an end are part of a segment only if all of its gradient comes from there.
+void BackwardPass::find_ends() {
+  std::unordered_map<uint32_t, uint32_t> segment_of;  // slots of ends
+  for (const auto& step : steps_)
+    if (step.part != nullptr)
+      for (const auto& end : step.part->ends)
+        segment_of[graph_.items[end.item].first_slot] = graph_.items[step.part->items[0]].step;
+  if (segment_of.empty()) return;
+  const auto check = [&](uint32_t step, size_t first, size_t count) {
+    for (size_t i = first; i < first + count; ++i)
+      if (const auto found = segment_of.find(graph_.links[i].slot);
+          graph_.links[i].item != kNobody && found != segment_of.end() && found->second != step)
+        segment_of.erase(found);
+  };
+  check(kNobody, 0, root_->num_outputs());
+  for (uint32_t i = 0; i < graph_.items.size(); ++i)
+    if (graph_.items[i].needed)
+      check(graph_.items[i].step, graph_.items[i].first_link, graph_.node(i).num_outputs());
+  for (auto& step : steps_)
+    if (step.part != nullptr)
+      std::erase_if(step.part->ends,
+                    [&](const End& end) { return segment_of.count(graph_.items[end.item].first_slot) == 0; });
 }
 
 void BackwardPass::add(uint32_t slot, at::Tensor&& gradient) {
@@ -103,9 +140,11 @@ variable_list BackwardPass::take(uint32_t item) {
   return taken;
 }
 
-void BackwardPass::capture(const PassGraph::Item& item, const variable_list& incoming) {
+void BackwardPass::capture(const PassGraph::Item& item, const variable_list& incoming,
+                           std::optional<uint32_t> input) {
   if (item.captures == nullptr) return;
   for (const auto& capture : *item.captures) {
+    if (input && static_cast<uint32_t>(capture.input_idx_) != *input) continue;
     auto& gradient = asked_for_[static_cast<size_t>(capture.output_idx_)];
     gradient = incoming[static_cast<size_t>(capture.input_idx_)];
     for (const auto& hook : capture.DO_NOT_USE_DEPRECATED_get_capture_hooks()) gradient = (*hook)(gradient);
@@ -118,6 +157,7 @@ void BackwardPass::run_item(uint32_t index) {
   auto& node = **item.node;
   auto incoming = take(index);
   const auto call_tensor_hooks = [&] {
+    if (hooks_done_.erase(index) != 0) return;
     for (const auto& hook : node.tensor_pre_hooks()) incoming = (*hook)(incoming);
     for (const auto& [input, hook] : node.retains_grad_hooks()) incoming = (*hook)(incoming);
   };
@@ -139,29 +179,67 @@ void BackwardPass::run_item(uint32_t index) {
   distribute(item.first_link, std::move(gradients));
 }
 
-void BackwardPass::run_segment(Segment& segment, const RunSegment& run) {
+/// What nodes have saved is unpacked in their turn, as hooks and nodes before them may write to it.
+void BackwardPass::run_part(Part part, const RunSegment& run,
+                            const std::function<void(const std::string&)>& note) {
+  const auto items = part.items;
+  try {
+    Segment segment(graph_, std::move(part));
+    PhaseClock::mark(Phase::Key);
+    if (run_segment(segment, run)) return;
+  } catch (const CannotBeUnpacked& error) {
+    note(error.what());
+  }
+  for (const auto item : items) run_item(item);
+}
+
+/// False: nothing was run.
+bool BackwardPass::run_segment(Segment& segment, const RunSegment& run) {
   variable_list gradients;
   for (const auto& slot : segment.incoming()) gradients.push_back(slots_[slot.slot]);
   const auto let_go = [&] {
     for (const auto& slot : segment.incoming()) slots_[slot.slot].reset();
     segment.release(task_.keep_graph_);
   };
-  if (auto results = run(segment, std::move(gradients), let_go)) {
-    for (size_t i = 0; i < results->size(); ++i) add(segment.outgoing()[i], std::move((*results)[i]));
-    return;
+  auto results = run(segment, std::move(gradients), let_go);
+  if (!results) return false;
+  auto result = results->begin();
+  for (const auto slot : segment.outgoing()) add(slot, std::move(*result++));
+  for (const auto& slot : segment.asked_for()) {
+    const auto item = segment.items()[slot.place];
+    variable_list incoming(graph_.node(item).num_inputs());
+    incoming[slot.input] = std::move(*result++);
+    capture(graph_.items[item], incoming, slot.input);
   }
-  for (const auto item : segment.items()) run_item(item);
+  for (const auto& slot : segment.retained()) {
+    const auto item = segment.items()[slot.place];
+    auto& retained = retained_[item];
+    retained.resize(graph_.node(item).num_inputs());
+    retained[slot.input] = std::move(*result++);
+  }
+  for (const auto& end : segment.ends()) hooks_done_.insert(end.item);
+  return true;
 }
 
-variable_list BackwardPass::run(const RunSegment& run_segment) {
+/// Of an item of a segment, in its turn. There is nothing to do when it was run by itself after all.
+void BackwardPass::retain(uint32_t item) {
+  const auto found = retained_.find(item);
+  if (found == retained_.end()) return;
+  for (const auto& [input, hook] : graph_.node(item).retains_grad_hooks()) (*hook)(found->second);
+  retained_.erase(found);
+}
+
+variable_list BackwardPass::run(const RunSegment& run_segment,
+                                const std::function<void(const std::string&)>& note) {
   slots_.resize(graph_.slots);
   distribute(0, (*root_)(variable_list()));
   for (auto& step : steps_) {
-    if (step.item != kNobody)
+    if (step.retains)
+      retain(step.item);
+    else if (step.item != kNobody)
       run_item(step.item);
     else
-      this->run_segment(*step.segment, run_segment);
-    step.segment.reset();
+      run_part(std::move(*step.part), run_segment, note);
   }
   PhaseClock::mark(Phase::Give);
   return std::move(asked_for_);

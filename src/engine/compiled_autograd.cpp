@@ -9,12 +9,14 @@
 #include <mutex>
 #include <set>
 #include <string_view>
+#include <typeindex>
 #include <utility>
 
 #include "antegrad/error.h"
 #include "antegrad/function.h"
 #include "antegrad/grad.h"
 #include "engine/backward_pass.h"
+#include "engine/hooks.h"
 #include "engine/node_functions.h"
 #include "engine/phases.h"
 #include "trace/trace.h"
@@ -69,7 +71,9 @@ class Passes {
     failed_.clear();
     newest_.reset();
     versions_.clear();
+    cuts_.clear();
     stats_ = {};
+    engine::forget_hooks();
   }
 
   void count_eager(const std::string& reason) {
@@ -91,9 +95,12 @@ class Passes {
     const std::scoped_lock lock(mutex_);
     note(reason);
   }
-  void count_pass() {
+  void count_pass(const BackwardPass& pass) {
     const std::scoped_lock lock(mutex_);
     ++stats_.passes;
+    for (const auto& [node, why] : pass.cuts())
+      if (cuts_.emplace(typeid(*node), why).second)
+        keep_once(stats_.cut_reasons, fmt::format("{}: {}", node->name(), why));
   }
   /// `function` was captured: a new version of it, or one that serves other sizes too.
   void count_capture(const std::shared_ptr<detail::Function>& function, const std::string& first_reason) {
@@ -133,7 +140,8 @@ class Passes {
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<detail::Function>, std::less<>> functions_;
   std::set<std::string, std::less<>> failed_;
-  std::map<const detail::Function*, uint64_t> versions_;  ///< how many are counted
+  std::map<const detail::Function*, uint64_t> versions_;    ///< how many are counted
+  std::set<std::pair<std::type_index, const char*>> cuts_;  ///< that are in the stats
   std::shared_ptr<const detail::Function> newest_;
   Stats stats_;
 };
@@ -213,16 +221,25 @@ std::optional<variable_list> run_segment(engine::Segment& segment, variable_list
   }
   if (outcome.eager) {
     const auto reasons = function->report().eager_reasons;
-    passes.count_eager_segment(reasons.empty() ? "it cannot be captured" : reasons.back());
+    const auto& hook = segment.failed_hook();  // the next pass is cut there
+    engine::set_untraceable(hook);
+    passes.count_eager_segment(hook.type != nullptr ? hook.reason
+                               : reasons.empty()    ? "it cannot be captured"
+                                                    : reasons.back());
     return std::nullopt;
   }
-  if (captured) passes.count_capture(function, fmt::format("a new structure of {} nodes", nodes));
+  if (captured) {
+    passes.count_capture(function, fmt::format("a new structure of {} nodes", nodes));
+    if (const auto reason = engine::note_new_graph(segment.hooked()); !reason.empty())
+      passes.count_eager_segment(reason);
+  }
   return std::move(outcome.tensors);
 }
 
 variable_list PassNode::apply(variable_list&&) {
   PhaseClock::mark(Phase::Engine);
-  task_.captured_vars_ = pass_.run(run_segment);
+  const auto note = [](const std::string& reason) { Passes::instance().count_eager_segment(reason); };
+  task_.captured_vars_ = pass_.run(run_segment, note);
   return {};
 }
 
@@ -251,7 +268,7 @@ variable_list backward(const std::shared_ptr<Node>& root, const GraphTask& task,
     reason = anomalies ? "anomaly mode" : "create_graph: the gradients have a history of their own";
     if (!anomalies && !c10::GradMode::is_enabled())
       if (auto pass = make_pass(root, task, outputs.size(), reason)) {
-        passes.count_pass();
+        passes.count_pass(*pass);
         return run_inside_engine(std::move(*pass), task);
       }
   }
@@ -265,6 +282,7 @@ void install() {
   static std::once_flag once;
   std::call_once(once, [] {
     engine::install_node_functions();
+    engine::install_hooks();
     Engine::set_compiled_autograd(backward);
   });
 }

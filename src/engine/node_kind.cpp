@@ -41,22 +41,16 @@ NodeKind kind_of(const Node& node) {
   return kinds[index];
 }
 
-bool has_hooks(Node& node) {
-  return !node.tensor_pre_hooks().empty() || !node.retains_grad_hooks().empty() ||
-         !node.pre_hooks().empty() || !node.post_hooks().empty() ||
-         node.tensor_post_acc_grad_hooks() != nullptr;
-}
-
 bool can_be_traced(Node& node, NodeKind kind) {
   switch (kind) {
     case NodeKind::Generated:
     case NodeKind::Scales:
     case NodeKind::CopySlices:
-      return !has_hooks(node);
+      return true;
     case NodeKind::Compiled:
-      return static_cast<const runtime::CompiledBackward&>(node).can_be_recorded() && !has_hooks(node);
+      return static_cast<const runtime::CompiledBackward&>(node).can_be_recorded();
     case NodeKind::Function:
-      return !has_hooks(node) && is_traceable_function(node);
+      return is_traceable_function(node);
     default:
       return false;
   }

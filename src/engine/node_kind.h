@@ -17,11 +17,8 @@ enum class NodeKind : uint8_t {
 /// Looked at once per type and thread.
 NodeKind kind_of(const torch::autograd::Node& node);
 
-/// Whether users have put anything between this node and others.
-bool has_hooks(torch::autograd::Node& node);
-
-/// Whether the node can be part of a graph: nodes of LibTorch's ops, writes into views, and what antegrad or
-/// the user has made such that it can be.
+/// Whether the node, but for its hooks, can be part of a graph: nodes of LibTorch's ops, writes into views,
+/// and what antegrad or the user has made such that it can be.
 bool can_be_traced(torch::autograd::Node& node, NodeKind kind);
 
 }  // namespace antegrad::engine

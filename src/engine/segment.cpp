@@ -42,12 +42,32 @@ at::Tensor detached(const at::Tensor& tensor) {
 
 }  // namespace
 
-Segment::Segment(const PassGraph& graph, std::vector<uint32_t> items, std::vector<Slot> incoming)
-    : items_(std::move(items)), incoming_(std::move(incoming)), collector_(Collector::take()) {
+Segment::Segment(const PassGraph& graph, Part part)
+    : items_(std::move(part.items)),
+      incoming_(std::move(part.incoming)),
+      asked_for_(std::move(part.asked_for)),
+      ends_(std::move(part.ends)),
+      collector_(Collector::take()) {
   nodes_.reserve(items_.size());
-  for (const auto item : items_) nodes_.push_back(*graph.items[item].node);
+  for (const auto item : items_) {
+    nodes_.push_back(*graph.items[item].node);
+    for (const auto& [input, hook] : nodes_.back()->retains_grad_hooks()) {
+      const auto nr = static_cast<uint32_t>(input);
+      retained_.push_back({graph.items[item].first_slot + nr, graph.items[item].place, nr});
+    }
+  }
+  for (const auto& end : ends_) {
+    end_nodes_.push_back(*graph.items[end.item].node);
+    end_slots_.push_back(graph.items[end.item].first_slot);
+  }
   find_targets(graph);
-  collect(graph);
+  try {
+    collect(graph);
+  } catch (const c10::Error& error) {
+    throw CannotBeUnpacked(error.what_without_backtrace());
+  } catch (const Error& error) {
+    throw CannotBeUnpacked(error.what());
+  }
 }
 
 Segment::~Segment() = default;
@@ -133,7 +153,29 @@ void Segment::collect(const PassGraph& graph) {
     collector_->collect_number(static_cast<uint64_t>(collector_->bytes().size() - before));
   }
   collect_sizes();
-  for (const auto& slot : incoming_) collector_->collect_number(uint64_t{slot.place} << 32 | slot.input);
+  for (const auto* slots : {&incoming_, &asked_for_, &retained_}) {
+    collector_->collect_number(static_cast<uint64_t>(slots->size()));
+    for (const auto& slot : *slots) collector_->collect_number(uint64_t{slot.place} << 32 | slot.input);
+  }
+  collect_hooks();
+}
+
+/// Of nodes by their place, then of nodes behind the segment by the gradient that they are called on.
+void Segment::collect_hooks() {
+  std::string text;
+  const auto add = [&](uint64_t who, Node& node) {
+    text.clear();
+    append_hooks(node, text);
+    if (text.empty()) return;
+    collector_->collect_number(who);
+    collector_->collect_number(static_cast<uint64_t>(text.size()));
+    for (const char byte : text) collector_->collect_number(static_cast<uint8_t>(byte));
+  };
+  for (size_t n = 0; n < nodes_.size(); ++n) add(n, *nodes_[n]);
+  for (size_t n = 0; n < ends_.size(); ++n) {
+    const auto out = std::find(outgoing_.begin(), outgoing_.end(), end_slots_[n]) - outgoing_.begin();
+    add(uint64_t{1} << 63 | uint64_t{ends_[n].turn} << 32 | static_cast<uint64_t>(out), *end_nodes_[n]);
+  }
 }
 
 /// Everything as LibTorch has it, which is what its nodes can be traced with.
@@ -214,11 +256,53 @@ void Segment::distribute(size_t from, variable_list&& gradients, std::vector<var
   }
 }
 
-variable_list Segment::trace_node(size_t n, const variable_list& incoming, const at::Tensor& number,
+std::vector<Node*> Segment::hooked() const {
+  std::vector<Node*> out;
+  for (const auto& node : nodes_) out.push_back(node.get());
+  for (const auto& node : end_nodes_) out.push_back(node.get());
+  return out;
+}
+
+std::string Segment::name_of(size_t n) const {
+  const auto& node = *nodes_[n];
+  return kind_of(node) == NodeKind::Compiled ? fmt::format("aot{}", n) : fmt::format("{}_{}", node.name(), n);
+}
+
+/// The node as the engine runs it, hooks included. What is asked for or retained is put into `seen`.
+variable_list Segment::trace_node(size_t n, variable_list incoming, const at::Tensor& number,
+                                  Collector& collector, tda::TraceState& state, variable_list& seen) {
+  const auto name = name_of(n);
+  HookTracer hooks(*nodes_[n], name, failed_hook_);
+  const auto see = [&](const std::vector<Slot>& slots, size_t first) {
+    for (size_t i = 0; i < slots.size(); ++i)
+      if (slots[i].place == n) seen[first + i] = incoming[slots[i].input];
+  };
+  see(asked_for_, 0);
+  hooks.tensor_hooks(incoming);
+  see(retained_, asked_for_.size());
+  hooks.pre_hooks(incoming);
+  auto gradients = apply_node(n, incoming, number, collector, state);
+  hooks.post_hooks(gradients, incoming);
+  return gradients;
+}
+
+/// The hooks of a node behind the segment, on its gradient, which is complete by now.
+void Segment::trace_end(size_t n, variable_list& outside) {
+  auto& node = *end_nodes_[n];
+  const auto full_name = node.name();
+  const auto name = fmt::format("{}_{}", full_name.substr(full_name.rfind(':') + 1), nodes_.size() + n);
+  for (size_t i = 0; i < outgoing_.size(); ++i) {
+    if (outgoing_[i] != end_slots_[n]) continue;
+    variable_list gradients = {std::move(outside[i])};
+    HookTracer(node, name, failed_hook_).tensor_hooks(gradients);
+    outside[i] = std::move(gradients[0]);
+  }
+}
+
+variable_list Segment::apply_node(size_t n, const variable_list& incoming, const at::Tensor& number,
                                   Collector& collector, tda::TraceState& state) {
   auto& node = *nodes_[n];
-  const Scope scope(kind_of(node) == NodeKind::Compiled ? fmt::format("aot{}", n)
-                                                        : fmt::format("{}_{}", node.name(), n));
+  const Scope scope(name_of(n));
   collector.call().node = nodes_[n];
   tda::SwapSavedVariables swap(collector.compiler(), state, nullptr, collector.call());
   try {
@@ -257,19 +341,22 @@ variable_list Segment::trace(const std::vector<at::Tensor>& stand_ins) {
   tda::TraceState state(std::move(sizes), 0);
   std::vector<variable_list> inside;
   for (const auto& node : nodes_) inside.emplace_back(node->num_inputs());
-  variable_list outside(outgoing_.size());
+  failed_hook_ = {};
+  size_t end = 0;
+  variable_list outside(outgoing_.size()), seen(asked_for_.size() + retained_.size());
   for (size_t i = 0; i < incoming_.size(); ++i)
     add_to(inside[incoming_[i].place][incoming_[i].input], at::Tensor(stand_ins[i]));
   auto number = numbers_.begin();
   const auto* number_stand_in = stand_ins.data() + incoming_.size() + saved_.size();
   for (size_t n = 0; n < nodes_.size(); ++n) {
     const bool has_number = number != numbers_.end() && number->first == n;
-    auto gradients =
-        trace_node(n, inside[n], has_number ? *number_stand_in++ : at::Tensor(), *collector, state);
+    auto gradients = trace_node(n, std::move(inside[n]), has_number ? *number_stand_in++ : at::Tensor(),
+                                *collector, state, seen);
     if (has_number) ++number;
-    inside[n].clear();
     distribute(n, std::move(gradients), inside, outside);
+    for (; end < ends_.size() && ends_[end].turn == n + 1; ++end) trace_end(end, outside);
   }
+  outside.insert(outside.end(), seen.begin(), seen.end());
   return outside;
 }
 

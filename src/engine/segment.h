@@ -4,30 +4,50 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string_view>
 #include <vector>
 
 #include "antegrad/tree.h"
 #include "engine/collector.h"
 #include "engine/flat_index.h"
+#include "engine/hooks.h"
 #include "engine/pass_graph.h"
 #include "engine/reused.h"
 
 namespace antegrad::engine {
 
-/// An input of a segment's node that gets gradients from elsewhere.
+/// What a node has saved is not there, was written to, or is nothing that can be traced.
+struct CannotBeUnpacked : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// An input of a segment's node.
 struct Slot {
   uint32_t slot = 0;   ///< in the pass
   uint32_t place = 0;  ///< of the node in the segment
   uint32_t input = 0;  ///< of the node
 };
 
-/// Nodes of one backward pass that are run as one graph.
+/// A node behind a segment whose tensor hooks are called inside of it.
+struct End {
+  uint32_t item = 0;
+  uint32_t turn = 0;  ///< so many nodes of the segment run before it
+};
+
+/// What a segment is made of.
+struct Part {
+  std::vector<uint32_t> items;  ///< of the graph, in the order of the engine; all can be traced
+  std::vector<Slot> incoming;   ///< their slots that get gradients from elsewhere
+  std::vector<Slot> asked_for;  ///< their slots whose gradients the caller wants
+  std::vector<End> ends;        ///< in the order of the engine
+};
+
+/// Nodes of one backward pass that are run as one graph, with their hooks.
 class Segment {
  public:
-  /// `items`: of the graph, in the order of the engine; all can be traced. `incoming`: their slots that get
-  /// gradients from elsewhere. Unpacks what the nodes have saved.
-  Segment(const PassGraph& graph, std::vector<uint32_t> items, std::vector<Slot> incoming);
+  /// Unpacks what the nodes have saved, or throws CannotBeUnpacked.
+  Segment(const PassGraph& graph, Part part);
   ~Segment();
 
   /// Equal for segments that differ in tensors and numbers only. Not after release().
@@ -35,11 +55,17 @@ class Segment {
   const std::vector<uint32_t>& items() const { return items_; }
   const std::vector<Slot>& incoming() const { return incoming_; }
   const std::vector<uint32_t>& outgoing() const { return outgoing_; }  ///< slots of the pass
+  const std::vector<Slot>& asked_for() const { return asked_for_; }
+  const std::vector<Slot>& retained() const { return retained_; }  ///< slots with a hook that retains
+  const std::vector<End>& ends() const { return ends_; }
+  std::vector<Node*> hooked() const;                              ///< all whose hooks are called inside
+  const FailedHook& failed_hook() const { return failed_hook_; }  ///< of the last trace()
 
   /// `gradients` of incoming(), and what nodes have saved: tensors, numbers, sizes (as those of tensors
   /// without memory, so that they can become symbols).
   Leaves leaves(variable_list gradients) const;
-  /// Runs the nodes on tensors that stand in for the leaves'; gives what goes to outgoing().
+  /// Runs the nodes on tensors that stand in for the leaves'; gives what goes to outgoing(), then what is at
+  /// asked_for() and retained().
   variable_list trace(const std::vector<at::Tensor>& stand_ins);
   /// Lets go of what was unpacked, and of what the nodes have saved unless the graph is kept. The segment can
   /// not be traced any more.
@@ -58,15 +84,24 @@ class Segment {
   void keep(at::Tensor tensor, FlatIndex<uintptr_t>& known);
   Collector::Ptr collect_for_tracing();
   void collect_sizes();
-  variable_list trace_node(size_t n, const variable_list& incoming, const at::Tensor& number,
+  void collect_hooks();
+  variable_list trace_node(size_t n, variable_list incoming, const at::Tensor& number, Collector& collector,
+                           torch::dynamo::autograd::TraceState& state, variable_list& seen);
+  variable_list apply_node(size_t n, const variable_list& incoming, const at::Tensor& number,
                            Collector& collector, torch::dynamo::autograd::TraceState& state);
+  void trace_end(size_t n, variable_list& outside);
+  std::string name_of(size_t n) const;
   void distribute(size_t from, variable_list&& gradients, std::vector<variable_list>& inside,
                   variable_list& outside) const;
 
   const std::vector<uint32_t> items_;
   Reused<std::shared_ptr<Node>> nodes_;
-  std::vector<Slot> incoming_;
+  std::vector<Slot> incoming_, asked_for_, retained_;
   std::vector<uint32_t> outgoing_;
+  std::vector<End> ends_;
+  std::vector<std::shared_ptr<Node>> end_nodes_;
+  std::vector<uint32_t> end_slots_;
+  FailedHook failed_hook_;
   Reused<Target> targets_;         ///< per node, per output
   Reused<uint32_t> first_target_;  ///< per node
   Collector::Ptr collector_;

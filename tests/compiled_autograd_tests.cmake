@@ -1,0 +1,30 @@
+# Every backward pass compiled when it runs (ANTEGRAD_TEST_COMPILED_AUTOGRAD=1, compiled_autograd_switch.cpp): the test programs
+# that call backward() or grad(). Left out:
+#   compiled_autograd_*               switch it on and off themselves
+#   fuzz_test, dynamic_fuzz_test      gradients of random programs: gradient_fuzz_test
+#   c_api_errors cache_keys decompose_cases determinism export_errors unsupported_op
+#                                     no backward pass is run in their own process, they only capture
+#   cache_functions                   counts entries for the backward passes of compiled functions, which are parts of larger
+#                                     graphs here
+#   gradient_sweep                    thousands of graphs: minutes
+set(under_compiled_autograd
+    autograd_backward autograd_functions autograd_higher_order autograd_hooks autograd_inputs autograd_memory autograd_refusals
+    autograd_saved_hooks autograd_saved autograd_second_run autograd_state autograd_threads backend_functions backend_options
+    background_compile behaviours_capture behaviours_training_mutation behaviours_training_views c_api cache_programs
+    dynamic_behaviours dynamic_shapes eager_fallback export_programs export export_writes functional_grad gradient_errors
+    gradcheck gradient_fuzz lifting modules shared_inputs_gradient training_memory training_nets training_programs traps_state
+    traps workloads)
+# As cache_functions. (A filter names the tests of the program too: several programs are one file.)
+set(switched_filter_cache_programs --gtest_filter=CachePrograms.*-*.ForwardAndBackwardMayReadDifferentSizes)
+# Its compiler is /bin/false, which passes are compiled with too; they have no Options of their own.
+set(switched_filter_backend_options --gtest_filter=Backends.*:CompileFailure.*:Explain.*-*.EagerRunsAndIsCounted)
+set(switched_filter_gradient_fuzz ${compiled_filter_gradient_fuzz_test})
+
+foreach(name IN LISTS under_compiled_autograd)
+  antegrad_add_run(${name}_under_compiled_autograd ${name}_test cpu ${switched_filter_${name}})
+  set(environment ANTEGRAD_TEST_COMPILED_AUTOGRAD=1 ANTEGRAD_WRITABLE_INPUTS=1)
+  if(NOT name MATCHES "^(backend_|background_|cache_)")  # about generated code
+    list(APPEND environment ANTEGRAD_BACKEND=eager)
+  endif()
+  set_tests_properties(${name}_under_compiled_autograd PROPERTIES ENVIRONMENT "${environment}")
+endforeach()
