@@ -11,27 +11,36 @@ namespace antegrad::runtime {
 namespace {
 
 /// What roundings may add up to, relative to the largest number in sight.
-double tolerance_of(at::ScalarType dtype) {
+double tolerance_of(ir::DType dtype) {
   switch (dtype) {
-    case at::kDouble:
+    case ir::DType::F64:
       return 1e-9;
-    case at::kFloat:
+    case ir::DType::F32:
       return 2e-4;
-    case at::kHalf:
+    case ir::DType::F16:
       return 1e-2;
-    case at::kBFloat16:
+    case ir::DType::BF16:
       return 5e-2;
     default:
       return 0;
   }
 }
 
+/// Of the coarsest type that anything is computed in: what is rounded to f32 on the way is no better as f64.
+double tolerance_of(const ir::Graph& nodes) {
+  double coarsest = 0;
+  for (const auto& node : nodes.nodes)
+    for (auto v : node.outputs)
+      if (const auto* tensor = std::get_if<ir::TensorType>(&nodes.type_of(v).v))
+        coarsest = std::max(coarsest, tolerance_of(tensor->dtype));
+  return coarsest;
+}
+
 /// The flat index of an element that differs by more than roundings; -1: there is none.
-int64_t first_difference(const at::Tensor& expected, const at::Tensor& actual) {
+int64_t first_difference(const at::Tensor& expected, const at::Tensor& actual, double tolerance) {
   if (expected.numel() == 0) return -1;
-  const auto tolerance = tolerance_of(expected.scalar_type());
   at::Tensor differs;
-  if (tolerance == 0) {
+  if (!at::isFloatingType(expected.scalar_type())) {
     differs = expected.ne(actual);
   } else {
     const auto a = expected.to(at::kDouble);
@@ -51,6 +60,17 @@ std::string value_at(const at::Tensor& tensor, int64_t index) {
                                                    : fmt::format("{}", element.item<int64_t>());
 }
 
+/// What a kernel writes.
+std::vector<ir::ValueId> written_by(const schedule::Program& program, const schedule::RunKernel& call) {
+  const auto& kernel = program.kernels[static_cast<size_t>(call.kernel)];
+  const auto passed = passed_buffers(kernel);
+  std::vector<ir::ValueId> values;
+  for (size_t b = 0; b < passed.size(); ++b)
+    if (kernel.buffers[static_cast<size_t>(passed[b])].kind == schedule::Buffer::Kind::Output)
+      values.push_back(call.buffers[b]);
+  return values;
+}
+
 std::vector<int32_t> registers_of(const std::vector<ir::ValueId>& values, const RegisterMap& register_of) {
   std::vector<int32_t> slots;
   for (auto v : values) slots.push_back(register_of[static_cast<size_t>(v.index)]);
@@ -60,7 +80,7 @@ std::vector<int32_t> registers_of(const std::vector<ir::ValueId>& values, const 
 }  // namespace
 
 Comparison::Comparison(std::string kernel, const ir::Graph& nodes, const RegisterMap& register_of)
-    : kernel_(std::move(kernel)), text_(ir::print(nodes)), expected_(nodes) {
+    : kernel_(std::move(kernel)), text_(ir::print(nodes)), tolerance_(tolerance_of(nodes)), expected_(nodes) {
   std::vector<ir::ValueId> inputs, outputs;
   for (const auto& input : nodes.inputs) inputs.push_back(input.value);
   for (const auto& output : nodes.outputs) outputs.push_back(output.value);
@@ -74,7 +94,7 @@ void Comparison::run(const Registers& registers) const {
   expected_.run(inputs, expected);
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const auto& actual = registers[static_cast<size_t>(outputs_[i])];
-    const auto index = first_difference(expected[i], actual);
+    const auto index = first_difference(expected[i], actual, tolerance_);
     if (index < 0) continue;
     throw Error(
         ErrorCode::Internal, "compare:" + kernel_,
@@ -92,6 +112,19 @@ ComparisonMaker::ComparisonMaker(const schedule::Program& program, const Registe
     for (auto v : program.graph.nodes[n].outputs)
       producer_[static_cast<size_t>(v.index)] = static_cast<int32_t>(n);
   for (const auto& input : program.graph.inputs) known_[static_cast<size_t>(input.value.index)] = true;
+  last_.resize(program.graph.values.size());
+  for (size_t s = 0; s < program.steps.size(); ++s)
+    if (const auto* call = std::get_if<schedule::RunKernel>(&program.steps[s]))
+      for (auto v : written_by(program, *call)) last_[static_cast<size_t>(v.index)] = s;
+}
+
+std::vector<ir::ValueId> ComparisonMaker::finished_by(size_t step) const {
+  auto values = written_by(program_, std::get<schedule::RunKernel>(program_.steps[step]));
+  std::erase_if(values, [&](ir::ValueId v) {
+    const auto index = static_cast<size_t>(v.index);
+    return producer_[index] < 0 || last_[index] != step;
+  });
+  return values;
 }
 
 /// The nodes from known values to these.
@@ -132,12 +165,7 @@ std::unique_ptr<Comparison> ComparisonMaker::next(size_t step) {
   }
   const auto& call = std::get<schedule::RunKernel>(program_.steps[step]);
   const auto& kernel = program_.kernels[static_cast<size_t>(call.kernel)];
-  const auto passed = passed_buffers(kernel);
-  std::vector<ir::ValueId> outputs;
-  for (size_t b = 0; b < passed.size(); ++b)
-    if (kernel.buffers[static_cast<size_t>(passed[b])].kind == schedule::Buffer::Kind::Output &&
-        producer_[static_cast<size_t>(call.buffers[b].index)] >= 0)
-      outputs.push_back(call.buffers[b]);
+  const auto outputs = finished_by(step);
   if (outputs.empty()) return nullptr;
   auto comparison = std::make_unique<Comparison>(kernel.name, slice(outputs), register_of_);
   for (auto v : outputs) known_[static_cast<size_t>(v.index)] = true;

@@ -72,6 +72,29 @@ TEST(Backends, DebugCompareFindsNothingWrong) {
   expect_close(run(network), run(compile(network, options)));
 }
 
+TEST(Backends, DebugCompareWaitsForTheLastPartOfAConcatenation) {
+  // Two heads that end in a tensor of both: a kernel writes each, with a product of matrices between them.
+  auto heads = [](const Tensor& x, const Tensor& w, const Tensor& b) {
+    const auto first = at::tanh(at::mm(x, w) + b);
+    return at::cat({first, at::tanh(at::mm(first, w.t().mm(w)) + b)}, 1);
+  };
+  const auto x = torch::rand({17, 24}) + 1, w = torch::rand({24, 33}) * 0.1, b = torch::rand({33});
+  Options options;
+  options.debug_compare = true;
+  const auto compiled = compile(heads, options);
+  EXPECT_TRUE(at::allclose(heads(x, w, b), compiled(x, w, b), 1e-5, 1e-6));
+}
+
+TEST(Backends, DebugCompareKnowsWhatWasRoundedOnTheWay) {
+  // The sum is one of f32, whatever it is multiplied by.
+  auto mixed = [](const Tensor& x, const Tensor& y) { return x.exp().sum({1}) * y; };
+  const auto x = torch::randn({30, 70}), y = torch::randn({30}, torch::kDouble);
+  Options options;
+  options.debug_compare = true;
+  const auto compiled = compile(mixed, options);
+  EXPECT_TRUE(at::allclose(mixed(x, y), compiled(x, y), 1e-5, 1e-6));
+}
+
 TEST(Backends, EveryInstructionSetAndBothToolchains) {
   const auto expected = run(network);
   for (auto toolchain : {ToolchainChoice::Auto, ToolchainChoice::System})
