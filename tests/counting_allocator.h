@@ -1,8 +1,9 @@
 #pragma once
-// Counts what LibTorch allocates on the CPU.
+// Counts what LibTorch allocates on the CPU, and lets it run out of memory.
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/impl/alloc_cpu.h>
+#include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <atomic>
@@ -29,8 +30,15 @@ class CountingAllocator final : public c10::Allocator {
   int64_t live_blocks() const { return blocks_; }
   int64_t peak_bytes() const { return peak_; }
   void restart_peak() { peak_ = live_.load(); }
+  /// After so many allocations all others fail, as LibTorch's own would. Negative: none does.
+  void fail_after(int64_t allocations) {
+    left_ = allocations;
+    failed_ = false;
+  }
+  bool failed() const { return failed_; }  ///< since fail_after()
 
   c10::DataPtr allocate(size_t bytes) override {
+    if (left_ >= 0) fail_or_count();
     auto* block = static_cast<char*>(c10::alloc_cpu(bytes + kHeader));
     *reinterpret_cast<size_t*>(block) = bytes;
     const int64_t live = live_ += static_cast<int64_t>(bytes);
@@ -48,6 +56,15 @@ class CountingAllocator final : public c10::Allocator {
  private:
   CountingAllocator() = default;
 
+  void fail_or_count() {
+    if (left_ > 0) {
+      --left_;
+      return;
+    }
+    failed_ = true;
+    TORCH_CHECK(false, "DefaultCPUAllocator: can't allocate memory: a test");
+  }
+
   static void release(void* data) {
     if (data == nullptr) return;
     auto* block = static_cast<char*>(data) - kHeader;
@@ -57,7 +74,8 @@ class CountingAllocator final : public c10::Allocator {
   }
 
   static constexpr size_t kHeader = 64;  // keeps the alignment of c10::alloc_cpu
-  std::atomic<int64_t> live_{0}, blocks_{0}, peak_{0};
+  std::atomic<int64_t> live_{0}, blocks_{0}, peak_{0}, left_{-1};
+  std::atomic<bool> failed_{false};
 };
 
 }  // namespace antegrad::test

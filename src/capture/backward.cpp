@@ -3,13 +3,23 @@
 #include <fmt/format.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <new>
 #include <numeric>
+#include <string_view>
 
 #include "antegrad/error.h"
 #include "ir/text.h"
 
 namespace antegrad::capture {
 namespace {
+
+/// Whether memory ran out: that says nothing about the function, so it is not kept for who calls backward().
+/// LibTorch's allocator throws its general type.
+bool is_out_of_memory(const std::exception& error) {
+  return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
+         dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
+         std::string_view(error.what()).find("can't allocate memory") != std::string_view::npos;
+}
 
 /// Runs the engine between the roots and the targets with these numbers. Null, or what LibTorch threw; then
 /// nothing is recorded.
@@ -33,6 +43,7 @@ std::exception_ptr try_backward(Recorder& recorder, const Backward& backward, co
     if (is_data_access(error)) throw;
     recorder.graph().nodes.resize(nodes);
     clear_engine();
+    if (is_out_of_memory(error)) throw;
     return std::current_exception();
   }
 }

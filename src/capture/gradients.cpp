@@ -268,7 +268,8 @@ std::vector<at::Tensor> run_backward(Recorder& recorder, const std::vector<GradR
 void clear_engine() {
   const BelowRecording below;
   auto last = std::shared_ptr<Node>(new LastNode, torch::autograd::deleteNode);
-  const auto gradient = at::zeros({});
+  static float number = 0;  // no memory is asked for: it may be what has run out
+  const auto gradient = at::from_blob(&number, {}, at::kFloat);
   last->add_input_metadata(gradient);
   torch::autograd::Engine::get_default_engine().execute({{last, 0}}, {gradient}, false, false, true);
 }
