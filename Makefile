@@ -3,7 +3,7 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 
-.PHONY: demo test build configure setup browser install package docs abi try-clean bench bench-peers coverage-of-behaviours format clean
+.PHONY: demo test build configure setup browser install package docs abi try-clean bench bench-peers sanitize coverage-of-behaviours format clean
 
 demo: configure
 	@cmake --build $(BUILD) -j $(JOBS) --target train_gpt
@@ -59,6 +59,10 @@ bench: build
 
 bench-peers: build
 	@scripts/bench_peers.sh $(BUILD)/benchmarks/bench_steps $(BUILD)/benchmarks/warm_start --json build/bench-peers.json
+
+# The library and a set of tests with AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer.
+sanitize: setup
+	@scripts/sanitize.sh
 
 coverage-of-behaviours:
 	@python3 scripts/behaviours.py
