@@ -149,8 +149,8 @@ enum class Cache {
 /// Who waits for code to be made.
 enum class Compile {
   Blocking,    ///< the call that needs it
-  Background,  ///< nobody: a thread of antegrad's makes it, and calls run uncompiled until it is there. The
-               ///< function has to be safe to run on two threads at once
+  Background,  ///< nobody: the call captures, a thread of antegrad's compiles, and calls run uncompiled until
+               ///< that is done
 };
 
 /// How far a compilation is.

@@ -100,50 +100,78 @@ bool Function::Impl::reuse(const Captured& captured, const Leaves& leaves, const
 void Function::Impl::find_or_capture(const Leaves& leaves, const runtime::Ambient& ambient,
                                      const RunOnTensors& run, const KeepRun& keep, Found& found) {
   std::scoped_lock capturing(capture_mutex);
-  if (find(leaves, ambient, found)) return;  // another thread was first
+  if (auto call = capture(leaves, ambient, run, keep, found))
+    make_version(std::move(*call), leaves, ambient, keep, found);
+}
+
+std::optional<Function::Impl::NewCall> Function::Impl::capture(const Leaves& leaves,
+                                                               const runtime::Ambient& ambient,
+                                                               const RunOnTensors& run, const KeepRun& keep,
+                                                               Found& found) {
+  if (find(leaves, ambient, found)) return std::nullopt;  // another thread was first
   const trace::In in({trace_id, static_cast<int64_t>(report.captures) + 1, ""});
-  const trace::Span span("make a version", options.name);
-  std::string reason;
-  std::string eager_reason;
-  std::optional<Captured> captured;  // holds lifted tensors until `found.inputs` does
-  std::shared_ptr<Version> version;
+  const trace::Span span("capture", options.name);
+  NewCall call;
   const ModuleState modules(options.watch);
   const auto capture = [&]() -> const Captured& {
-    if (captured) return *captured;
+    if (call.captured) return *call.captured;
     compiler::tell_progress(options, "capture", 0, 1);
     const std::vector<at::Tensor> inputs(leaves.tensors.begin(), leaves.tensors.end());
-    captured = compiler::capture_call(settings(), inputs, &modules, run);
+    call.captured = compiler::capture_call(settings(), inputs, &modules, run);
     compiler::tell_progress(options, "capture", 1, 1);
-    return *captured;
+    return *call.captured;
   };
   try {
     if (std::any_of(
             versions.begin(), versions.end(),
             [&](const auto& known) { return known->is_dynamic() && known->allows(leaves, ambient); }) &&
-        reuse(capture(), leaves, ambient, keep, reason) && find(leaves, ambient, found))
-      return;
-    if (!room_for_another(reason, leaves, ambient)) return give_up(reason);
+        reuse(capture(), leaves, ambient, keep, call.reason) && find(leaves, ambient, found))
+      return std::nullopt;
+    if (!room_for_another(call.reason, leaves, ambient)) {
+      give_up(call.reason);
+      return std::nullopt;
+    }
     std::vector<std::string> fixed_sizes;
-    version = maker->make({capture(), leaves, ambient, run, versions}, fixed_sizes);
+    call.planned = maker->plan({capture(), leaves, ambient, run, versions}, fixed_sizes);
     keep_fixed_sizes(fixed_sizes);
-    std::string why;
-    auto instance = version->make_instance(settings(), leaves, *captured, keep, why);
-    if (instance == nullptr)
-      throw Error(ErrorCode::Internal, "compile",
-                  "a captured graph does not serve the call it was captured for: " + why);
-    version->add(std::move(instance), options.max_sizes);
   } catch (const Error& error) {
-    if (options.unsupported != Unsupported::Eager || !is_unsupported(error.code())) throw;
-    eager_reason = error.what();
-    version = std::make_shared<Version>(options, leaves);
+    call.eager_reason = eager_reason_of(error);
   }
+  return call;
+}
+
+void Function::Impl::make_version(NewCall call, const Leaves& leaves, const runtime::Ambient& ambient,
+                                  const KeepRun& keep, Found& found) {
+  const trace::In in({trace_id, static_cast<int64_t>(report.captures) + 1, ""});
+  const trace::Span span("make a version", options.name);
+  std::shared_ptr<Version> version;
+  try {
+    if (call.eager_reason.empty()) {
+      version = maker->make(*call.captured, leaves, std::move(*call.planned));
+      std::string why;
+      auto instance = version->make_instance(settings(), leaves, *call.captured, keep, why);
+      if (instance == nullptr)
+        throw Error(ErrorCode::Internal, "compile",
+                    "a captured graph does not serve the call it was captured for: " + why);
+      version->add(std::move(instance), options.max_sizes);
+    }
+  } catch (const Error& error) {
+    call.eager_reason = eager_reason_of(error);
+  }
+  if (!call.eager_reason.empty()) version = std::make_shared<Version>(options, leaves);
   if (!version->matches(leaves, ambient, found.inputs, found.instance))
     throw Error(ErrorCode::Internal, "compile",
                 "a captured graph does not serve the call it was captured for: " +
                     version->mismatch(leaves, ambient));
   found.version = version;
-  compiler::trace_version(*version, options, leaves, reason, eager_reason);
-  add(std::move(version), reason, eager_reason);
+  compiler::trace_version(*version, options, leaves, call.reason, call.eager_reason);
+  add(std::move(version), call.reason, call.eager_reason);
+}
+
+/// Why the call is to run eagerly; throws the error on where that is not wanted.
+std::string Function::Impl::eager_reason_of(const Error& error) const {
+  if (options.unsupported != Unsupported::Eager || !is_unsupported(error.code())) throw;
+  return error.what();
 }
 
 void Function::Impl::keep_fixed_sizes(const std::vector<std::string>& reasons) {
@@ -192,29 +220,44 @@ Function::~Function() {
     compiler::BackgroundWorker::instance().forget(impl_.get());
 }
 
-/// The function is run over fakes on another thread, as it would be on this one.
-void Function::Impl::capture_in_background(const Leaves& leaves, const runtime::Ambient& ambient,
-                                           const KeepRun& keep) {
+/// Only the thread that calls the function knows that nobody trains meanwhile what is captured, so it
+/// captures.
+void Function::Impl::compile_in_background(const Leaves& leaves, const runtime::Ambient& ambient,
+                                           const RunOnTensors& run, const KeepRun& keep, Found& found) {
   {
     const std::scoped_lock lock(background_mutex);
     if (background_error) std::rethrow_exception(std::exchange(background_error, nullptr));
     if (in_background) return;  // this call's turn comes when it is made again
     in_background = true;
   }
-  const auto job = [this, leaves, ambient, run = keep(), state = at::ThreadLocalState()] {
+  const auto end = [this](std::exception_ptr error) {
+    const std::scoped_lock lock(background_mutex);
+    background_error = std::move(error);
+    in_background = false;
+  };
+  std::shared_ptr<NewCall> call;
+  try {
+    const std::scoped_lock capturing(capture_mutex);
+    if (auto captured = capture(leaves, ambient, run, keep, found))
+      call = std::make_shared<NewCall>(std::move(*captured));
+  } catch (...) {
+    end(nullptr);
+    throw;
+  }
+  if (call == nullptr) return end(nullptr);
+  const auto job = [this, end, call, leaves, ambient, run = keep(), state = at::ThreadLocalState()] {
     std::exception_ptr error;
     try {
       const at::ThreadLocalStateGuard as_the_caller(state);
       const runtime::AmbientGuard autocast(ambient);
-      Found found;
-      find_or_capture(
-          leaves, ambient, run, [&] { return run; }, found);
+      const std::scoped_lock capturing(capture_mutex);
+      Found made;
+      make_version(
+          std::move(*call), leaves, ambient, [&] { return run; }, made);
     } catch (...) {
       error = std::current_exception();
     }
-    const std::scoped_lock lock(background_mutex);
-    background_error = error;
-    in_background = false;
+    end(std::move(error));
   };
   compiler::BackgroundWorker::instance().submit(this, job);
 }
@@ -225,7 +268,7 @@ void Function::Impl::serve(const Leaves& leaves, const RunOnTensors& run, const 
   const bool known = find(leaves, ambient, found);
   const bool waits = !known && options.compile == Compile::Background;
   if (waits)
-    capture_in_background(leaves, ambient, keep);
+    compile_in_background(leaves, ambient, run, keep, found);
   else if (!known)
     find_or_capture(leaves, ambient, run, keep, found);
   if (found.instance == nullptr) {

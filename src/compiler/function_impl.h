@@ -46,12 +46,26 @@ struct Function::Impl {
     InstancePtr instance;
     Inputs inputs;
   };
+  /// A call that no version serves, captured: all but the code.
+  struct NewCall {
+    std::string reason;                ///< why no version serves it
+    std::optional<Captured> captured;  ///< holds lifted tensors until Found::inputs does
+    std::optional<compiler::NewVersion> planned;
+    std::string eager_reason;  ///< "": there is to be code
+  };
   bool find(const Leaves& leaves, const runtime::Ambient& ambient, Found& found) const;
   /// Leaves `found` without a version when the call is to run eagerly.
   void find_or_capture(const Leaves& leaves, const runtime::Ambient& ambient, const RunOnTensors& run,
                        const KeepRun& keep, Found& found);
+  /// Runs the function over fakes. Nothing: a version was found, or the call is to run eagerly.
+  std::optional<NewCall> capture(const Leaves& leaves, const runtime::Ambient& ambient,
+                                 const RunOnTensors& run, const KeepRun& keep, Found& found);
+  /// Makes the version for a captured call.
+  void make_version(NewCall call, const Leaves& leaves, const runtime::Ambient& ambient, const KeepRun& keep,
+                    Found& found);
   /// Sees to it that later calls like this one find code.
-  void capture_in_background(const Leaves& leaves, const runtime::Ambient& ambient, const KeepRun& keep);
+  void compile_in_background(const Leaves& leaves, const runtime::Ambient& ambient, const RunOnTensors& run,
+                             const KeepRun& keep, Found& found);
   /// What call() and consume() have in common: leaves `found` without an instance when the call is to run
   /// eagerly.
   void serve(const Leaves& leaves, const RunOnTensors& run, const KeepRun& keep, Found& found);
@@ -61,6 +75,7 @@ struct Function::Impl {
   std::shared_ptr<const Version> newest() const;  ///< null: none was captured
   bool room_for_another(std::string& reason, const Leaves& leaves, const runtime::Ambient& ambient);
   void give_up(const std::string& reason);
+  std::string eager_reason_of(const Error& error) const;
   void keep_fixed_sizes(const std::vector<std::string>& reasons);
   void check_recapture(const Instance& instance, const Leaves& leaves, const RunOnTensors& run);
   CaptureSettings settings() const { return {options, effects, lowering}; }

@@ -4,7 +4,6 @@
 
 #include <optional>
 
-#include "compiler/function_cache.h"
 #include "compiler/sizes_cache.h"
 #include "trace/trace.h"
 
@@ -60,36 +59,36 @@ FunctionCache VersionMaker::cache_of(const NewCall& call, const ir::Graph& graph
   return {settings_, graph, facts_of(call.captured.trace)};
 }
 
-std::shared_ptr<Version> VersionMaker::make(const NewCall& call, Generalized found,
-                                            FunctionCache cache) const {
-  return std::make_shared<Version>(settings_, call.leaves, call.captured, found.shapes,
-                                   std::move(found.graph), std::move(cache));
+std::shared_ptr<Version> VersionMaker::make(const Captured& captured, const Leaves& leaves,
+                                            NewVersion planned) const {
+  return std::make_shared<Version>(settings_, leaves, captured, planned.found.shapes,
+                                   std::move(planned.found.graph), std::move(planned.cache));
 }
 
-std::shared_ptr<Version> VersionMaker::make(const NewCall& call, std::vector<std::string>& fixed_sizes) {
+NewVersion VersionMaker::plan(const NewCall& call, std::vector<std::string>& fixed_sizes) {
   auto found = as_it_is(call);
   if (settings_.options.dynamic == Dynamic::None || must_keep_sizes(call.captured)) {
     auto cache = cache_of(call, found.graph);
-    return make(call, std::move(found), std::move(cache));
+    return {std::move(found), std::move(cache)};
   }
   std::vector<symbolic::Call> calls;
   const auto wanted = wanted_shapes(call, calls);
   std::optional<FunctionCache> cache;
   if (!wanted.dynamic()) {
     cache.emplace(cache_of(call, found.graph));
-    if (cache->prefetch()) return make(call, std::move(found), std::move(*cache));
+    if (cache->prefetch()) return {std::move(found), std::move(*cache)};
   }
   auto known = find_sizes(settings_, call.captured, calls.back());
   if (known.found) {
     auto cache_of_known = cache_of(call, known.found->graph);
-    return make(call, std::move(*known.found), std::move(cache_of_known));
+    return {std::move(*known.found), std::move(cache_of_known)};
   }
   if (!cache) {
     found = generalize(call, wanted, calls, fixed_sizes);
     cache.emplace(cache_of(call, found.graph));
   }
   if (known.others) cache->set_known_at_other_sizes();
-  return make(call, std::move(found), std::move(*cache));
+  return {std::move(found), std::move(*cache)};
 }
 
 }  // namespace antegrad::compiler

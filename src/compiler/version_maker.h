@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compiler/differential.h"
+#include "compiler/function_cache.h"
 #include "compiler/version.h"
 
 namespace antegrad::compiler {
@@ -19,6 +20,12 @@ struct NewCall {
   const std::vector<std::shared_ptr<Version>>& versions;  ///< of the function, newest first
 };
 
+/// What a version is made from: all that takes captures to find out.
+struct NewVersion {
+  Generalized found;
+  FunctionCache cache;
+};
+
 /// Makes versions of one function. Which sizes are symbols in them follows from earlier calls and from the
 /// options; whether the function works for symbols is known from the cache, or found by capturing it at other
 /// sizes.
@@ -27,8 +34,11 @@ class VersionMaker {
   /// Throws Error(InvalidArgument) for marks that make no sense.
   explicit VersionMaker(const CaptureSettings& settings);
 
-  /// `fixed_sizes` gets what could not be made a symbol, and why.
-  std::shared_ptr<Version> make(const NewCall& call, std::vector<std::string>& fixed_sizes);
+  /// Runs the function for captures at other sizes. `fixed_sizes` gets what could not be made a symbol, and
+  /// why.
+  NewVersion plan(const NewCall& call, std::vector<std::string>& fixed_sizes);
+  /// Compiles it, without running the function.
+  std::shared_ptr<Version> make(const Captured& captured, const Leaves& leaves, NewVersion planned) const;
 
  private:
   symbolic::Shapes wanted_shapes(const NewCall& call, std::vector<symbolic::Call>& calls) const;
@@ -36,8 +46,6 @@ class VersionMaker {
                          const std::vector<symbolic::Call>& calls, std::vector<std::string>& fixed_sizes);
   Generalized as_it_is(const NewCall& call) const;
   FunctionCache cache_of(const NewCall& call, const ir::Graph& graph) const;
-  std::shared_ptr<Version> make(const NewCall& call, Generalized found, FunctionCache cache) const;
-
   const CaptureSettings settings_;
   const std::vector<symbolic::Mark> marks_;
   /// Sizes that could not be made symbols, by the key of the call: not tried again.

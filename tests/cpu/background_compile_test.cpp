@@ -121,21 +121,69 @@ TEST(BackgroundCompile, AFunctionThatIsDestroyedWhileItIsCompiled) {
   EXPECT_TRUE(opened);  // it waited for what was running
 }
 
-TEST(BackgroundCompile, ErrorsReachTheNextCall) {
+/// What is captured is somebody's: a step that goes on meanwhile would change it, and be undone.
+TEST(BackgroundCompile, TheCallCapturesAndTrainingGoesOnMeanwhile) {
+  Gate gate;
+  std::atomic<int> elsewhere = 0;
+  auto options = in_background();
+  options.progress = [&, here = std::this_thread::get_id()](const Progress& progress) {
+    if (progress.stage == "capture" && std::this_thread::get_id() != here) ++elsewhere;
+    if (progress.stage == "plan") gate.wait();
+  };
+  const auto w = torch::randn({8, 4}).set_requires_grad(true), u = w.detach().clone().set_requires_grad(true);
+  const auto compiled = compile([&](const Tensor& x) { return some_net(x, w).pow(2).sum(); }, options);
+  const auto step = [&](const Tensor& x) {
+    compiled(x).backward();
+    some_net(x, u).pow(2).sum().backward();
+    const torch::NoGradGuard no_grad;
+    for (const auto& parameter : {w, u}) parameter.sub_(parameter.grad(), 0.1);
+  };
+  step(torch::randn({3, 8}));
+  gate.wait_until_reached();
+  for (int i = 0; i < 3; ++i) step(torch::randn({3, 8}));
+  const auto gradient = w.grad();
+  gate.open();
+  call_until_compiled([&] { step(torch::randn({3, 8})); }, [&] { return compiled.report(); });
+  EXPECT_EQ(elsewhere, 0);
+  EXPECT_TRUE(w.grad().is_same(gradient));
+  EXPECT_EQ(w._version(), u._version());
+  EXPECT_TRUE(at::allclose(w, u, 1e-4, 1e-5));
+}
+
+TEST(BackgroundCompile, WhatCannotBeCapturedIsThrownByTheCall) {
   const auto compiled = compile([](const Tensor& x) { return x * x.sum().item<float>(); }, in_background());
-  const auto x = torch::ones({3});
-  EXPECT_TRUE(at::allclose(compiled(x), x * 3));
+  for (int i = 0; i < 2; ++i) {
+    try {
+      compiled(torch::ones({3}));
+      ADD_FAILURE() << "nothing is thrown";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::DataRead);
+    }
+  }
+}
+
+TEST(BackgroundCompile, WhatCannotBeCompiledIsThrownByALaterCall) {
+  auto options = in_background();
+  std::atomic<bool> stop = true;
+  options.progress = [&](const Progress& progress) {
+    if (stop && progress.stage == "plan") throw std::runtime_error("stopped by the user");
+  };
+  const auto compiled = compile(some_net, options);
+  const auto x = torch::randn({3, 8}), w = torch::randn({8, 4});
+  compiled(x, w);
   bool thrown = false;
   for (int i = 0; i < 2000 && !thrown; ++i) {
     try {
-      compiled(x);
+      compiled(x, w);
       std::this_thread::sleep_for(5ms);
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::DataRead);
+    } catch (const std::runtime_error& error) {
+      EXPECT_STREQ(error.what(), "stopped by the user");
       thrown = true;
     }
   }
   EXPECT_TRUE(thrown);
+  stop = false;
+  call_until_compiled([&] { compiled(x, w); }, [&] { return compiled.report(); });
 }
 
 TEST(BackgroundCompile, OtherSizesAndAutocastAreMadeInTheBackgroundToo) {
