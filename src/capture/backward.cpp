@@ -18,7 +18,7 @@ namespace {
 bool is_out_of_memory(const std::exception& error) {
   return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
          dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
-         std::string_view(error.what()).find("can't allocate memory") != std::string_view::npos;
+         std::string_view(text_of(error)).find("can't allocate memory") != std::string_view::npos;
 }
 
 /// Runs the engine between the roots and the targets with these numbers. Null, or what LibTorch threw; then

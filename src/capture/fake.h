@@ -64,6 +64,9 @@ class FakeTensor final : public c10::TensorImpl {
 FakeTensor* as_fake(const at::Tensor& tensor);  ///< null when it is not a fake
 bool is_fake_storage(const c10::Storage& storage);
 
+/// What an error says. LibTorch's own what() looks up the names in a backtrace first, which takes
+/// milliseconds.
+const char* text_of(const std::exception& error);
 /// Whether an access to a fake's data threw this: it is found out deep inside LibTorch, which can only throw
 /// its own type.
 bool is_data_access(const std::exception& error);

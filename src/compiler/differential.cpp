@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "antegrad/error.h"
+#include "capture/fake.h"
 #include "capture/stand_in.h"
 #include "symbolic/merge.h"
 
@@ -110,12 +111,9 @@ class Search {
       captured.push_back(without_input_offsets(other));
       if (same_tensors(now_.trace, other.trace)) return true;
       reason_ = fmt::format("with {} it reads other tensors", values_text(shapes, sample));
-    } catch (const c10::Error& error) {
-      reason_ = fmt::format("with {} the function throws: {}", values_text(shapes, sample),
-                            first_line(error.what_without_backtrace()));
     } catch (const std::exception& error) {
       reason_ = fmt::format("with {} the function throws: {}", values_text(shapes, sample),
-                            first_line(error.what()));
+                            first_line(capture::text_of(error)));
     }
     return false;
   }
