@@ -100,6 +100,8 @@ bool Function::Impl::reuse(const Captured& captured, const Leaves& leaves, const
 void Function::Impl::find_or_capture(const Leaves& leaves, const runtime::Ambient& ambient,
                                      const RunOnTensors& run, const KeepRun& keep, Found& found) {
   std::scoped_lock capturing(capture_mutex);
+  if (find(leaves, ambient, found)) return;  // another thread was first
+  const Making making(*this);
   if (auto call = capture(leaves, ambient, run, keep, found))
     make_version(std::move(*call), leaves, ambient, keep, found);
 }
@@ -108,9 +110,6 @@ std::optional<Function::Impl::NewCall> Function::Impl::capture(const Leaves& lea
                                                                const runtime::Ambient& ambient,
                                                                const RunOnTensors& run, const KeepRun& keep,
                                                                Found& found) {
-  if (find(leaves, ambient, found)) return std::nullopt;  // another thread was first
-  const trace::In in({trace_id, static_cast<int64_t>(report.captures) + 1, ""});
-  const trace::Span span("capture", options.name);
   NewCall call;
   const ModuleState modules(options.watch);
   const auto capture = [&]() -> const Captured& {
@@ -142,8 +141,6 @@ std::optional<Function::Impl::NewCall> Function::Impl::capture(const Leaves& lea
 
 void Function::Impl::make_version(NewCall call, const Leaves& leaves, const runtime::Ambient& ambient,
                                   const KeepRun& keep, Found& found) {
-  const trace::In in({trace_id, static_cast<int64_t>(report.captures) + 1, ""});
-  const trace::Span span("make a version", options.name);
   std::shared_ptr<Version> version;
   try {
     if (call.eager_reason.empty()) {
@@ -235,31 +232,37 @@ void Function::Impl::compile_in_background(const Leaves& leaves, const runtime::
     background_error = std::move(error);
     in_background = false;
   };
-  std::shared_ptr<NewCall> call;
   try {
-    const std::scoped_lock capturing(capture_mutex);
-    if (auto captured = capture(leaves, ambient, run, keep, found))
-      call = std::make_shared<NewCall>(std::move(*captured));
+    std::optional<NewCall> call;
+    {
+      const std::scoped_lock capturing(capture_mutex);
+      if (!find(leaves, ambient, found)) {  // else: another thread was first
+        const Making making(*this);
+        call = capture(leaves, ambient, run, keep, found);
+      }
+    }
+    if (!call) return end(nullptr);
+    const auto job = [this, end, call = std::make_shared<NewCall>(std::move(*call)), leaves, ambient,
+                      run = keep(), state = at::ThreadLocalState()] {
+      std::exception_ptr error;
+      try {
+        const at::ThreadLocalStateGuard as_the_caller(state);
+        const runtime::AmbientGuard autocast(ambient);
+        const std::scoped_lock capturing(capture_mutex);
+        const Making making(*this);
+        Found made;
+        make_version(
+            std::move(*call), leaves, ambient, [&] { return run; }, made);
+      } catch (...) {
+        error = std::current_exception();
+      }
+      end(std::move(error));
+    };
+    compiler::BackgroundWorker::instance().submit(this, job);
   } catch (...) {
     end(nullptr);
     throw;
   }
-  if (call == nullptr) return end(nullptr);
-  const auto job = [this, end, call, leaves, ambient, run = keep(), state = at::ThreadLocalState()] {
-    std::exception_ptr error;
-    try {
-      const at::ThreadLocalStateGuard as_the_caller(state);
-      const runtime::AmbientGuard autocast(ambient);
-      const std::scoped_lock capturing(capture_mutex);
-      Found made;
-      make_version(
-          std::move(*call), leaves, ambient, [&] { return run; }, made);
-    } catch (...) {
-      error = std::current_exception();
-    }
-    end(std::move(error));
-  };
-  compiler::BackgroundWorker::instance().submit(this, job);
 }
 
 void Function::Impl::serve(const Leaves& leaves, const RunOnTensors& run, const KeepRun& keep, Found& found) {

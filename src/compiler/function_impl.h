@@ -53,6 +53,14 @@ struct Function::Impl {
     std::optional<compiler::NewVersion> planned;
     std::string eager_reason;  ///< "": there is to be code
   };
+  /// What is traced while it lives belongs to the next version.
+  struct Making {
+    explicit Making(const Impl& of)
+        : in({of.trace_id, static_cast<int64_t>(of.report.captures) + 1, ""}),
+          span("make a version", of.options.name) {}
+    const trace::In in;
+    const trace::Span span;
+  };
   bool find(const Leaves& leaves, const runtime::Ambient& ambient, Found& found) const;
   /// Leaves `found` without a version when the call is to run eagerly.
   void find_or_capture(const Leaves& leaves, const runtime::Ambient& ambient, const RunOnTensors& run,

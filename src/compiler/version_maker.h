@@ -46,6 +46,7 @@ class VersionMaker {
                          const std::vector<symbolic::Call>& calls, std::vector<std::string>& fixed_sizes);
   Generalized as_it_is(const NewCall& call) const;
   FunctionCache cache_of(const NewCall& call, const ir::Graph& graph) const;
+
   const CaptureSettings settings_;
   const std::vector<symbolic::Mark> marks_;
   /// Sizes that could not be made symbols, by the key of the call: not tried again.
