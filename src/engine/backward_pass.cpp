@@ -74,20 +74,25 @@ void BackwardPass::plan() {
   PhaseClock::mark(Phase::Order);
 }
 
+/// Calls it with the segment that a gradient comes from (kNobody: none) and where it goes.
+template <class Call>
+void BackwardPass::for_each_link(const Call& call) const {
+  const auto visit = [&](uint32_t step, size_t first, size_t count) {
+    for (size_t i = first; i < first + count; ++i)
+      if (graph_.links[i].item != kNobody) call(step, graph_.links[i]);
+  };
+  visit(kNobody, 0, root_->num_outputs());
+  for (uint32_t i = 0; i < graph_.items.size(); ++i)
+    if (graph_.items[i].needed)
+      visit(graph_.items[i].step, graph_.items[i].first_link, graph_.node(i).num_outputs());
+}
+
 /// The slots of each segment that get gradients from elsewhere.
 void BackwardPass::find_incoming() {
   std::vector<bool> from_elsewhere(graph_.slots);
-  const auto send = [&](uint32_t step, size_t first, size_t count) {
-    for (size_t i = first; i < first + count; ++i) {
-      const auto& link = graph_.links[i];
-      if (link.item != kNobody && (step == kNobody || graph_.items[link.item].step != step))
-        from_elsewhere[link.slot] = true;
-    }
-  };
-  send(kNobody, 0, root_->num_outputs());
-  for (uint32_t i = 0; i < graph_.items.size(); ++i)
-    if (graph_.items[i].needed)
-      send(graph_.items[i].step, graph_.items[i].first_link, graph_.node(i).num_outputs());
+  for_each_link([&](uint32_t step, const PassGraph::Link& link) {
+    if (step == kNobody || graph_.items[link.item].step != step) from_elsewhere[link.slot] = true;
+  });
   for (auto& step : steps_) {
     if (step.part == nullptr) continue;
     for (const auto item : step.part->items)
@@ -105,16 +110,10 @@ void BackwardPass::find_ends() {
       for (const auto& end : step.part->ends)
         segment_of[graph_.items[end.item].first_slot] = graph_.items[step.part->items[0]].step;
   if (segment_of.empty()) return;
-  const auto check = [&](uint32_t step, size_t first, size_t count) {
-    for (size_t i = first; i < first + count; ++i)
-      if (const auto found = segment_of.find(graph_.links[i].slot);
-          graph_.links[i].item != kNobody && found != segment_of.end() && found->second != step)
-        segment_of.erase(found);
-  };
-  check(kNobody, 0, root_->num_outputs());
-  for (uint32_t i = 0; i < graph_.items.size(); ++i)
-    if (graph_.items[i].needed)
-      check(graph_.items[i].step, graph_.items[i].first_link, graph_.node(i).num_outputs());
+  for_each_link([&](uint32_t step, const PassGraph::Link& link) {
+    const auto found = segment_of.find(link.slot);
+    if (found != segment_of.end() && found->second != step) segment_of.erase(found);
+  });
   for (auto& step : steps_)
     if (step.part != nullptr)
       std::erase_if(step.part->ends,

@@ -44,6 +44,8 @@ class BackwardPass {
 
   void plan();
   void close(Plan& plan);
+  template <class Call>
+  void for_each_link(const Call& call) const;
   void find_incoming();
   void find_ends();
   void run_item(uint32_t item);
