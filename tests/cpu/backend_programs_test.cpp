@@ -191,6 +191,14 @@ int64_t take_rows(void* const* buffers, const int64_t*, int64_t begin, int64_t e
   return bad;
 }
 
+/// What take_rows() is the code of: three elements out of four, by indices.
+schedule::Kernel taking_three_of_four() {
+  auto kernel = flat_kernel("take", 2, 3);
+  kernel.buffers[1].dtype = ir::DType::I64;
+  kernel.sections[0].ops[0].indirect.push_back({0, 1, 4, false});
+  return kernel;
+}
+
 HandMade gather() {
   HandMade made(R"(graph @f functional {
   in %0: f32[4] user
@@ -201,11 +209,8 @@ HandMade gather() {
   %5: f32[3] = aten.add.Tensor(%3, %4)
   out %5 user
 })");
-  auto kernel = flat_kernel("take", 2, 3);
-  kernel.buffers[1].dtype = ir::DType::I64;
-  kernel.sections[0].ops[0].indirect.push_back({0, 1, 4, false});
   const auto add_kernel = made.kernel(flat_kernel("add", 2, 3), add);
-  const auto take_kernel = made.kernel(std::move(kernel), take_rows);
+  const auto take_kernel = made.kernel(taking_three_of_four(), take_rows);
   made.run_kernel(add_kernel, {2, 2, 3}, 3, 3).run_kernel(take_kernel, {0, 1, 4}, 3, 3);
   made.run_kernel(add_kernel, {3, 4, 5}, 3, 3);
   return made;
@@ -248,11 +253,8 @@ TEST(Programs, OnlyWhatIndicesAreMadeFromIsKeptForErrors) {
   %8: f32[3] = aten.add.Tensor(%4, %7)
   out %8 user
 })");
-  auto take = flat_kernel("take", 2, 3);
-  take.buffers[1].dtype = ir::DType::I64;
-  take.sections[0].ops[0].indirect.push_back({0, 1, 4, false});
   const auto add_kernel = made.kernel(flat_kernel("add", 2, 3), add);
-  const auto take_kernel = made.kernel(std::move(take), take_rows);
+  const auto take_kernel = made.kernel(taking_three_of_four(), take_rows);
   made.run_kernel(add_kernel, {1, 1, 4}, 3, 3).run_node(1).run_node(2);
   made.run_kernel(take_kernel, {6, 5, 7}, 3, 3).run_kernel(add_kernel, {4, 7, 8}, 3, 3);
   const auto placement = runtime::place(made.program);
