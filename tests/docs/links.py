@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Follows the links of README.md, ARCHITECTURE.md, CONTRIBUTING.md and docs/*.md within the project.
+"""Follows the links of README.md, ARCHITECTURE.md, CONTRIBUTING.md, docs/*.md and src/*/README.md within the project.
 
     links.py ROOT      prints links that lead nowhere; exit status 1 when there is one
 """
@@ -26,6 +26,10 @@ def anchors(text):
 def problems(root):
     pages = [n for n in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md") if os.path.exists(os.path.join(root, n))]
     pages += ["docs/" + n for n in sorted(os.listdir(os.path.join(root, "docs"))) if n.endswith(".md")]
+    source = os.path.join(root, "src")
+    if os.path.isdir(source):
+        rooms = [f"src/{n}/README.md" for n in sorted(os.listdir(source))]
+        pages += [n for n in rooms if os.path.exists(os.path.join(root, n))]
     texts = {page: open(os.path.join(root, page), encoding="utf-8").read() for page in pages}
     for page, text in texts.items():
         for link in LINK.findall(without_code(text)):

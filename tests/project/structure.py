@@ -12,7 +12,7 @@ import cpp_text
 
 ORDER = ("util trace ir symbolic capture aot passes partition schedule codegen toolchain cache runtime compiler engine c package"
          " report cli").split()
-NO_LIBTORCH = set("util trace ir symbolic passes partition schedule codegen cache report".split())
+NO_LIBTORCH = set("util trace ir symbolic passes partition schedule codegen toolchain cache report".split())
 LIBTORCH = re.compile(r"(ATen|torch|c10|caffe2)/")
 BANNED_IN_PUBLIC = re.compile(r"(llvm|llvm-c|clang|clang-c|boost|nlohmann|fmt)(/|\.h)")
 MAX_PUBLIC_HEADERS = 12
@@ -67,6 +67,12 @@ def check_folder_order(tree):
                 yield f"{path}:{line}: src/{parts[1]} includes {name}, but {folder} comes after {parts[1]}"
             elif quoted and not found and not path.endswith("_test.cpp"):
                 yield f'{path}:{line}: "{name}" is neither in src/ nor in include/; foreign headers go in <>'
+
+
+def check_readmes(tree):
+    for folder in ORDER:
+        if tree.ending((".cpp", ".h"), f"src/{folder}/") and not tree.has(f"src/{folder}/README.md"):
+            yield f"src/{folder}: no README.md says what goes in and what comes out"
 
 
 def check_no_libtorch(tree):
@@ -168,7 +174,7 @@ def check_documented_names(tree):
 
 def problems(root, report=lambda text: None):
     tree = Tree(root)
-    return [*check_folder_order(tree), *check_no_libtorch(tree), *check_sizes(tree, report),
+    return [*check_folder_order(tree), *check_readmes(tree), *check_no_libtorch(tree), *check_sizes(tree, report),
             *check_public_headers(tree), *check_markers(tree), *check_documented_names(tree)]
 
 

@@ -37,6 +37,7 @@ struct Options {
     "src/pch.h": "#include <ATen/ATen.h>\n",
     "build/release/x.cpp": "\n" * 600,
     ".deps/x.h": "\n" * 600,
+    **{f"src/{folder}/README.md": "" for folder in structure.ORDER},
 }
 
 
@@ -71,6 +72,9 @@ class StructureTest(unittest.TestCase):
 
     def test_include_of_a_later_folder_by_a_relative_path(self):
         self.expect({"src/util/x.h": '#include "../ir/types.h"\n'}, "ir comes after util")
+
+    def test_folder_without_readme(self):
+        self.expect({"src/ir/README.md": None}, "src/ir: no README.md")
 
     def test_unknown_folder(self):
         self.expect({"src/misc/a.h": ""}, "src/misc is not in the order")
