@@ -10,6 +10,7 @@
 #include "compiler/progress.h"
 #include "compiler/tracing.h"
 #include "ir/substitute.h"
+#include "ir/verify.h"
 #include "passes/pipeline.h"
 #include "schedule/substitute.h"
 #include "util/reasons.h"
@@ -116,7 +117,9 @@ schedule::Program Lowering::program(const ir::Graph& graph) const {
   schedule::Settings settings;
   settings.fuse = options_.backend != Backend::NoFuse;
   settings.supports = codegen::cpu::expression_supported;
-  return schedule::schedule(graph, settings);
+  auto program = schedule::schedule(graph, settings);
+  ir::verify(program.graph);  // the memory plan believes it
+  return program;
 }
 
 std::shared_ptr<const Lowered> Lowering::lower(const ir::Graph& graph) const {

@@ -1,6 +1,7 @@
 #include "compiler/plan.h"
 
 #include "ir/binary.h"
+#include "ir/verify.h"
 #include "partition/binary.h"
 #include "trace/trace.h"
 
@@ -22,6 +23,8 @@ Plan make_plan(const CaptureSettings& settings, const ir::Graph& graph, const Ca
                              {.fuses = plan.has_kernels, .writable_inputs = options.writable_inputs});
   else
     plan.forward = std::move(lowered);
+  ir::verify(plan.forward_graph());
+  if (plan.partition) ir::verify(plan.partition->backward);
   return plan;
 }
 

@@ -6,6 +6,7 @@
 
 #include "antegrad/error.h"
 #include "ir/numbering.h"
+#include "ir/storages.h"
 
 namespace antegrad::ir {
 namespace {
@@ -188,6 +189,8 @@ bool operator==(const Graph& a, const Graph& b) {
 }
 
 void replace_uses(Graph& graph, const std::vector<ValueId>& map) {
+  const Storages before(graph);
+  for (const auto& node : graph.nodes) before.follow(graph, node, map);
   for_each_read(graph, [&](ValueId& id) {
     if (!id.valid() || static_cast<size_t>(id.index) >= map.size()) return;
     const ValueId to = map[static_cast<size_t>(id.index)];

@@ -166,9 +166,36 @@ TEST(Graph, ReplaceUsesReachesEveryRead) {
   EXPECT_EQ(print(graph), R"(graph @g traced {
   in %0: f32[2] user
   in %1: f32[2] user
-  %2: f32[2] &%0 = aten.foo(%1, [[%1], %1], other=%1) writes(%1)
+  %2: f32[2] &%1 = aten.foo(%1, [[%1], %1], other=%1) writes(%1)
   out %1 user
   out none user
+}
+)");
+}
+
+TEST(Graph, ReplaceUsesTakesViewsAlong) {
+  Graph graph = parse(R"(graph @g functional {
+    in %0: f32[8] user
+    %1: f32[4]+3 &%0 = aten.slice.Tensor(%0, 0, 3, 7)
+    %2: f32[4] = aten.add.Tensor(%1, %1)
+    %3: f32[3]+1 &%2 = aten.slice.Tensor(%2, 0, 1)
+    %4: f32[2]+2 &%2 = aten.slice.Tensor(%3, 0, 1)
+    %5: f32[]+3 &%2 = aten.select.int(%2, 0, 3)
+    out %4 user
+    out %5 user
+  })");
+  std::vector<ValueId> map(graph.values.size());
+  map[2] = {1};
+  replace_uses(graph, map);
+  EXPECT_EQ(print(graph), R"(graph @g functional {
+  in %0: f32[8] user
+  %1: f32[4]+3 &%0 = aten.slice.Tensor(%0, 0, 3, 7)
+  %2: f32[4] = aten.add.Tensor(%1, %1)
+  %3: f32[3]+4 &%0 = aten.slice.Tensor(%1, 0, 1)
+  %4: f32[2]+5 &%0 = aten.slice.Tensor(%3, 0, 1)
+  %5: f32[]+6 &%0 = aten.select.int(%1, 0, 3)
+  out %4 user
+  out %5 user
 }
 )");
 }

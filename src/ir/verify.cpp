@@ -6,10 +6,29 @@
 #include <set>
 
 #include "antegrad/error.h"
+#include "ir/ops.h"
 #include "ir/printer.h"
 
 namespace antegrad::ir {
 namespace {
+
+/// Whether the results of the op are on the memory of its first argument, whatever that is. Other ops that
+/// are called views (reshape, contiguous) may copy.
+bool is_view(std::string_view op) {
+  static const std::set<std::string_view> may_copy = {
+      "aten.reshape",      "aten.reshape_as",  "aten.flatten.using_ints", "aten.contiguous",
+      "aten.resolve_conj", "aten.resolve_neg", "aten.lift_fresh",         "aten.real"};
+  const auto* info = find_op(op);
+  return info != nullptr && info->kind == OpKind::View && !may_copy.contains(op);
+}
+
+bool begins_with_its_source(std::string_view op) {
+  static const std::set<std::string_view> ops = {
+      "aten.alias",     "aten.detach",  "aten.view",        "aten.expand",       "aten.permute",
+      "aten.t",         "aten.squeeze", "aten.squeeze.dim", "aten.squeeze.dims", "aten.transpose.int",
+      "aten.unsqueeze", "aten.view_as", "aten.expand_as",   "aten._conj",        "aten._reshape_alias"};
+  return ops.contains(op);
+}
 
 class Verifier {
  public:
@@ -31,6 +50,8 @@ class Verifier {
   void check_type(const Type& type);
   void define(ValueId id);
   void check_base(ValueId id);
+  void check_memory(const Node& node);
+  void check_view(const Node& node, ValueId viewed, ValueId result);
   void check_use(ValueId id);
 
   bool in_range(ValueId id) const {
@@ -130,6 +151,38 @@ void Verifier::check_base(ValueId id) {
                      to_string(base_type->device)));
 }
 
+/// Memory that is shared comes from somewhere, and a view shares that of what it views: else the memory would
+/// be given away while the view is still read.
+void Verifier::check_memory(const Node& node) {
+  if (graph_.stage == Stage::Traced) return;  // tensors may have got other memory since they were made
+  std::vector<ValueId> reached;
+  for_each_input(node, [&](ValueId id) { reached.push_back(graph_.storage_of(id)); });
+  for (const auto id : node.effects.writes) reached.push_back(graph_.storage_of(id));
+  const ValueId* first = nullptr;
+  if (is_view(node.op) && !node.functional && !node.args.empty()) first = node.args[0].as<ValueId>();
+  for (const auto id : node.outputs) {
+    const auto storage = graph_.storage_of(id);
+    if (storage != id && std::find(reached.begin(), reached.end(), storage) == reached.end())
+      fail(fmt::format("value %{} is on the memory of %{}, which its node does not reach", id.index,
+                       storage.index));
+    if (first != nullptr && graph_.type_of(*first).tensor() && graph_.type_of(id).tensor())
+      check_view(node, *first, id);
+    reached.push_back(storage);
+  }
+}
+
+void Verifier::check_view(const Node& node, ValueId viewed, ValueId result) {
+  const auto storage = graph_.storage_of(viewed);
+  if (graph_.storage_of(result) != storage)
+    fail(fmt::format("value %{} is a view of %{} by {} and is not on its memory, &%{}", result.index,
+                     viewed.index, node.op, storage.index));
+  const auto& from = graph_.type_of(viewed).tensor()->offset;
+  const auto& to = graph_.type_of(result).tensor()->offset;
+  if (begins_with_its_source(node.op) && from.is_constant() && to.is_constant() && !(from == to))
+    fail(fmt::format("value %{} is a view of %{} by {} and begins at {} instead of {}", result.index,
+                     viewed.index, node.op, to.to_string(), from.to_string()));
+}
+
 void Verifier::check_use(ValueId id) {
   if (!in_range(id))
     fail(fmt::format("value %{} is out of range, the graph has {}", id.index, graph_.values.size()));
@@ -200,6 +253,7 @@ void Verifier::check_node(const Node& node) {
   check_effects(node);
   check_returns(node);
   for (const auto id : node.outputs) define(id);
+  check_memory(node);
 }
 
 void Verifier::check_target(const Output& output) {

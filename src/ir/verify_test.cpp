@@ -102,6 +102,54 @@ TEST(Verify, DefinedOnceBeforeUse) {
   expect_fact([](Graph& g) { g.nodes.pop_back(); }, "value %6 is used before it is defined", "out %6 user");
 }
 
+/// What is left of a backward graph when a sum was replaced by a summand, %1, and its view was forgotten.
+constexpr std::string_view kForgottenView = R"(graph @b backward {
+  in %0: f32[3,4] tangent
+  %1: f32[3,4] = aten.cos(%0)
+  %2: f32[4,3]{1,4} = aten.t(%1)
+  %3: f32[3,4] = aten.sin(%0)
+  %4: f32[4,4] = aten.mm(%2, %3)
+  out %4 grad 0
+})";
+
+TEST(Verify, AViewIsOnTheMemoryOfWhatItViews) {
+  const auto graph = parse(kForgottenView);
+  EXPECT_TRUE(failure(graph).starts_with(
+      "[verify:backward] value %2 is a view of %1 by aten.t and is not on its memory, &%1."))
+      << failure(graph);
+  auto right = graph;
+  right.values[2].base = {1};
+  EXPECT_EQ(failure(right), "");
+  auto elsewhere = graph;
+  elsewhere.values[2].base = {0};
+  EXPECT_TRUE(failure(elsewhere).starts_with(
+      "[verify:backward] value %2 is on the memory of %0, which its node does not reach."))
+      << failure(elsewhere);
+  auto shifted = right;
+  shifted.values[2].type.tensor()->offset = 2;
+  EXPECT_TRUE(failure(shifted).starts_with(
+      "[verify:backward] value %2 is a view of %1 by aten.t and begins at 2 instead of 0."))
+      << failure(shifted);
+}
+
+TEST(Verify, MemoryIsSharedWithWhatANodeReaches) {
+  expect_fact(
+      [](Graph& g) {
+        g.values[3].base = {1};
+        g.nodes[1].args.pop_back();
+      },
+      "value %3 is on the memory of %1, which its node does not reach", "%3:");
+  expect_fact([](Graph& g) { g.values[2].base = {}; },
+              "value %2 is a view of %0 by aten.alias and is not on its memory, &%0", "%2:");
+}
+
+TEST(Verify, AReshapeMayCopy) {
+  EXPECT_EQ(
+      failure(parse("graph @f functional { in %0: f32[2,3]{1,2} user %1: f32[6] = aten.reshape(%0, [6]) "
+                    "out %1 user }")),
+      "");
+}
+
 TEST(Verify, Bases) {
   expect_fact([](Graph& g) { g.values[2].base = {70}; },
               "the base %70 of value %2 is out of range, the graph has 7", "%2:");

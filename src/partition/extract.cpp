@@ -4,6 +4,7 @@
 #include <ranges>
 #include <utility>
 
+#include "ir/storages.h"
 #include "partition/copies.h"
 #include "partition/cost.h"
 
@@ -96,7 +97,12 @@ class ForwardBuilder {
 class BackwardBuilder {
  public:
   BackwardBuilder(const ir::Graph& joint, const Classes& classes, const Plan& plan, ir::Graph& graph)
-      : joint_(joint), classes_(classes), plan_(plan), graph_(graph), is_saved_(joint.values.size()) {}
+      : joint_(joint),
+        before_(joint),
+        classes_(classes),
+        plan_(plan),
+        graph_(graph),
+        is_saved_(joint.values.size()) {}
 
   void build() {
     graph_.name = joint_.name;
@@ -117,10 +123,10 @@ class BackwardBuilder {
   void add_inputs();
   void add_node(ir::Node node);
   void spell_none(ir::Arg& arg) const;
-  ir::ValueId source_of_view(const ir::Node& node, ir::ValueId output) const;
   ir::Value& value(ir::ValueId id) { return graph_.values[at(id)]; }
 
   const ir::Graph& joint_;
+  const ir::Storages before_;
   const Classes& classes_;
   const Plan& plan_;
   ir::Graph& graph_;
@@ -149,18 +155,6 @@ void BackwardBuilder::add_inputs() {
     if (input.role == ir::InputRole::Tangent) graph_.inputs.push_back(input);
 }
 
-/// The value that the node reads, or defines before, on the memory of the output.
-ir::ValueId BackwardBuilder::source_of_view(const ir::Node& node, ir::ValueId output) const {
-  ir::ValueId source;
-  const auto look = [&](ir::ValueId id) {
-    if (!source.valid() && id != output && joint_.storage_of(id) == joint_.storage_of(output)) source = id;
-  };
-  for_each_read(node, look);
-  for (const auto id : node.outputs)
-    if (id < output) look(id);
-  return source;
-}
-
 /// Undefined tensors are not handed over; an argument that is one says so itself.
 void BackwardBuilder::spell_none(ir::Arg& arg) const {
   if (auto* list = std::get_if<ir::Arg::List>(&arg.v))
@@ -170,18 +164,13 @@ void BackwardBuilder::spell_none(ir::Arg& arg) const {
 }
 
 void BackwardBuilder::add_node(ir::Node node) {
-  for (const auto id : node.outputs) {
-    if (is_saved_[at(id)] || joint_.storage_of(id) == id) continue;
-    const auto source = source_of_view(node, id);
-    value(id).base = source.valid() ? graph_.storage_of(source) : ir::ValueId{};
-    if (!source.valid()) continue;
-    // The copy of a tensor begins its memory, wherever the tensor itself began.
-    auto& offset = value(id).type.tensor()->offset;
-    offset = offset + graph_.tensor_type(source).offset - joint_.tensor_type(source).offset;
-  }
   // A node that runs for one of its outputs computes the saved ones again, to no use.
+  const auto was = node;
   for (auto& id : node.outputs)
     if (is_saved_[at(id)]) id = graph_.add_value(joint_.type_of(id));
+  // The copy of a tensor begins its memory, wherever the tensor itself began.
+  for (size_t i = 0; i < was.outputs.size(); ++i)
+    before_.follow(graph_, was, was.outputs[i], node.outputs[i]);
   for (auto& arg : node.args) spell_none(arg);
   for (auto& attr : node.attrs) spell_none(attr.value);
   node.provenance.backward = true;

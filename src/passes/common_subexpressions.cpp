@@ -100,10 +100,7 @@ class Merger {
       const auto from = node.outputs[k], to = kept.outputs[k];
       if (!returned || reads_[index(from)] > 0) rewrite_.replace_in_nodes(from, to);
       if (returned) continue;
-      if (sharing_.is_root(from)) {
-        rewrite_.move_storage(from, to);
-        sharing_.merge(from, to);
-      }
+      if (sharing_.is_root(from)) sharing_.merge(from, to);
       if (sharing_.direct_outputs(from) > 0) rewrite_.replace_in_outputs(from, to);
       sharing_.move_outputs(from, to);
     }

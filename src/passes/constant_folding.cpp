@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/storages.h"
 #include "passes/evaluate.h"
 #include "passes/rewrite.h"
 #include "passes/sharing.h"
@@ -17,19 +18,12 @@ size_t index(ir::ValueId id) { return static_cast<size_t>(id.index); }
 class Folder {
  public:
   explicit Folder(ir::Graph& graph)
-      : graph_(graph),
-        sharing_(graph),
-        known_(graph.values.size()),
-        root_(graph.values.size()),
-        moved_(graph.values.size()) {
-    for (size_t i = 0; i < root_.size(); ++i)
-      root_[i] = graph.storage_of(ir::ValueId{static_cast<int32_t>(i)});
-  }
+      : graph_(graph), sharing_(graph), before_(graph), known_(graph.values.size()) {}
 
   bool run() {
     bool changed = false;
     for (auto& node : graph_.nodes) {
-      follow_storage(node);
+      before_.follow(graph_, node);  // a view of what was folded is one of the constant
       if (!node.effects.none() || node.outputs.size() != 1 || !node.returns.empty() ||
           is_wrapped_number(node))
         continue;
@@ -66,33 +60,13 @@ class Folder {
     node.attrs.clear();
     node.attrs.push_back({"data", ir::Bytes(std::make_shared<const std::vector<uint8_t>>(literal.data))});
     value.base = {};
-    auto& type = *value.type.tensor();
-    moved_[index(id)] = moved_[index(root_[index(id)])] + std::exchange(type.offset, ir::Dim(0));
-    root_[index(id)] = id;
-  }
-
-  /// Views of what was folded view the new constant, which begins where the folded view began.
-  void follow_storage(const ir::Node& node) {
-    for (auto id : node.outputs) {
-      auto& value = graph_.values[index(id)];
-      if (!value.base.valid()) continue;
-      bool found = false;
-      ir::for_each_input(node, [&](const ir::ValueId& read) {
-        if (found || sharing_.root(read) != sharing_.root(id)) return;
-        found = true;
-        const auto root = root_[index(read)];
-        if (root == value.base) return;
-        value.base = root_[index(id)] = root;
-        if (auto* type = value.type.tensor()) type->offset = type->offset - moved_[index(root)];
-      });
-    }
+    value.type.tensor()->offset = 0;
   }
 
   ir::Graph& graph_;
   Sharing sharing_;
+  const ir::Storages before_;
   std::vector<std::optional<Literal>> known_;
-  std::vector<ir::ValueId> root_;  ///< of each value's storage, as folding changes it
-  std::vector<ir::Dim> moved_;     ///< of a new root: where it began in the storage before all folding
 };
 
 }  // namespace

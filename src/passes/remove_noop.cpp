@@ -72,7 +72,6 @@ class Remover {
     const auto source = argument(node, copied_argument(node));
     if (!source.valid() || !copy_is_invisible(result, source)) return;
     rewrite_.replace_in_nodes(result, source);
-    rewrite_.move_storage(result, source);
     sharing_.merge(result, source);
     rewrite_.erase_node(i);
   }

@@ -14,7 +14,6 @@ Rewrite::Rewrite(ir::Graph& graph)
     : graph_(graph),
       in_nodes_(graph.values.size()),
       in_outputs_(graph.values.size()),
-      storage_(graph.values.size()),
       erased_(graph.nodes.size()) {}
 
 ir::ValueId Rewrite::resolve(ir::ValueId id) const {
@@ -29,12 +28,6 @@ void Rewrite::replace_in_nodes(ir::ValueId from, ir::ValueId to) {
 
 void Rewrite::replace_in_outputs(ir::ValueId from, ir::ValueId to) {
   in_outputs_[index(from)] = to;
-  changed_ = true;
-}
-
-void Rewrite::move_storage(ir::ValueId from, ir::ValueId to) {
-  const auto root = graph_.storage_of(to);
-  storage_[index(from)] = storage_[index(root)].valid() ? storage_[index(root)] : root;
   changed_ = true;
 }
 
@@ -58,8 +51,6 @@ bool Rewrite::apply() {
       output.value = in_outputs_[index(output.value)];
   ir::replace_uses(graph_, in_nodes_);
   graph_.outputs = std::move(outputs);
-  for (auto& value : graph_.values)
-    if (value.base.valid() && storage_[index(value.base)].valid()) value.base = storage_[index(value.base)];
   graph_.compact();
   return true;
 }

@@ -14,10 +14,9 @@ class Rewrite {
   /// one.
   ir::ValueId resolve(ir::ValueId id) const;
 
-  void replace_in_nodes(ir::ValueId from, ir::ValueId to);    ///< graph outputs go on naming `from`
+  /// Graph outputs go on naming `from`; views of `from` become views of `to`.
+  void replace_in_nodes(ir::ValueId from, ir::ValueId to);
   void replace_in_outputs(ir::ValueId from, ir::ValueId to);  ///< of the graph
-  /// Views whose storage was that of `from` now view that of `to`.
-  void move_storage(ir::ValueId from, ir::ValueId to);
   void erase_node(size_t node);
 
   /// Makes the edits and compacts the graph. Returns whether there were any.
@@ -25,7 +24,7 @@ class Rewrite {
 
  private:
   ir::Graph& graph_;
-  std::vector<ir::ValueId> in_nodes_, in_outputs_, storage_;
+  std::vector<ir::ValueId> in_nodes_, in_outputs_;
   std::vector<bool> erased_;
   bool changed_ = false;
 };

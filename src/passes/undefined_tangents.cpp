@@ -34,17 +34,14 @@ class Specialiser {
       if (!value.valid()) continue;
       const bool given =
           status(value) == Status::Defined || (status(value) != Status::Undefined && reached[i]);
-      value = given ? current(value) : ir::ValueId{};
+      if (!given) value = {};
     }
+    ir::replace_uses(graph_, replacement_);
   }
 
  private:
   Status& status(ir::ValueId v) { return status_[static_cast<size_t>(v.index)]; }
-
-  ir::ValueId current(ir::ValueId v) const {
-    const auto other = replacement_[static_cast<size_t>(v.index)];
-    return other.valid() ? other : v;
-  }
+  ir::ValueId& replacement(ir::ValueId v) { return replacement_[static_cast<size_t>(v.index)]; }
 
   void visit(ir::Node node) {
     bool undefined = false;
@@ -55,8 +52,9 @@ class Specialiser {
     });
     if (undefined && is_sum(node)) return take_defined_summand(node);
     if (undefined && most != Status::Defined) return set(node, Status::Undefined);
-    ir::for_each_input(node, [&](ir::ValueId& v) {
-      v = status(v) == Status::Undefined ? zeros_like(v, node.provenance) : current(v);
+    ir::for_each_input(node, [&](ir::ValueId v) {
+      if (status(v) == Status::Undefined && !replacement(v).valid())
+        replacement(v) = zeros_like(v, node.provenance);
     });
     if (most == Status::Plain && (node.provenance.roots & defined_bits_) != 0) most = Status::Given;
     set(node, most);
@@ -74,19 +72,21 @@ class Specialiser {
     const auto* b = node.args[1].as<ir::ValueId>();
     if (a == nullptr || b == nullptr) return false;
     const auto other = std::max(status(*a), status(*b));
+    const auto &left = graph_.tensor_type(*a), &right = graph_.tensor_type(*b);
     return std::min(status(*a), status(*b)) == Status::Undefined && other > Status::Undefined &&
-           graph_.tensor_type(*a).sizes == graph_.tensor_type(*b).sizes;
+           left.sizes == right.sizes && left.dtype == right.dtype && left.device == right.device;
   }
 
   void take_defined_summand(const ir::Node& node) {
     const auto a = *node.args[0].as<ir::ValueId>();
     const auto b = *node.args[1].as<ir::ValueId>();
-    const auto kept = current(status(a) == Status::Undefined ? b : a);
+    auto kept = status(a) == Status::Undefined ? b : a;
+    if (replacement(kept).valid()) kept = replacement(kept);
     const auto sum = node.outputs[0];
     status(sum) = std::max(status(a), status(b));
     const auto& wanted = graph_.tensor_type(sum);
     if (graph_.tensor_type(kept).strides == wanted.strides) {
-      replacement_[static_cast<size_t>(sum.index)] = kept;
+      replacement(sum) = kept;
       return;
     }
     ir::Node restride;
@@ -118,7 +118,7 @@ class Specialiser {
 
   ir::Graph& graph_;
   std::vector<Status> status_;
-  std::vector<ir::ValueId> replacement_;  ///< of a sum with one defined summand
+  std::vector<ir::ValueId> replacement_;  ///< of a sum with one defined summand: that; of nothing: zeros
   uint64_t defined_bits_ = 0;
 };
 

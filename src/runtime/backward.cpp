@@ -10,6 +10,7 @@
 #include "capture/mode.h"
 #include "capture/recorder.h"
 #include "ir/binary.h"
+#include "ir/verify.h"
 #include "passes/dead_code.h"
 #include "passes/undefined_tangents.h"
 
@@ -34,6 +35,7 @@ ir::Graph specialize(const ir::Graph& backward, const std::vector<std::vector<bo
   }
   passes::drop_undefined_tangents(graph, defined, reached);
   passes::dead_code(graph);
+  ir::verify(graph);
   return graph;
 }
 

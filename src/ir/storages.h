@@ -1,0 +1,33 @@
+#pragma once
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace antegrad::ir {
+
+/// Which memory each value was on before an edit of the graph, so that views can follow what they are taken
+/// of. Whoever replaces values, or gives them memory of their own, keeps bases right by this class alone.
+class Storages {
+ public:
+  explicit Storages(const Graph& before);
+
+  /// What the node reads, or defines earlier, on the memory of its output; not valid: nothing, the output has
+  /// memory of its own. Node and output are as they were before the edit.
+  ValueId source(const Node& node, ValueId output) const;
+
+  /// Puts `view`, which is now what `output` of the node was, on the memory that its source now has; `map`:
+  /// what stands for a value now, where that is valid.
+  void follow(Graph& graph, const Node& node, ValueId output, ValueId view,
+              const std::vector<ValueId>& map = {}) const;
+  /// The same for all outputs of a node whose sources have been followed.
+  void follow(Graph& graph, const Node& node, const std::vector<ValueId>& map = {}) const;
+
+ private:
+  bool knows(ValueId id) const { return id.valid() && static_cast<size_t>(id.index) < root_.size(); }
+  ValueId root(ValueId id) const { return root_[static_cast<size_t>(id.index)]; }
+
+  std::vector<ValueId> root_;
+  std::vector<Dim> offset_;
+};
+
+}  // namespace antegrad::ir
