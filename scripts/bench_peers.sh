@@ -3,6 +3,9 @@
 #
 #   scripts/bench_peers.sh BENCH_STEPS WARM_START [options of benchmarks/peers/compare.py]
 #   ANTEGRAD_PEERS=/path        where the peers go (default: .peers in the project; about 6 GB)
+#
+# Packages come from where apt and pip get them on this machine. A wheel of torch for CPUs is a tenth of the size of the one
+# with CUDA: set pip up for an index that has it (PIP_INDEX_URL, PIP_FIND_LINKS or pip.conf) to get that one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,7 +15,6 @@ peers=${ANTEGRAD_PEERS:-$PWD/.peers}
 python=$peers/venv/bin/python
 
 say() { printf 'bench-peers: %s\n' "$*" >&2; }
-can_reach() { python3 -c 'import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=10)' "$1" 2>/dev/null; }
 
 # torch.compile needs a C++ compiler and Python's headers.
 missing=()
@@ -35,16 +37,7 @@ fi
 has() { "$python" -c "import importlib.metadata as m, sys; sys.exit(m.version('$1').split('+')[0] != '$2')" 2>/dev/null; }
 [[ -x $python ]] || python3 -m venv "$peers/venv"
 pip=("$python" -m pip install -q --disable-pip-version-check --no-cache-dir)
-if ! has torch "$torch_version"; then
-  cpu_wheels=https://download.pytorch.org/whl/cpu   # 200 MB; the one of PyPI comes with 3 GB of CUDA
-  if can_reach "$cpu_wheels/torch/"; then
-    say "installing torch $torch_version for CPUs"
-    "${pip[@]}" "torch==$torch_version" --index-url "$cpu_wheels" --extra-index-url https://pypi.org/simple
-  else
-    say "installing torch $torch_version from PyPI (3 GB)"
-    "${pip[@]}" "torch==$torch_version"
-  fi
-fi
+has torch "$torch_version" || { say "installing torch $torch_version"; "${pip[@]}" "torch==$torch_version"; }
 has jax "$jax_version" || { say "installing jax $jax_version"; "${pip[@]}" "jax[cpu]==$jax_version"; }
 
 export PYTHONDONTWRITEBYTECODE=1

@@ -8,7 +8,7 @@
 #   scripts/try_clean.sh --keep      leaves the folder behind, and says where it is
 #
 # What is tried is the last commit. TMPDIR says where the folder goes (5 GB). Packages come from where this machine's apt
-# gets them, and pip asks whom it asks here.
+# gets them (else from where debootstrap does by itself), and pip asks whom it asks here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 release=bookworm
@@ -43,7 +43,7 @@ copy_network() {
   apt-config dump Acquire | grep -iE '::(proxy|https?)' >"$root/etc/apt/apt.conf.d/99host" || true
   mkdir -p "$root/etc/host"
   if [[ -e /etc/ssl/certs/ca-certificates.crt ]]; then cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/host/ca.crt"; fi
-  env | grep -iE '^(https?_proxy|no_proxy|all_proxy|pip_(index_url|extra_index_url|trusted_host|default_timeout))=' \
+  env | grep -iE '^(https?_proxy|no_proxy|all_proxy|pip_(index_url|extra_index_url|find_links|trusted_host|default_timeout))=' \
     >"$root/etc/host/environment" || true
 }
 
@@ -53,13 +53,14 @@ make_root() {
   local from
   from=$(mirror)
   say "making a Debian $release in $root"
-  debootstrap --variant=minbase --include=make,ca-certificates "$release" "$root" "${from:-http://deb.debian.org/debian}" \
+  debootstrap --variant=minbase --include=make,ca-certificates "$release" "$root" ${from:+"$from"} \
     >"$work/debootstrap.log" 2>&1 || { tail -20 "$work/debootstrap.log" >&2; say "debootstrap failed"; exit 1; }
   {  # updates and security fixes, where this machine has them
-    echo "deb ${from:-http://deb.debian.org/debian} $release main"
+    if [[ $from ]]; then echo "deb $from $release main"; else cat "$root/etc/apt/sources.list"; fi
     apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) main' 'Created-By: Packages' 2>/dev/null |
       grep -E " $release-(updates|security) " || true
-  } | sort -u >"$root/etc/apt/sources.list"
+  } | sort -u >"$work/sources.list"
+  cp "$work/sources.list" "$root/etc/apt/sources.list"
   copy_network
   copy_project "$root/antegrad"
   mount -t proc proc "$root/proc"

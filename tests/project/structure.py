@@ -19,6 +19,7 @@ MAX_PUBLIC_HEADERS = 12
 MAX_LINES, REPORT_LINES, REPORT_HEADER_LINES, REPORT_FUNCTION_LINES = 500, 350, 200, 60
 MARKERS = re.compile(r"\b(" + "TO" + "DO|FIX" + r"ME)\b(?:\(([\w-]+)\))?")
 CODE = (".cpp", ".h", ".py")
+HOST = re.compile(r"\b(?:https?|ftp|git|ssh)://(?!www\.w3\.org/)[\w.-]+", re.I)  # names of XML formats are no hosts
 MARKED = CODE + (".def", ".cmake", ".sh", "CMakeLists.txt", "Makefile")
 
 
@@ -139,6 +140,15 @@ def check_markers(tree):
                            " docs/known-gaps.md")
 
 
+def check_hosts(tree):
+    """Packages come from where the clients of the machine are set up to get them."""
+    for path in tree.files:
+        if path.startswith(("scripts/", "cmake/")) or path in ("Makefile", "CMakeLists.txt"):
+            for number, line in enumerate(tree.text(path).splitlines(), 1):
+                for host in HOST.findall(line):
+                    yield f"{path}:{number}: names a host, {host}: ask for packages by their names"
+
+
 def compare(what, documented_in, names, documented):
     for name in sorted(set(names) - set(documented)):
         yield f"{documented_in}: {what} {name} is not documented"
@@ -175,7 +185,8 @@ def check_documented_names(tree):
 def problems(root, report=lambda text: None):
     tree = Tree(root)
     return [*check_folder_order(tree), *check_readmes(tree), *check_no_libtorch(tree), *check_sizes(tree, report),
-            *check_public_headers(tree), *check_markers(tree), *check_documented_names(tree)]
+            *check_public_headers(tree), *check_markers(tree), *check_hosts(tree),
+            *check_documented_names(tree)]
 
 
 def main():

@@ -121,6 +121,11 @@ class StructureTest(unittest.TestCase):
         self.expect({"CMakeLists.txt": f"\n# {'FIX' + 'ME'}\n"}, "CMakeLists.txt:2")
         self.assertEqual(self.run_tree({"src/ir/a.cpp": f"// {MARK}(a-gap): later\nint {MARK}S;\n"}), [])
 
+    def test_scripts_name_no_host(self):
+        self.expect({"scripts/a.sh": "pip install --index-url " + "https:" + "//example.org/simple torch\n"}, "names a host")
+        self.expect({"Makefile": "fetch:\n\tcurl " + "http:" + "//example.org\n"}, "names a host")
+        self.assertEqual(self.run_tree({"scripts/a.py": 'svg = "http:' + '//www.w3.org/2000/svg"\n'}), [])
+
     def test_error_codes_and_their_page(self):
         self.expect({"docs/errors.md": "## Internal\n"}, "ErrorCode Parse is not documented")
         self.expect({"docs/errors.md": "## Internal\n## Parse\n## Gone\n"}, "Gone is documented, but")
