@@ -6,11 +6,6 @@
 namespace antegrad::capture::rules {
 namespace {
 
-/// [batch, heads, length, width] whose memory is [batch, length, heads, width].
-Tensor heads_inside(const Tensor& x, int64_t width) {
-  return empty({x.size(0), x.size(2), x.size(1), width}, x.scalar_type()).transpose(1, 2);
-}
-
 void check_attention(const Tensor& query, const Tensor& key, const Tensor& value) {
   TORCH_CHECK(query.dim() == 4 && key.dim() == 4 && value.dim() == 4,
               "scaled_dot_product_attention: Accept only 4 dims inputs shape of {(B), H, T, K}, got ",

@@ -11,11 +11,6 @@
 namespace antegrad::capture::rules {
 namespace {
 
-/// [batch, heads, length, width] whose memory is [batch, length, heads, width].
-Tensor heads_inside(const Tensor& x, int64_t width) {
-  return empty({x.size(0), x.size(2), x.size(1), width}, x.scalar_type()).transpose(1, 2);
-}
-
 /// A result of these sizes, its dims in memory in the order of x's.
 Tensor in_order_of(const Tensor& x, const Sizes& sizes) {
   if (x.sizes() == at::IntArrayRef(sizes)) return like(x);

@@ -40,6 +40,10 @@ Tensor column_major(at::IntArrayRef sizes, at::ScalarType dtype) {
   return empty_strided(sizes, strides, dtype);
 }
 
+Tensor heads_inside(const Tensor& x, int64_t width) {
+  return empty({x.size(0), x.size(2), x.size(1), width}, x.scalar_type()).transpose(1, 2);
+}
+
 Tensor pointwise(const std::vector<Tensor>& inputs, at::ScalarType dtype) {
   at::TensorIteratorConfig config;
   config.set_check_mem_overlap(false).check_all_same_dtype(false).check_all_same_device(false);

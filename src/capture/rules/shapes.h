@@ -22,6 +22,8 @@ Tensor contiguous_like(const Tensor& x, std::optional<at::ScalarType> dtype = {}
 Tensor suggested_like(const Tensor& x, std::optional<at::ScalarType> dtype = {});
 /// Each of the matrices in column-major order, batches contiguous: what LAPACK wrappers return.
 Tensor column_major(at::IntArrayRef sizes, at::ScalarType dtype);
+/// [batch, heads, length, width] whose memory is [batch, length, heads, width], for an x of four such dims.
+Tensor heads_inside(const Tensor& x, int64_t width);
 
 /// What TensorIterator allocates for a pointwise kernel over these inputs: broadcast sizes, propagated
 /// strides.
