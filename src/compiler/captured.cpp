@@ -1,5 +1,6 @@
 #include "compiler/captured.h"
 
+#include "ir/text.h"
 #include "ir/verify.h"
 #include "passes/pipeline.h"
 #include "trace/trace.h"
@@ -45,7 +46,18 @@ std::vector<capture::ViewInput> share_bases(const std::vector<std::vector<int32_
   return views;
 }
 
-}  // namespace
+/// Input `i` begins its memory, as far as the graph tells, unless matters[i].
+void drop_input_offsets(ir::Graph& graph, const std::vector<bool>& matters) {
+  std::vector<ir::Dim> offsets(graph.values.size());
+  for (size_t i = 0; i < matters.size(); ++i) {
+    const auto value = graph.inputs[i].value;
+    if (const auto* type = graph.type_of(value).tensor(); type != nullptr && !matters[i])
+      offsets[static_cast<size_t>(value.index)] = type->offset;
+  }
+  for (int32_t v = 0; v < static_cast<int32_t>(graph.values.size()); ++v)
+    if (auto* type = graph.values[static_cast<size_t>(v)].type.tensor())
+      type->offset = type->offset - offsets[static_cast<size_t>(graph.storage_of({v}).index)];
+}
 
 capture::Trace trace_call(const CaptureSettings& settings, const std::vector<at::Tensor>& inputs,
                           std::vector<capture::ViewInput> views, const ModuleState* modules,
@@ -67,6 +79,8 @@ capture::Trace trace_call(const CaptureSettings& settings, const std::vector<at:
       inputs, capture_options);
 }
 
+}  // namespace
+
 Captured capture_call(const CaptureSettings& settings, std::vector<at::Tensor> inputs,
                       const ModuleState* modules, const detail::RunOnTensors& run) {
   Captured captured;
@@ -85,18 +99,19 @@ Captured capture_call(const CaptureSettings& settings, std::vector<at::Tensor> i
 ir::Graph without_input_offsets(const Captured& captured) {
   const auto& signature = captured.functional.signature;
   auto graph = captured.functional.graph;
-  std::vector<ir::Dim> offsets(graph.values.size());
-  for (size_t i = 0; i < signature.graph_inputs.size(); ++i) {
+  std::vector<bool> matters;
+  for (auto slot : signature.graph_inputs) {
     const auto& fixed = signature.fixed_offsets;
-    const bool matters = std::find(fixed.begin(), fixed.end(), signature.graph_inputs[i]) != fixed.end();
-    const auto value = graph.inputs[i].value;
-    if (const auto* type = graph.type_of(value).tensor(); type != nullptr && !matters)
-      offsets[static_cast<size_t>(value.index)] = type->offset;
+    matters.push_back(std::find(fixed.begin(), fixed.end(), slot) != fixed.end());
   }
-  for (int32_t v = 0; v < static_cast<int32_t>(graph.values.size()); ++v)
-    if (auto* type = graph.values[static_cast<size_t>(v)].type.tensor())
-      type->offset = type->offset - offsets[static_cast<size_t>(graph.storage_of({v}).index)];
+  drop_input_offsets(graph, matters);
   return graph;
+}
+
+std::string traced_text(const Captured& captured) {
+  auto graph = captured.trace.graph;
+  drop_input_offsets(graph, std::vector<bool>(graph.inputs.size()));
+  return ir::print(graph);
 }
 
 bool has_lazy_bits(const capture::Trace& trace) {

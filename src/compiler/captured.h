@@ -40,11 +40,9 @@ Captured capture_call(const CaptureSettings& settings, std::vector<at::Tensor> i
 /// Its functional graph as one of tensors that begin where their memory does: where in a larger tensor an
 /// input begins is no part of the program, unless the signature says so.
 ir::Graph without_input_offsets(const Captured& captured);
-
-/// Only the first half of it.
-capture::Trace trace_call(const CaptureSettings& settings, const std::vector<at::Tensor>& inputs,
-                          std::vector<capture::ViewInput> views, const ModuleState* modules,
-                          const detail::RunOnTensors& run, std::shared_ptr<const void>& pattern);
+/// What was recorded, as text, for comparing calls that one instance serves: wherever inputs begin in their
+/// memory.
+std::string traced_text(const Captured& captured);
 
 /// Whether some tensor of the trace may be conjugated or negated when it is read. Types do not say which, so
 /// a copy that resolves it looks like a no-op.

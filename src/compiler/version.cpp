@@ -111,7 +111,7 @@ InstancePtr Version::make_instance(const CaptureSettings& settings, const Leaves
   for (const auto& lifted : captured.trace.lifted)
     instance->offsets.push_back(lifted.tensor.storage_offset());
   instance->check_aliasing = relies_on_aliasing(captured.functional.signature);
-  if (settings.options.check_recapture) instance->traced_text = ir::print(captured.trace.graph);
+  if (settings.options.check_recapture) instance->traced_text = traced_text(captured);
   std::shared_ptr<runtime::HigherOrder> higher_order;
   if (gradients_)
     higher_order =
@@ -280,10 +280,9 @@ std::optional<symbolic::Call> Version::shapes_if_like(const Leaves& leaves,
 std::string Version::guards_text() const { return shape_guard_ ? shape_guard_->to_string() : ""; }
 
 std::string traced_text_now(const Options& options, const Leaves& leaves, const detail::RunOnTensors& run) {
-  std::shared_ptr<const void> pattern;
   ModuleState modules(options.watch);
-  const std::vector<at::Tensor> inputs(leaves.tensors.begin(), leaves.tensors.end());
-  return ir::print(trace_call({options, true, nullptr}, inputs, {}, &modules, run, pattern).graph);
+  return traced_text(
+      capture_call({options, true, nullptr}, {leaves.tensors.begin(), leaves.tensors.end()}, &modules, run));
 }
 
 }  // namespace antegrad::compiler

@@ -99,6 +99,36 @@ TEST(GraphChanged, CapturedNumber) {
   EXPECT_TRUE(at::equal(compiled(x), x * 2));
 }
 
+// Mini-batches of a larger tensor: where one begins is no part of the program.
+TEST(GraphChanged, NotByWhereInputsBegin) {
+  double factor = 2;
+  auto compiled = compile([&](const Tensor& a) { return (a.select(1, 1) * a.t()[0] * factor).sum(); },
+                          checked("batches"));
+  const auto all = torch::randn({64, 4});
+  for (int64_t i = 0; i < 64; i += 16) {
+    const auto batch = all.slice(0, i, i + 16);
+    EXPECT_TRUE(at::allclose(compiled(batch), (batch.select(1, 1) * batch.t()[0] * 2).sum()));
+  }
+  factor = 3;
+  expect_error(ErrorCode::GraphChanged, "compile", "'batches' does something else", {all},
+               [&] { compiled(all.slice(0, 16, 32)); });
+}
+
+// Views of one tensor that both get gradients are captured twice, the second time with that tensor.
+TEST(GraphChanged, NotByInputsThatShareATensor) {
+  auto compiled =
+      compile([](const Tensor& a, const Tensor& b) { return (a.sin() * b).sum(); }, checked("shared"));
+  const auto base = torch::randn({8}).requires_grad_();
+  for (int i = 0; i < 3; ++i) {
+    const auto views = base * 1;
+    const auto expected =
+        torch::autograd::grad({(views.slice(0, 0, 4).sin() * views.slice(0, 4)).sum()}, {base});
+    const auto whole = base * 1;
+    const auto found = torch::autograd::grad({compiled(whole.slice(0, 0, 4), whole.slice(0, 4))}, {base});
+    EXPECT_TRUE(at::allclose(expected[0], found[0]));
+  }
+}
+
 TEST(GraphChanged, CapturedBranch) {
   bool relu = true;
   auto compiled = compile([&](const Tensor& a) { return relu ? a.relu() : a.tanh(); }, checked("branch"));
