@@ -105,7 +105,7 @@ void Lowering::prepare(ir::Graph& graph) const {
   const trace::Span span("passes before fusion");
   passes::PipelineOptions pipeline;
   pipeline.disabled = options_.disabled_passes;
-  pipeline.verify = options_.verify;
+  pipeline.verify = true;
   std::vector<passes::Pass> passes;
   for (const auto* name : {"decompose", "small_matmul", "merge_pads", "common_subexpressions", "dead_code"})
     passes.push_back(passes::find_pass(name));
