@@ -45,7 +45,7 @@ class StepMemory {
   StepMemory(const schedule::Program& program, const std::vector<int64_t>& symbols)
       : program_(program),
         graph_(program.graph),
-        placement_(runtime::place(program, {.keep_all = false, .symbols = symbols})),
+        placement_(runtime::place(program, {.symbols = symbols})),
         changes_(program.steps.size() + 1),
         ends_(graph_.values.size(), -1),
         seen_(graph_.values.size()) {

@@ -3,173 +3,204 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include <cstring>
+
 #include "antegrad/error.h"
+#include "capture/convert.h"
+#include "ir/storages.h"
 #include "ir/text.h"
-#include "runtime/placement.h"
+#include "runtime/comparison_slices.h"
+#include "runtime/instructions.h"
 
 namespace antegrad::runtime {
 namespace {
 
-/// What roundings may add up to, relative to the largest number in sight.
-double tolerance_of(ir::DType dtype) {
-  switch (dtype) {
-    case ir::DType::F64:
-      return 1e-9;
-    case ir::DType::F32:
-      return 2e-4;
-    case ir::DType::F16:
-      return 1e-2;
-    case ir::DType::BF16:
-      return 5e-2;
-    default:
-      return 0;
-  }
-}
-
-/// Of the coarsest type that anything is computed in: what is rounded to f32 on the way is no better as f64.
-double tolerance_of(const ir::Graph& nodes) {
-  double coarsest = 0;
-  for (const auto& node : nodes.nodes)
-    for (auto v : node.outputs)
-      if (const auto* tensor = std::get_if<ir::TensorType>(&nodes.type_of(v).v))
-        coarsest = std::max(coarsest, tolerance_of(tensor->dtype));
-  return coarsest;
-}
-
-/// The flat index of an element that differs by more than roundings; -1: there is none.
-int64_t first_difference(const at::Tensor& expected, const at::Tensor& actual, double tolerance) {
-  if (expected.numel() == 0) return -1;
-  at::Tensor differs;
-  if (!at::isFloatingType(expected.scalar_type())) {
-    differs = expected.ne(actual);
-  } else {
-    const auto a = expected.to(at::kDouble);
-    const auto b = actual.to(at::kDouble);
-    const auto finite = a.isfinite();
-    const auto scale = at::where(finite, a.abs(), 0).max();
-    const auto near = (a - b).abs().le(tolerance * scale);
-    differs = at::where(finite, near, a.eq(b).logical_or(a.isnan().logical_and(b.isnan()))).logical_not();
-  }
-  differs = differs.reshape({-1});
-  return differs.any().item<bool>() ? differs.to(at::kByte).argmax().item<int64_t>() : -1;
-}
-
 std::string value_at(const at::Tensor& tensor, int64_t index) {
   const auto element = tensor.reshape({-1})[index];
+  if (element.is_complex()) return fmt::format("{}", at::view_as_real(element)[0].item<double>());
   return at::isFloatingType(element.scalar_type()) ? fmt::format("{}", element.item<double>())
                                                    : fmt::format("{}", element.item<int64_t>());
 }
 
-/// What a kernel writes.
-std::vector<ir::ValueId> written_by(const schedule::Program& program, const schedule::RunKernel& call) {
-  const auto& kernel = program.kernels[static_cast<size_t>(call.kernel)];
-  const auto passed = passed_buffers(kernel);
-  std::vector<ir::ValueId> values;
-  for (size_t b = 0; b < passed.size(); ++b)
-    if (kernel.buffers[static_cast<size_t>(passed[b])].kind == schedule::Buffer::Kind::Output)
-      values.push_back(call.buffers[b]);
-  return values;
+/// The flat index of an element whose bits differ; -1: there is none.
+int64_t first_changed(const at::Tensor& was, const at::Tensor& is) {
+  const auto a = was.contiguous(), b = is.contiguous();
+  const auto size = static_cast<size_t>(a.element_size());
+  const auto* x = static_cast<const std::byte*>(a.const_data_ptr());
+  const auto* y = static_cast<const std::byte*>(b.const_data_ptr());
+  if (a.nbytes() == 0 || std::memcmp(x, y, a.nbytes()) == 0) return -1;
+  for (int64_t i = 0; i < a.numel(); ++i)
+    if (std::memcmp(x + static_cast<size_t>(i) * size, y + static_cast<size_t>(i) * size, size) != 0)
+      return i;
+  return -1;
 }
 
-std::vector<int32_t> registers_of(const std::vector<ir::ValueId>& values, const RegisterMap& register_of) {
-  std::vector<int32_t> slots;
-  for (auto v : values) slots.push_back(register_of[static_cast<size_t>(v.index)]);
-  return slots;
+/// Memory holds what the tensor is, which can be copied and looked at.
+bool is_plain(const at::Tensor& tensor) {
+  return tensor.layout() == at::kStrided && tensor.device().is_cpu() && !tensor.is_quantized() &&
+         !tensor.is_neg() && !tensor.is_conj() && !tensor._is_zerotensor();
+}
+
+/// A copy of all of the memory that the tensor is on.
+at::Tensor clone_with_storage(const at::Tensor& tensor) {
+  const auto elements = static_cast<int64_t>(tensor.storage().nbytes()) / tensor.element_size();
+  const auto memory = tensor.as_strided({elements}, {1}, 0).clone();
+  return memory.as_strided(tensor.sizes(), tensor.strides(), tensor.storage_offset());
 }
 
 }  // namespace
 
-Comparison::Comparison(std::string kernel, const ir::Graph& nodes, const RegisterMap& register_of)
-    : kernel_(std::move(kernel)), text_(ir::print(nodes)), tolerance_(tolerance_of(nodes)), expected_(nodes) {
-  std::vector<ir::ValueId> inputs, outputs;
-  for (const auto& input : nodes.inputs) inputs.push_back(input.value);
-  for (const auto& output : nodes.outputs) outputs.push_back(output.value);
-  inputs_ = registers_of(inputs, register_of);
-  outputs_ = registers_of(outputs, register_of);
+/// Where a value is during a run.
+struct Comparison::Place {
+  int32_t slot = -1;
+  int64_t arena_offset = -1;
+  std::vector<int64_t> sizes, strides;
+  int64_t offset = 0;
+  at::ScalarType dtype = at::kFloat;
+  ir::ValueId source;  ///< what it is a view of; not valid: of nothing
+
+  /// The same view of a copy of its source; undefined: it reaches beyond the copy.
+  at::Tensor view_of(const at::Tensor& copy, int64_t distance) const {
+    if (!copy.defined() || copy.scalar_type() != dtype || copy.layout() != at::kStrided) return {};
+    const auto begin = copy.storage_offset() + distance;
+    auto end = begin + 1;
+    for (size_t d = 0; d < sizes.size(); ++d) end += sizes[d] > 0 ? (sizes[d] - 1) * strides[d] : 0;
+    const auto there = static_cast<int64_t>(copy.storage().nbytes()) / copy.element_size();
+    return begin < 0 || end > there ? at::Tensor() : copy.as_strided(sizes, strides, begin);
+  }
+};
+
+struct Comparison::Step {
+  std::string name;
+  std::vector<ir::ValueId> reads, finished;
+  std::vector<ir::ValueId> inputs;         ///< of `expected`, whose outputs are what is finished
+  std::unique_ptr<BoundedGraph> expected;  ///< of kernels
+  std::string text;
+  bool writes_out = false;  ///< LibTorch writes into memory of the plan
+};
+
+Comparison::Comparison(const schedule::Program& program, const Placement& placement) : graph_(program.graph) {
+  for (int32_t v = 0; v < static_cast<int32_t>(graph_.values.size()); ++v)
+    places_.push_back(place_of({v}, placement));
+  const ir::Storages storages(graph_);
+  for (const auto& node : graph_.nodes)
+    for (auto v : node.outputs) places_[static_cast<size_t>(v.index)].source = storages.source(node, v);
+  ComparisonSlices slices(program);
+  for (size_t s = 0; s < program.steps.size(); ++s) {
+    Step step;
+    step.reads = slices.reads(s);
+    step.finished = slices.finished(s);
+    if (const auto* call = std::get_if<schedule::RunKernel>(&program.steps[s])) {
+      step.name = program.kernels[static_cast<size_t>(call->kernel)].name;
+      const auto part = slices.slice(step.finished);
+      if (!step.finished.empty()) step.expected = std::make_unique<BoundedGraph>(part);
+      step.text = ir::print(part);
+      for (const auto& input : part.inputs) step.inputs.push_back(input.value);
+    } else {
+      step.name = graph_.nodes[static_cast<size_t>(std::get<schedule::RunNode>(program.steps[s]).node)].op;
+    }
+    step.writes_out = placement.writes_out[s];
+    slices.finish(step.finished);
+    steps_.push_back(std::move(step));
+  }
+  // Such views may reach beyond the tensor that they are taken of.
+  copies_storages_ = std::any_of(graph_.nodes.begin(), graph_.nodes.end(),
+                                 [](const ir::Node& node) { return node.op == "aten.as_strided"; });
 }
 
-void Comparison::run(const Registers& registers) const {
-  std::vector<at::Tensor> inputs, expected;
-  for (auto slot : inputs_) inputs.push_back(registers[static_cast<size_t>(slot)]);
-  expected_.run(inputs, expected);
-  for (size_t i = 0; i < outputs_.size(); ++i) {
-    const auto& actual = registers[static_cast<size_t>(outputs_[i])];
-    const auto index = first_difference(expected[i], actual, tolerance_);
+Comparison::~Comparison() = default;
+
+Comparison::Place Comparison::place_of(ir::ValueId value, const Placement& placement) const {
+  Place place;
+  const auto v = static_cast<size_t>(value.index);
+  place.slot = placement.register_of[v];
+  place.arena_offset = placement.arena_offset[v];
+  const auto* type = graph_.type_of(value).tensor();
+  if (type == nullptr) return place;
+  place.sizes = capture::constants(type->sizes);
+  place.strides = capture::constants(type->strides);
+  place.offset = type->offset.is_constant() ? type->offset.constant() : 0;
+  place.dtype = capture::to_torch(type->dtype);
+  return place;
+}
+
+/// As kernels see it; undefined: nobody has it now.
+at::Tensor Comparison::tensor_of(ir::ValueId value, const Registers& registers) const {
+  const auto& place = places_[static_cast<size_t>(value.index)];
+  if (place.slot >= 0) return registers[static_cast<size_t>(place.slot)];
+  if (place.arena_offset < 0 || registers.arena == nullptr) return {};
+  return at::from_blob(registers.arena + place.arena_offset, place.sizes, place.strides,
+                       at::TensorOptions(place.dtype));
+}
+
+at::Tensor Comparison::copy_of(ir::ValueId value, const at::Tensor& tensor, const Copies& copies) const {
+  if (!tensor.defined() || !is_plain(tensor)) return tensor;
+  const auto& place = places_[static_cast<size_t>(value.index)];
+  if (place.source.valid()) {
+    const auto source = static_cast<size_t>(place.source.index);
+    if (auto view = place.view_of(copies[source], place.offset - places_[source].offset); view.defined())
+      return view;
+  }
+  auto copy = copies_storages_ ? clone_with_storage(tensor) : clone_with_strides(tensor);
+  if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) copy.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return copy;
+}
+
+Comparison::Copies Comparison::begin(const Registers& registers) const {
+  Copies copies(graph_.values.size());
+  for (const auto& input : graph_.inputs)
+    copies[static_cast<size_t>(input.value.index)] =
+        copy_of(input.value, tensor_of(input.value, registers), copies);
+  return copies;
+}
+
+void Comparison::check_memory(ir::ValueId value, const std::string& reader, const Registers& registers,
+                              const Copies& copies) const {
+  const auto& was = copies[static_cast<size_t>(value.index)];
+  const auto is = tensor_of(value, registers);
+  if (!was.defined() || !is.defined() || was.is_same(is) || !is_plain(is)) return;
+  const auto index = was.sizes() == is.sizes() && was.scalar_type() == is.scalar_type()
+                         ? first_changed(was, is)
+                         : int64_t{0};
+  if (index < 0) return;
+  throw Error(
+      ErrorCode::Internal, "compare:memory",
+      fmt::format("value %{}, element {}: it was {}, and is {} when it is read by {}; its memory was "
+                  "given away too early, in\n{}",
+                  value.index, index, value_at(was, index), value_at(is, index), reader, ir::print(graph_)),
+      "Use Backend::Eager, and report it");
+}
+
+void Comparison::before(size_t step, const Registers& registers, const Copies& copies) const {
+  for (auto value : steps_[step].reads) check_memory(value, steps_[step].name, registers, copies);
+}
+
+void Comparison::after(size_t step, const Registers& registers, Copies& copies) const {
+  const auto& [name, reads, finished, inputs, expected, text, writes_out] = steps_[step];
+  if (writes_out) before(step, registers, copies);  // it must not have been what it read itself
+  std::vector<Bounded> results;
+  if (expected) {
+    std::vector<at::Tensor> given;
+    for (auto value : inputs) given.push_back(copies[static_cast<size_t>(value.index)]);
+    results = expected->run(given);
+  }
+  for (size_t i = 0; i < finished.size(); ++i) {
+    const auto actual = tensor_of(finished[i], registers);
+    copies[static_cast<size_t>(finished[i].index)] = copy_of(finished[i], actual, copies);
+    if (!expected) continue;
+    const auto index = first_outside(results[i], actual);
     if (index < 0) continue;
     throw Error(
-        ErrorCode::Internal, "compare:" + kernel_,
+        ErrorCode::Internal, "compare:" + name,
         fmt::format("output {}, element {}: the kernel gives {}, LibTorch gives {}; it stands for\n{}", i,
-                    index, value_at(actual, index), value_at(expected[i], index), text_),
+                    index, value_at(actual, index), value_at(results[i].value, index), text),
         "Use Backend::NoFuse or Backend::Eager, and report it");
   }
 }
 
-ComparisonMaker::ComparisonMaker(const schedule::Program& program, const RegisterMap& register_of)
-    : program_(program), register_of_(register_of) {
-  producer_.assign(program.graph.values.size(), -1);
-  known_.resize(program.graph.values.size());
-  for (size_t n = 0; n < program.graph.nodes.size(); ++n)
-    for (auto v : program.graph.nodes[n].outputs)
-      producer_[static_cast<size_t>(v.index)] = static_cast<int32_t>(n);
-  for (const auto& input : program.graph.inputs) known_[static_cast<size_t>(input.value.index)] = true;
-  last_.resize(program.graph.values.size());
-  for (size_t s = 0; s < program.steps.size(); ++s)
-    if (const auto* call = std::get_if<schedule::RunKernel>(&program.steps[s]))
-      for (auto v : written_by(program, *call)) last_[static_cast<size_t>(v.index)] = s;
-}
-
-std::vector<ir::ValueId> ComparisonMaker::finished_by(size_t step) const {
-  auto values = written_by(program_, std::get<schedule::RunKernel>(program_.steps[step]));
-  std::erase_if(values, [&](ir::ValueId v) {
-    const auto index = static_cast<size_t>(v.index);
-    return producer_[index] < 0 || last_[index] != step;
-  });
-  return values;
-}
-
-/// The nodes from known values to these.
-ir::Graph ComparisonMaker::slice(const std::vector<ir::ValueId>& outputs) const {
-  const auto& graph = program_.graph;
-  std::vector<bool> node_needed(graph.nodes.size()), input_needed(graph.values.size());
-  auto need = [&](auto&& self, ir::ValueId v) -> void {
-    const auto index = static_cast<size_t>(v.index);
-    if (known_[index]) {
-      input_needed[index] = true;
-      return;
-    }
-    const auto n = static_cast<size_t>(producer_[index]);
-    if (node_needed[n]) return;
-    node_needed[n] = true;
-    ir::for_each_input(graph.nodes[n], [&](ir::ValueId read) { self(self, read); });
-  };
-  for (auto v : outputs) need(need, v);
-  ir::Graph part;
-  part.name = graph.name;
-  part.stage = ir::Stage::Functional;
-  part.symbols = graph.symbols;
-  part.values = graph.values;
-  for (size_t v = 0; v < input_needed.size(); ++v)
-    if (input_needed[v])
-      part.inputs.push_back({ir::ValueId{static_cast<int32_t>(v)}, ir::InputRole::UserInput, {}});
-  for (size_t n = 0; n < graph.nodes.size(); ++n)
-    if (node_needed[n]) part.nodes.push_back(graph.nodes[n]);
-  for (auto v : outputs) part.outputs.push_back({v, ir::OutputRole::UserOutput, {}, -1});
-  return part;
-}
-
-std::unique_ptr<Comparison> ComparisonMaker::next(size_t step) {
-  if (const auto* run = std::get_if<schedule::RunNode>(&program_.steps[step])) {
-    for (auto v : program_.graph.nodes[static_cast<size_t>(run->node)].outputs)
-      known_[static_cast<size_t>(v.index)] = true;
-    return nullptr;
-  }
-  const auto& call = std::get<schedule::RunKernel>(program_.steps[step]);
-  const auto& kernel = program_.kernels[static_cast<size_t>(call.kernel)];
-  const auto outputs = finished_by(step);
-  if (outputs.empty()) return nullptr;
-  auto comparison = std::make_unique<Comparison>(kernel.name, slice(outputs), register_of_);
-  for (auto v : outputs) known_[static_cast<size_t>(v.index)] = true;
-  return comparison;
+void Comparison::end(const Registers& registers, const Copies& copies) const {
+  for (const auto& output : graph_.outputs)
+    if (output.value.valid()) check_memory(output.value, "the caller", registers, copies);
 }
 
 }  // namespace antegrad::runtime

@@ -3,45 +3,46 @@
 #include <string>
 #include <vector>
 
+#include "runtime/error_bound.h"
 #include "runtime/executable.h"
-#include "runtime/instructions.h"
+#include "runtime/placement.h"
+#include "runtime/tensor_memory.h"
 #include "schedule/program.h"
 
 namespace antegrad::runtime {
 
-/// Holds what a kernel wrote against what LibTorch computes from the same values.
+/// Holds what the kernels of a program write against what LibTorch computes from the same values, and the
+/// memory of every value against what it was when the value was made. The run is as it would be without: what
+/// is needed of it is copied.
 class Comparison {
  public:
-  /// `nodes`: the part of the graph that the kernel stands for; its inputs and outputs are in registers.
-  Comparison(std::string kernel, const ir::Graph& nodes, const RegisterMap& register_of);
-  /// Throws Error(Internal) with the kernel, the nodes and the values that differ.
-  void run(const Registers& registers) const;
+  Comparison(const schedule::Program& program, const Placement& placement);
+  ~Comparison();
+
+  /// What one run has made so far, by value.
+  using Copies = std::vector<at::Tensor>;
+  Copies begin(const Registers& registers) const;
+  /// What the step is about to read is what was made; throws Error(Internal) with the value otherwise.
+  void before(size_t step, const Registers& registers, const Copies& copies) const;
+  /// What the step has made is right; throws Error(Internal) with the kernel, its nodes and the values that
+  /// differ.
+  void after(size_t step, const Registers& registers, Copies& copies) const;
+  /// And so is what leaves the run.
+  void end(const Registers& registers, const Copies& copies) const;
 
  private:
-  std::string kernel_;
-  std::string text_;
-  double tolerance_;
-  std::vector<int32_t> inputs_, outputs_;
-  Executable expected_;
-};
+  struct Place;
+  struct Step;
+  Place place_of(ir::ValueId value, const Placement& placement) const;
+  at::Tensor copy_of(ir::ValueId value, const at::Tensor& tensor, const Copies& copies) const;
+  void check_memory(ir::ValueId value, const std::string& reader, const Registers& registers,
+                    const Copies& copies) const;
+  at::Tensor tensor_of(ir::ValueId value, const Registers& registers) const;
 
-/// Makes the comparisons of a program, step by step.
-class ComparisonMaker {
- public:
-  ComparisonMaker(const schedule::Program& program, const RegisterMap& register_of);
-  /// Null where the step finishes nothing that the graph has a value for. What several kernels write, a part
-  /// each (a concatenation), is compared after the last of them.
-  std::unique_ptr<Comparison> next(size_t step);
-
- private:
-  std::vector<ir::ValueId> finished_by(size_t step) const;
-  ir::Graph slice(const std::vector<ir::ValueId>& outputs) const;
-
-  const schedule::Program& program_;
-  const RegisterMap& register_of_;
-  std::vector<int32_t> producer_;  ///< by value: its node; -1: none
-  std::vector<bool> known_;        ///< by value: an input, or made by an earlier step
-  std::vector<size_t> last_;       ///< by value: the last step that writes to it
+  ir::Graph graph_;
+  bool copies_storages_ = false;
+  std::vector<Place> places_;  ///< by value
+  std::vector<Step> steps_;
 };
 
 }  // namespace antegrad::runtime

@@ -70,11 +70,16 @@ struct Executable::Entry {
   std::unique_ptr<Instruction> instruction;
   std::vector<int32_t> fresh;  ///< registers that LibTorch fills, maybe with an argument that is in the arena
   std::vector<std::pair<int32_t, TensorShape>>
-      read_by_kernels;  ///< results of LibTorch's, as kernels take them
-  std::unique_ptr<Comparison> comparison;
+      read_by_kernels;         ///< results of LibTorch's, as kernels take them
   std::vector<int32_t> dying;  ///< registers that no later instruction reads
   int64_t begins_arena = 0;    ///< with so many bytes; 0: it does not
   bool ends_arena = false;
+  std::shared_ptr<const Comparison> comparison;  ///< of the whole program; null: none
+
+  void let_go(Registers& registers) const {
+    for (auto slot : dying) registers[static_cast<size_t>(slot)] = at::Tensor();
+    if (ends_arena) registers.end_arena();
+  }
 };
 
 namespace {
@@ -147,8 +152,7 @@ void Executable::assemble(const schedule::Program& program, const std::vector<Ke
                           bool compare) {
   const auto& graph = program.graph;
   runs_kernels_ = !program.kernels.empty();
-  auto placement =
-      place(program, {.keep_all = compare, .symbols = symbols_ ? *symbols_ : std::vector<int64_t>()});
+  auto placement = place(program, {.symbols = symbols_ ? *symbols_ : std::vector<int64_t>()});
   register_count_ = static_cast<size_t>(placement.registers);
   arena_bytes_ = placement.arena_bytes;
   if (placement.checks) {
@@ -160,7 +164,7 @@ void Executable::assemble(const schedule::Program& program, const std::vector<Ke
   };
   for (const auto& input : graph.inputs) inputs_.push_back(register_of(input.value));
   for (const auto& output : graph.outputs) outputs_.push_back(register_of(output.value));
-  ComparisonMaker comparisons(program, placement.register_of);
+  const auto comparison = compare ? std::make_shared<const Comparison>(program, placement) : nullptr;
   std::vector<bool> kernels_read(graph.values.size());
   for (const auto& step : program.steps)
     if (const auto* run = std::get_if<schedule::RunKernel>(&step))
@@ -180,10 +184,10 @@ void Executable::assemble(const schedule::Program& program, const std::vector<Ke
         if (kernels_read[static_cast<size_t>(v.index)])
           entry.read_by_kernels.emplace_back(register_of(v), TensorShape(graph.tensor_type(v)));
       }
-    if (compare) entry.comparison = comparisons.next(s);
     entry.dying = std::move(placement.dying[s]);
     entry.begins_arena = placement.arena_begin[s];
     entry.ends_arena = placement.arena_end[s];
+    entry.comparison = comparison;
     entries_.push_back(std::move(entry));
   }
   timer_ = StepTimer::make(program);
@@ -258,15 +262,26 @@ void Executable::begin_arena(int64_t bytes, Registers& registers) const {
     fill_memory(registers[static_cast<size_t>(slot)]);
     bring_to(shape, registers[static_cast<size_t>(slot)]);
   }
-  if (entry.comparison) entry.comparison->run(registers);
-  for (auto slot : entry.dying) registers[static_cast<size_t>(slot)] = at::Tensor();
-  if (entry.ends_arena) registers.end_arena();
 }
 
 void Executable::run_entries(Registers& registers) const {
   const capture::BelowRecording below;
+  if (!entries_.empty() && entries_.front().comparison) {
+    const auto& comparison = *entries_.front().comparison;
+    auto copies = comparison.begin(registers);
+    for (size_t s = 0; s < entries_.size(); ++s) {
+      comparison.before(s, registers, copies);
+      run_entry(entries_[s], registers);
+      comparison.after(s, registers, copies);
+      entries_[s].let_go(registers);
+    }
+    return comparison.end(registers, copies);
+  }
   if (timer_ && timer_->wants()) return run_timed(registers);
-  for (const auto& entry : entries_) run_entry(entry, registers);
+  for (const auto& entry : entries_) {
+    run_entry(entry, registers);
+    entry.let_go(registers);
+  }
 }
 
 void Executable::run_timed(Registers& registers) const {
@@ -275,6 +290,7 @@ void Executable::run_timed(Registers& registers) const {
   auto before = StepTimer::Clock::now();
   for (const auto& entry : entries_) {
     run_entry(entry, registers);
+    entry.let_go(registers);
     const auto after = StepTimer::Clock::now();
     times.push_back(std::chrono::duration<float>(after - before).count());
     before = after;

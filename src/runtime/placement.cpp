@@ -131,7 +131,7 @@ class Placer {
       return;
     }
     const auto& node = node_of(s);
-    if (options_.keep_all || !has_out_call(node, graph_)) return;
+    if (!has_out_call(node, graph_)) return;
     const auto value = node.outputs[0];
     out_.writes_out[static_cast<size_t>(s)] = true;
     const bool own = has_own_memory(value);
@@ -141,8 +141,7 @@ class Placer {
 
   /// What is large is worth a tensor: its memory is there while it is needed, and can become an output's.
   bool has_own_memory(ir::ValueId v) const {
-    return leaves_[at(v)] || options_.keep_all ||
-           bytes_of(graph_.tensor_type(v)) >= static_cast<int64_t>(memory_pool::kSmallest);
+    return leaves_[at(v)] || bytes_of(graph_.tensor_type(v)) >= static_cast<int64_t>(memory_pool::kSmallest);
   }
 
   void give_memory_to_output(int32_t s, const RunKernel& call, const std::vector<int32_t>& passed, size_t b) {
@@ -174,7 +173,6 @@ class Placer {
   std::optional<ir::ValueId> find_donor(int32_t s, const RunKernel& call, const std::vector<int32_t>& passed,
                                         size_t output, bool in_arena) {
     const auto& kernel = program_.kernels[static_cast<size_t>(call.kernel)];
-    if (options_.keep_all) return std::nullopt;
     for (size_t b = 0; b < passed.size(); ++b) {
       const auto value = call.buffers[b];
       if (kernel.buffers[static_cast<size_t>(passed[b])].kind != Buffer::Kind::Input) continue;
@@ -219,7 +217,6 @@ class Placer {
   }
 
   void find_dying() {
-    if (options_.keep_all) return;
     for (size_t v = 0; v < out_.last_use.size(); ++v)
       if (out_.last_use[v] >= 0 && out_.register_of[v] >= 0)
         out_.dying[static_cast<size_t>(out_.last_use[v])].push_back(out_.register_of[v]);

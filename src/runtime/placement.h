@@ -34,7 +34,6 @@ struct Placement {
 };
 
 struct PlacementOptions {
-  bool keep_all = false;         ///< every value has memory of its own, up to the end
   std::vector<int64_t> symbols;  ///< the values of those that kernels name
 };
 

@@ -1,0 +1,29 @@
+#pragma once
+#include <vector>
+
+#include "schedule/program.h"
+
+namespace antegrad::runtime {
+
+/// What a step of a program reads and finishes, and which part of the graph it stands for. Asked in the order
+/// of steps.
+class ComparisonSlices {
+ public:
+  explicit ComparisonSlices(const schedule::Program& program);
+
+  std::vector<ir::ValueId> reads(size_t step) const;
+  /// What several kernels write, a part each (a concatenation), is finished by the last of them. Memory that
+  /// the graph has no value for is left out.
+  std::vector<ir::ValueId> finished(size_t step) const;
+  /// The nodes from what earlier steps have finished to these.
+  ir::Graph slice(const std::vector<ir::ValueId>& outputs) const;
+  void finish(const std::vector<ir::ValueId>& values);
+
+ private:
+  const schedule::Program& program_;
+  std::vector<int32_t> producer_;  ///< by value: its node; -1: none
+  std::vector<bool> known_;        ///< by value: an input, or made by an earlier step
+  std::vector<size_t> last_;       ///< by value: the last step that writes to it
+};
+
+}  // namespace antegrad::runtime
