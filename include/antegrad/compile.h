@@ -38,11 +38,17 @@ class Compiled {
     const auto leaves = leaves_of<Result>(args...);
     if constexpr (kPlain<Result, Args...>) {
       auto outcome = core_->call(leaves, run, keep);
-      if (outcome.eager) return run_plain<Result>(*function_, std::tuple<Args...>(args...));
+      if (outcome.eager) {
+        const detail::PlainRun plain;
+        return run_plain<Result>(*function_, std::tuple<Args...>(args...));
+      }
       return Result(std::move(outcome.tensors[0]));
     } else {
       auto outcome = core_->call(leaves, run, keep);
-      if (outcome.eager) return run_plain<Result>(*function_, std::tuple<Args...>(args...));
+      if (outcome.eager) {
+        const detail::PlainRun plain;
+        return run_plain<Result>(*function_, std::tuple<Args...>(args...));
+      }
       LeafReader reader(outcome.tensors);
       return rebuild(*static_cast<const Result*>(outcome.pattern.get()), reader);
     }

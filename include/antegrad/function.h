@@ -111,5 +111,16 @@ class Function {
 /// Whether this thread is inside a capture: compiled functions called there are inlined.
 bool capturing();
 
+/// Lives while a compiled function runs uncompiled.
+class PlainRun {
+ public:
+  PlainRun();
+  ~PlainRun();
+  PlainRun(const PlainRun&) = delete;
+  PlainRun& operator=(const PlainRun&) = delete;
+};
+/// Whether this thread is inside a compiled function, captured or uncompiled, or in a backward pass.
+bool inside_function();
+
 }  // namespace detail
 }  // namespace antegrad

@@ -71,7 +71,7 @@ class Grad {
   ValueAndGrad<F> value_and_grad_;
 };
 
-/// A compiled function that no autograd node ever sees, whatever its arguments require.
+/// A compiled function whose results have a history only inside of other functions of antegrad's.
 template <class F>
 class WithoutHistory {
  public:
@@ -79,7 +79,7 @@ class WithoutHistory {
 
   template <class... Args>
   auto operator()(const Args&... args) const {
-    if (capturing()) return compiled_(args...);
+    if (inside_function()) return compiled_(args...);
     c10::AutoGradMode no_grad(false);
     return compiled_(args...);
   }
@@ -96,7 +96,9 @@ class WithoutHistory {
 
 /// Compiles a function that returns a tensor of one element into one that returns that value and its
 /// gradients for the floating tensors among the arguments, in order. No autograd node takes part: the results
-/// have no history. Composable: the gradient of a function that calls grad() or value_and_grad() is right.
+/// have no history. Composable: inside of a compiled function, of grad() or of value_and_grad(), whether that
+/// is compiled or runs uncompiled, and in a backward pass, results have a history where grad mode is on and
+/// their arguments require gradients.
 template <class F>
 auto value_and_grad(F function, Options options = {}) {
   return detail::WithoutHistory(detail::ValueAndGrad<F>(std::move(function)), std::move(options));

@@ -1,5 +1,6 @@
 #include <ATen/ThreadLocalState.h>
 #include <fmt/format.h>
+#include <torch/csrc/autograd/function.h>
 
 #include <sstream>
 
@@ -303,5 +304,13 @@ Outcome Function::consume(Leaves&& leaves, const RunOnTensors& run, const KeepRu
 }
 
 bool capturing() { return capture::active_recorder() != nullptr; }
+
+static thread_local int plain_runs = 0;
+PlainRun::PlainRun() { ++plain_runs; }
+PlainRun::~PlainRun() { --plain_runs; }
+
+bool inside_function() {
+  return plain_runs > 0 || capturing() || torch::autograd::get_current_node() != nullptr;
+}
 
 }  // namespace antegrad::detail

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <thread>
+
 namespace {
 
 using at::Tensor;
@@ -86,6 +88,107 @@ TEST(Grad, OfModuleParametersThroughCapture) {
       antegrad::grad([layer](const Tensor& x) mutable { return layer->forward(x).sum(); })(x)[0];
   EXPECT_TRUE(gradient.equal(layer->weight.detach().expand({2, 3})));
   EXPECT_FALSE(layer->weight.grad().defined());
+}
+
+// --- inside of functions that run uncompiled
+
+Tensor weighted(const Tensor& w, const Tensor& x) { return (w * x).pow(2).sum(); }
+
+/// A step of descent, and what is left: its gradient holds a second derivative.
+Tensor after_a_step(const Tensor& w, const Tensor& x) {
+  return (w - 0.1 * antegrad::grad(weighted)(w, x)[0]).pow(2).sum();
+}
+
+Tensor expected_gradient(const Tensor& w, const Tensor& x) {
+  auto leaf = w.detach().clone().requires_grad_();
+  const auto inner = torch::autograd::grad({weighted(leaf, x)}, {leaf}, {}, true, true)[0];
+  return torch::autograd::grad({(leaf - 0.1 * inner).pow(2).sum()}, {leaf})[0];
+}
+
+antegrad::Options uncompiled(bool background) {
+  antegrad::Options options;
+  if (background) options.compile = antegrad::Compile::Background;
+  options.unsupported = antegrad::Unsupported::Eager;
+  return options;
+}
+
+TEST(Grad, InsideAFunctionThatRunsUncompiledIsDifferentiable) {
+  const auto x = torch::tensor({1.0, 2.0}), start = torch::tensor({1.0, 1.0});
+  for (bool background : {true, false}) {
+    auto f = antegrad::compile(
+        [&](const Tensor& w, const Tensor& x) {
+          if (!background && x.sum().item<double>() < 0) return w.sum();
+          return after_a_step(w, x);
+        },
+        uncompiled(background));
+    for (int call = 0; call < 3; ++call) {
+      auto w = start.clone().requires_grad_();
+      f(w, x).backward();
+      EXPECT_TRUE(torch::allclose(w.grad(), expected_gradient(start, x))) << background << call;
+    }
+    EXPECT_GT(f.report().waiting_calls + f.report().eager_calls, 0U);
+  }
+}
+
+TEST(Grad, OfGradInsideAGradThatRunsUncompiled) {
+  const auto x = torch::randn({3}, torch::kFloat64), y = torch::randn({3}, torch::kFloat64);
+  auto first = [](const Tensor& x, const Tensor& y) {
+    if (x.sum().item<double>() > 1e9) return x.sum();
+    return antegrad::grad(energy)(x, y)[0].pow(2).sum();
+  };
+  auto third = [&](const Tensor& x, const Tensor& y) {
+    return antegrad::grad(first, uncompiled(false))(x, y)[0].pow(2).sum();
+  };
+  const auto found = antegrad::grad(third, uncompiled(false))(x, y);
+  auto ex = x.clone().requires_grad_(), ey = y.clone().requires_grad_();
+  const auto once = torch::autograd::grad({energy(ex, ey)}, {ex}, {}, true, true)[0].pow(2).sum();
+  const auto twice = torch::autograd::grad({once}, {ex}, {}, true, true)[0].pow(2).sum();
+  const auto thrice = torch::autograd::grad({twice}, {ex, ey});
+  EXPECT_TRUE(torch::allclose(found[0], thrice[0]));
+  EXPECT_TRUE(torch::allclose(found[1], thrice[1]));
+  for (const auto& gradient : found) EXPECT_FALSE(gradient.requires_grad());
+}
+
+TEST(Grad, InsideAnUncompiledFunctionUnderNoGradHasNoHistory) {
+  auto f = antegrad::compile(
+      [](const Tensor& w, const Tensor& x) { return antegrad::grad(weighted)(w, x)[0]; }, uncompiled(true));
+  const auto w = torch::ones({2}, torch::requires_grad()), x = torch::ones({2});
+  EXPECT_TRUE(f(w, x).requires_grad());
+  const torch::NoGradGuard no_grad;
+  EXPECT_FALSE(f(w, x).requires_grad());
+}
+
+TEST(Grad, AnotherThreadIsNotInsideTheFunction) {
+  auto f = antegrad::compile(
+      [](const Tensor& w, const Tensor& x) {
+        if (w.sum().item<float>() < 0) return w;
+        bool has_history = true;
+        std::thread([&] { has_history = antegrad::grad(weighted)(w, x)[0].requires_grad(); }).join();
+        EXPECT_FALSE(has_history);
+        return antegrad::grad(weighted)(w, x)[0];
+      },
+      uncompiled(false));
+  const auto w = torch::ones({2}, torch::requires_grad()), x = torch::ones({2});
+  EXPECT_TRUE(f(w, x).requires_grad());
+  EXPECT_FALSE(antegrad::grad(weighted)(w, x)[0].requires_grad());  // not inside of anything
+}
+
+struct GradInBackward : torch::autograd::Function<GradInBackward> {
+  static Tensor forward(torch::autograd::AutogradContext* context, const Tensor& x) {
+    context->save_for_backward({x});
+    return x.pow(3).sum();
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 const torch::autograd::variable_list& gradients) {
+    auto cube = [](const Tensor& x) { return x.pow(3).sum(); };
+    return {gradients[0] * antegrad::grad(cube)(context->get_saved_variables()[0])[0]};
+  }
+};
+
+TEST(Grad, InABackwardPassWithCreateGraphIsDifferentiable) {
+  auto x = torch::tensor({1.0, 2.0}).requires_grad_();
+  const auto first = torch::autograd::grad({GradInBackward::apply(x)}, {x}, {}, true, true)[0];
+  EXPECT_TRUE(torch::allclose(torch::autograd::grad({first.sum()}, {x})[0], 6 * x));
 }
 
 TEST(Grad, RefusesWhatIsNoScalar) {
