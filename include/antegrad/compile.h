@@ -1,4 +1,5 @@
 #pragma once
+#include <array>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -12,6 +13,14 @@ namespace antegrad {
 namespace detail {
 struct Nothing {};
 inline auto antegrad_fields(Nothing&) { return std::tie(); }
+
+/// The result of a run without its tensors, and the arguments that the callable has assigned to.
+template <class Result, class... Args>
+struct Pattern {
+  Result result;
+  std::tuple<Args...> arguments;
+  std::array<bool, sizeof...(Args)> assigned{};
+};
 }  // namespace detail
 
 /// A callable that runs captured graphs. Copies share everything. Safe to call from many threads if the
@@ -24,47 +33,22 @@ class Compiled {
       : function_(std::make_shared<F>(std::move(function))),
         core_(std::make_shared<detail::Function>(std::move(options))) {}
 
-  /// Returns what the callable returns (detail::Nothing for void).
+  /// Returns what the callable returns (detail::Nothing for void). Variables that it takes by reference and
+  /// assigns to are assigned to.
   template <class... Args>
-  auto operator()(const Args&... args) const {
-    using Returned = std::invoke_result_t<F&, Args&...>;
-    using Result =
-        std::conditional_t<std::is_void_v<Returned>, detail::Nothing, std::remove_cvref_t<Returned>>;
-    if (detail::capturing()) return run_plain<Result>(*function_, std::tuple<Args...>(args...));
-    const auto run = [&](const std::vector<at::Tensor>& tensors) {
-      return run_on<Result>(*function_, tensors, args...);
-    };
-    const auto keep = [&] { return keep_run<Result>(args...); };
-    const auto leaves = leaves_of<Result>(args...);
-    if constexpr (kPlain<Result, Args...>) {
-      auto outcome = core_->call(leaves, run, keep);
-      if (outcome.eager) {
-        const detail::PlainRun plain;
-        return run_plain<Result>(*function_, std::tuple<Args...>(args...));
-      }
-      return Result(std::move(outcome.tensors[0]));
-    } else {
-      auto outcome = core_->call(leaves, run, keep);
-      if (outcome.eager) {
-        const detail::PlainRun plain;
-        return run_plain<Result>(*function_, std::tuple<Args...>(args...));
-      }
-      LeafReader reader(outcome.tensors);
-      return rebuild(*static_cast<const Result*>(outcome.pattern.get()), reader);
-    }
+  auto operator()(Args&&... args) const {
+    return call(std::index_sequence_for<Args...>(), std::forward<Args>(args)...);
   }
 
   /// What a call with these arguments runs. Captures where such a call would, runs nothing.
   template <class... Args>
   Explanation explain(const Args&... args) const {
-    using Returned = std::invoke_result_t<F&, Args&...>;
-    using Result =
-        std::conditional_t<std::is_void_v<Returned>, detail::Nothing, std::remove_cvref_t<Returned>>;
+    const Shared<Args...> shared(std::array<detail::Place, sizeof...(Args)>{});
     const auto run = [&](const std::vector<at::Tensor>& tensors) {
-      return run_on<Result>(*function_, tensors, args...);
+      return run_on(*function_, shared, tensors, args...);
     };
-    const auto keep = [&] { return keep_run<Result>(args...); };
-    return core_->explain(leaves_of<Result>(args...), run, keep);
+    const auto keep = [&] { return keep_run(shared, args...); };
+    return core_->explain(leaves_of(shared, args...), run, keep);
   }
 
   Report report() const { return core_->report(); }  ///< what it has done so far
@@ -79,60 +63,149 @@ class Compiled {
   std::string signature() const { return core_->signature_text(); }
 
  private:
+  template <class... Args>
+  using Result = std::conditional_t<std::is_void_v<std::invoke_result_t<F&, Args&...>>, detail::Nothing,
+                                    std::remove_cvref_t<std::invoke_result_t<F&, Args&...>>>;
+  template <class... Args>
+  using Pattern = detail::Pattern<Result<Args...>, Args...>;
+  template <class... Args>
+  using Shared = detail::SharedVariables<sizeof...(Args)>;
   /// Its address tells the argument types of a generic callable apart.
   template <class...>
   static constexpr char kTypeTag = 0;
   /// Tensors in, one tensor out: no trees to take apart.
-  template <class Result, class... Args>
-  static constexpr bool kPlain = std::is_same_v<Result, at::Tensor> &&
+  template <class... Args>
+  static constexpr bool kPlain = std::is_same_v<Result<Args...>, at::Tensor> &&
                                  (std::is_same_v<Args, at::Tensor> && ...);
+  template <class... Args>
+  static constexpr bool kMayAssign = detail::may_assign_any<F>(std::index_sequence_for<Args...>());
 
-  template <class Result, class... Args>
-  static Leaves leaves_of(const Args&... args) {
+  template <size_t... I, class... Args>
+  auto call(std::index_sequence<I...>, Args&&... args) const {
+    if (detail::capturing()) return run_plain(*function_, args...);
+    const Shared<Args...> shared(std::array<detail::Place, sizeof...(Args)>{place_of<I>(args)...});
+    const auto run = [&](const std::vector<at::Tensor>& tensors) {
+      return run_on(*function_, shared, tensors, std::as_const(args)...);
+    };
+    const auto keep = [&] { return keep_run(shared, std::as_const(args)...); };
+    auto outcome = core_->call(leaves_of(shared, std::as_const(args)...), run, keep);
+    if (outcome.eager) {
+      const detail::PlainRun plain;
+      return run_plain(*function_, args...);
+    }
+    using Known = Pattern<std::remove_cvref_t<Args>...>;
+    if constexpr (!kPlain<std::remove_cvref_t<Args>...> || kMayAssign<Args...>) {
+      const auto& pattern = *static_cast<const Known*>(outcome.pattern.get());
+      LeafReader reader(outcome.tensors);
+      auto result = rebuild(pattern.result, reader);
+      (write_back<I, Args>(args, pattern, reader), ...);
+      return result;
+    } else {
+      return at::Tensor(std::move(outcome.tensors[0]));
+    }
+  }
+
+  template <size_t I, class T>
+  static detail::Place place_of(T& argument) {
+    if constexpr (detail::kMayAssign<F, I> && !std::is_const_v<T>)
+      return detail::place_of(argument);
+    else
+      return {};
+  }
+
+  template <size_t I, class Given, class T, class Known>
+  static void write_back(T& argument, const Known& pattern, LeafReader& reader) {
+    if constexpr (detail::kMayAssign<F, I>) {
+      if (!pattern.assigned[I]) return;
+      const auto& value = std::get<I>(pattern.arguments);
+      if constexpr (detail::kIsVariable<Given>)
+        detail::assign(argument, value, reader);
+      else
+        rebuild(value, reader);  // nobody has a variable of it
+    }
+  }
+
+  template <class... Args>
+  static Leaves leaves_of(const Shared<Args...>& shared, const Args&... args) {
     Leaves leaves;
-    if constexpr (kPlain<Result, Args...>) {
+    if constexpr (kPlain<Args...>) {
       (leaves.tensors.push_back(args), ...);
     } else {
-      leaves.key.push_back(reinterpret_cast<int64_t>(&kTypeTag<Result, Args...>));
+      leaves.key.push_back(reinterpret_cast<int64_t>(&kTypeTag<Result<Args...>, Args...>));
       (flatten(args, leaves), ...);
     }
+    if constexpr (kMayAssign<Args...>) shared.add_to(leaves);
     return leaves;
   }
 
-  /// Arguments are handed over as lvalues of its own, so callables may take T, const T& and T&.
-  template <class Result, class... Args>
-  static Result run_plain(F& function, std::tuple<Args...> arguments) {
-    if constexpr (std::is_same_v<Result, detail::Nothing>) {
+  /// Arguments are handed over as lvalues, so callables may take T, const T& and T&. What is no variable of
+  /// the caller's is copied.
+  template <class... Args>
+  static auto run_plain(F& function, Args&... args) {
+    std::tuple<std::conditional_t<std::is_const_v<Args>, std::remove_const_t<Args>, Args&>...> arguments(
+        args...);
+    return apply(function, arguments);
+  }
+
+  template <class Arguments>
+  static auto apply(F& function, Arguments& arguments) {
+    using Returned = decltype(std::apply(function, arguments));
+    if constexpr (std::is_void_v<Returned>) {
       std::apply(function, arguments);
-      return {};
+      return detail::Nothing();
     } else {
-      return std::apply(function, arguments);
+      return std::remove_cvref_t<Returned>(std::apply(function, arguments));
     }
   }
 
-  template <class Result, class... Args>
-  static detail::Outcome run_on(F& function, const std::vector<at::Tensor>& tensors, const Args&... args) {
+  template <class... Args>
+  static detail::Outcome run_on(F& function, const Shared<Args...>& shared,
+                                const std::vector<at::Tensor>& tensors, const Args&... args) {
     LeafReader reader(tensors);
-    Result result = run_plain<Result>(function, std::tuple<Args...>{rebuild(args, reader)...});
+    std::tuple<Args...> arguments{rebuild(args, reader)...};
+    return run_on(function, shared, arguments, std::index_sequence_for<Args...>());
+  }
+
+  template <class... Args, size_t... I>
+  static detail::Outcome run_on(F& function, const Shared<Args...>& shared, std::tuple<Args...>& arguments,
+                                std::index_sequence<I...>) {
+    const std::array<void*, sizeof...(Args)> objects{&std::get<I>(arguments)...};
+    std::tuple<Args&...> handed_over(*static_cast<Args*>(objects[shared.same[I]])...);
+    std::array<Leaves, sizeof...(Args)> before;
+    const auto take = [&]<size_t J>(std::array<Leaves, sizeof...(Args)>& leaves) {
+      if constexpr (detail::kMayAssign<F, J>) flatten(std::get<J>(arguments), leaves[J]);
+    };
+    (take.template operator()<I>(before), ...);
+    auto result = apply(function, handed_over);
+    std::array<Leaves, sizeof...(Args)> after;
+    (take.template operator()<I>(after), ...);
     Leaves leaves;
     flatten(result, leaves);
+    std::array<bool, sizeof...(Args)> assigned{};
+    for (size_t i = 0; i < sizeof...(Args); ++i) {
+      assigned[i] = !detail::same_leaves(before[i], after[i]);
+      if (!assigned[i]) continue;
+      if (shared.partly[i]) detail::refuse_shared_variable(i);
+      leaves.tensors.append(after[i].tensors.begin(), after[i].tensors.end());
+    }
     detail::Outcome outcome;
     outcome.tensors.assign(leaves.tensors.begin(), leaves.tensors.end());
     // The pattern must not keep the capture's tensors.
     const std::vector<at::Tensor> none;
     LeafReader blank(none);
-    outcome.pattern = std::make_shared<Result>(rebuild(result, blank));
+    outcome.pattern = std::make_shared<Pattern<Args...>>(Pattern<Args...>{
+        rebuild(result, blank), std::tuple<Args...>{rebuild(std::get<I>(arguments), blank)...}, assigned});
     return outcome;
   }
 
   /// The call with everything but its tensors.
-  template <class Result, class... Args>
-  detail::OwnedRun keep_run(const Args&... args) const {
+  template <class... Args>
+  detail::OwnedRun keep_run(const Shared<Args...>& shared, const Args&... args) const {
     const std::vector<at::Tensor> none;
     LeafReader blank(none);
     auto pattern = std::make_shared<const std::tuple<Args...>>(std::tuple<Args...>{rebuild(args, blank)...});
-    return [function = function_, pattern](const std::vector<at::Tensor>& tensors) {
-      return std::apply([&](const Args&... like) { return run_on<Result>(*function, tensors, like...); },
+    return [function = function_, shared, pattern](const std::vector<at::Tensor>& tensors) {
+      return std::apply([&](const Args&... like) { return run_on(*function, shared, tensors, like...); },
                         *pattern);
     };
   }
@@ -155,6 +228,27 @@ concept ModulePointer = requires(T& pointer) {
 };
 }  // namespace detail
 
+namespace detail {
+/// Calls a module.
+template <class M>
+struct ModuleForward {
+  M module;
+  template <class... Args>
+  auto operator()(Args&... args) {
+    return module->forward(args...);
+  }
+};
+template <class M, class = void>
+struct ForwardParameters : CallParameters<void> {};
+template <class M>
+struct ForwardParameters<M, std::void_t<decltype(&M::forward)>> : CallParameters<decltype(&M::forward)> {};
+template <class M>
+struct Parameters<ModuleForward<M>>
+    : ForwardParameters<std::remove_reference_t<decltype(*std::declval<M&>().operator->())>> {};
+template <class F>
+struct Parameters<Compiled<F>> : Parameters<F> {};
+}  // namespace detail
+
 /// Compiles a callable. The first call with arguments of new types, shapes or values of numbers captures it.
 /// A torch::nn module is called through forward(), and watched (Options::watch).
 template <class F>
@@ -164,8 +258,8 @@ auto compile(F function, Options options = {}) {
       options.watch.push_back(function.ptr());
     else
       options.watch.push_back(function);
-    auto forward = [module = std::move(function)](auto&... args) mutable { return module->forward(args...); };
-    return Compiled<decltype(forward)>(std::move(forward), std::move(options));
+    using Forward = detail::ModuleForward<F>;
+    return Compiled<Forward>(Forward{std::move(function)}, std::move(options));
   } else {
     return Compiled<F>(std::move(function), std::move(options));
   }

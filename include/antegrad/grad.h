@@ -28,9 +28,12 @@ class Variables {
   std::vector<at::Tensor> gradients_of(const at::Tensor& value) const;
   /// The value as the caller may see it: without a history, unless the caller differentiates too.
   at::Tensor result(const at::Tensor& value) const;
+  /// The same for what the function has assigned to an argument; an argument is what was passed.
+  std::vector<at::Tensor> results(const Leaves& assigned) const;
 
  private:
-  std::vector<at::Tensor> tensors_;  ///< all arguments
+  std::vector<at::Tensor> passed_;   ///< all arguments
+  std::vector<at::Tensor> tensors_;  ///< the same, as the function gets them
   std::vector<at::Tensor> wanted_;   ///< the floating ones
   bool inside_another_;
   c10::AutoGradMode grad_mode_;
@@ -49,14 +52,41 @@ class ValueAndGrad {
     const Variables variables(leaves);
     LeafReader reader(variables.tensors());
     std::tuple<Args...> arguments{rebuild(args, reader)...};
-    const at::Tensor value = std::apply(function_, arguments);
-    auto gradients = variables.gradients_of(value);
-    return {variables.result(value), std::move(gradients)};
+    return differentiate(variables, arguments, std::index_sequence_for<Args...>(), args...);
   }
 
  private:
+  template <class Arguments, size_t... I, class... Args>
+  std::pair<at::Tensor, std::vector<at::Tensor>> differentiate(const Variables& variables,
+                                                               Arguments& arguments,
+                                                               std::index_sequence<I...>, Args&... args) {
+    std::array<Leaves, sizeof...(Args)> before;
+    const auto take = [&]<size_t J>() {
+      if constexpr (kMayAssign<F, J>) flatten(std::get<J>(arguments), before[J]);
+    };
+    (take.template operator()<I>(), ...);
+    const at::Tensor value = std::apply(function_, arguments);
+    auto gradients = variables.gradients_of(value);
+    (hand_back<I>(variables, before[I], std::get<I>(arguments), args), ...);
+    return {variables.result(value), std::move(gradients)};
+  }
+
+  template <size_t I, class T>
+  static void hand_back(const Variables& variables, const Leaves& before, const T& argument, T& passed) {
+    if constexpr (kMayAssign<F, I>) {
+      Leaves after;
+      flatten(argument, after);
+      if (same_leaves(before, after)) return;
+      const auto tensors = variables.results(after);
+      LeafReader reader(tensors);
+      assign(passed, argument, reader);
+    }
+  }
+
   F function_;
 };
+template <class F>
+struct Parameters<ValueAndGrad<F>> : Parameters<F> {};
 
 template <class F>
 class Grad {
@@ -70,6 +100,8 @@ class Grad {
  private:
   ValueAndGrad<F> value_and_grad_;
 };
+template <class F>
+struct Parameters<Grad<F>> : Parameters<F> {};
 
 /// A compiled function whose results have a history only inside of other functions of antegrad's.
 template <class F>
@@ -78,10 +110,10 @@ class WithoutHistory {
   WithoutHistory(F function, Options options) : compiled_(std::move(function), std::move(options)) {}
 
   template <class... Args>
-  auto operator()(const Args&... args) const {
-    if (inside_function()) return compiled_(args...);
+  auto operator()(Args&&... args) const {
+    if (inside_function()) return compiled_(std::forward<Args>(args)...);
     c10::AutoGradMode no_grad(false);
-    return compiled_(args...);
+    return compiled_(std::forward<Args>(args)...);
   }
 
   Report report() const { return compiled_.report(); }
@@ -91,6 +123,8 @@ class WithoutHistory {
  private:
   Compiled<F> compiled_;
 };
+template <class F>
+struct Parameters<WithoutHistory<F>> : Parameters<F> {};
 
 }  // namespace detail
 

@@ -313,4 +313,11 @@ bool inside_function() {
   return plain_runs > 0 || capturing() || torch::autograd::get_current_node() != nullptr;
 }
 
+void refuse_shared_variable(size_t argument) {
+  throw Error(ErrorCode::UnsupportedArgument, "compile",
+              fmt::format("the function assigns to argument {}, and another one is a part of it or holds it",
+                          argument),
+              "Pass only one of the two, or return the new value");
+}
+
 }  // namespace antegrad::detail

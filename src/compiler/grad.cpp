@@ -3,12 +3,15 @@
 #include <ATen/ops/zeros_like.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <algorithm>
+
 #include "antegrad/error.h"
 
 namespace antegrad::detail {
 
 Variables::Variables(const Leaves& leaves) : inside_another_(c10::GradMode::is_enabled()), grad_mode_(true) {
   for (const auto& tensor : leaves.tensors) {
+    passed_.push_back(tensor);
     tensors_.push_back(tensor);
     if (!tensor.defined() || !(tensor.is_floating_point() || tensor.is_complex())) continue;
     // A view has a place of its own in autograd's graph, also when the same tensor is passed twice.
@@ -33,7 +36,19 @@ std::vector<at::Tensor> Variables::gradients_of(const at::Tensor& value) const {
 }
 
 at::Tensor Variables::result(const at::Tensor& value) const {
-  return inside_another_ ? value : value.detach();
+  return inside_another_ || !value.defined() ? value : value.detach();
+}
+
+std::vector<at::Tensor> Variables::results(const Leaves& assigned) const {
+  std::vector<at::Tensor> results;
+  for (const auto& tensor : assigned.tensors) {
+    const auto own = std::find_if(tensors_.begin(), tensors_.end(), [&](const at::Tensor& argument) {
+      return tensor.defined() && argument.is_same(tensor);
+    });
+    results.push_back(own == tensors_.end() ? result(tensor)
+                                            : passed_[static_cast<size_t>(own - tensors_.begin())]);
+  }
+  return results;
 }
 
 }  // namespace antegrad::detail
