@@ -48,15 +48,43 @@ std::string first_difference(const std::string& before, const std::string& after
   }
 }
 
+/// Whether the uncompiled call changes what the guards of a version are made of: the shape of an argument, or
+/// whether it requires a gradient.
+bool changes_arguments(const Captured& captured, const Leaves& leaves) {
+  const auto& signature = captured.functional.signature;
+  const auto is_argument = [&](int32_t input) { return static_cast<size_t>(input) < leaves.tensors.size(); };
+  return std::any_of(signature.changed.begin(), signature.changed.end(), is_argument) ||
+         (captured.trace.differentiable &&
+          std::any_of(signature.written.begin(), signature.written.end(), is_argument));
+}
+
+/// Tensors as they are now, but for their gradients.
+class Snapshot {
+ public:
+  explicit Snapshot(const Leaves& leaves) {
+    for (const auto& tensor : leaves.tensors) guards_.emplace_back(tensor).ignore_grad();
+  }
+  bool holds(const Leaves& leaves) const {
+    for (size_t i = 0; i < guards_.size(); ++i)
+      if (!guards_[i].holds(leaves.tensors[i])) return false;
+    return true;
+  }
+
+ private:
+  std::vector<runtime::TensorGuard> guards_;
+};
+
 }  // namespace
 
 bool Function::Impl::find(const Leaves& leaves, const runtime::Ambient& ambient, Found& found) const {
   std::shared_lock lock(versions_mutex);
-  for (const auto& version : versions)
+  for (const auto& version : versions) {
     if (version->matches(leaves, ambient, found.inputs, found.instance)) {
       found.version = version;
       return true;
     }
+    found.instance = nullptr;  // of a version whose last guard failed: it serves nobody
+  }
   return false;
 }
 
@@ -141,7 +169,7 @@ std::optional<Function::Impl::NewCall> Function::Impl::capture(const Leaves& lea
 }
 
 void Function::Impl::make_version(NewCall call, const Leaves& leaves, const runtime::Ambient& ambient,
-                                  const KeepRun& keep, Found& found) {
+                                  const KeepRun& keep, Found& found, const std::function<bool()>& unchanged) {
   std::shared_ptr<Version> version;
   try {
     if (call.eager_reason.empty()) {
@@ -157,6 +185,7 @@ void Function::Impl::make_version(NewCall call, const Leaves& leaves, const runt
     call.eager_reason = eager_reason_of(error);
   }
   if (!call.eager_reason.empty()) version = std::make_shared<Version>(options, leaves);
+  if (unchanged && !unchanged()) return;
   if (!version->matches(leaves, ambient, found.inputs, found.instance))
     throw Error(ErrorCode::Internal, "compile",
                 "a captured graph does not serve the call it was captured for: " +
@@ -240,12 +269,18 @@ void Function::Impl::compile_in_background(const Leaves& leaves, const runtime::
       if (!find(leaves, ambient, found)) {  // else: another thread was first
         const Making making(*this);
         call = capture(leaves, ambient, run, keep, found);
+        if (call && call->eager_reason.empty() && changes_arguments(*call->captured, leaves)) {
+          make_version(std::move(*call), leaves, ambient, keep, found);  // later they would be others
+          call.reset();
+        }
       }
     }
     if (!call) return end(nullptr);
     const auto job = [this, end, call = std::make_shared<NewCall>(std::move(*call)), leaves, ambient,
-                      run = keep(), state = at::ThreadLocalState()] {
+                      before = Snapshot(leaves), run = keep(), state = at::ThreadLocalState()] {
       std::exception_ptr error;
+      const auto unchanged = [&] { return before.holds(leaves); };
+      if (!unchanged()) return end(nullptr);  // the next call is captured anew
       try {
         const at::ThreadLocalStateGuard as_the_caller(state);
         const runtime::AmbientGuard autocast(ambient);
@@ -253,9 +288,9 @@ void Function::Impl::compile_in_background(const Leaves& leaves, const runtime::
         const Making making(*this);
         Found made;
         make_version(
-            std::move(*call), leaves, ambient, [&] { return run; }, made);
+            std::move(*call), leaves, ambient, [&] { return run; }, made, unchanged);
       } catch (...) {
-        error = std::current_exception();
+        if (unchanged()) error = std::current_exception();
       }
       end(std::move(error));
     };

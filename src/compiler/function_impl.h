@@ -69,8 +69,9 @@ struct Function::Impl {
   std::optional<NewCall> capture(const Leaves& leaves, const runtime::Ambient& ambient,
                                  const RunOnTensors& run, const KeepRun& keep, Found& found);
   /// Makes the version for a captured call.
+  /// Nothing is added when `unchanged` says that the arguments are no longer what was captured.
   void make_version(NewCall call, const Leaves& leaves, const runtime::Ambient& ambient, const KeepRun& keep,
-                    Found& found);
+                    Found& found, const std::function<bool()>& unchanged = {});
   /// Sees to it that later calls like this one find code.
   void compile_in_background(const Leaves& leaves, const runtime::Ambient& ambient, const RunOnTensors& run,
                              const KeepRun& keep, Found& found);

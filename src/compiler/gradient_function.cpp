@@ -16,7 +16,8 @@ Options options_for(const Options& options) {
   own.name += "_gradients";
   own.unsupported = Unsupported::Error;
   own.check_recapture = false;
-  own.dynamic_sizes.clear();  // they name the function's own arguments
+  own.compile = Compile::Blocking;  // there is nothing that could run instead
+  own.dynamic_sizes.clear();        // they name the function's own arguments
   return own;
 }
 

@@ -150,6 +150,82 @@ TEST(BackgroundCompile, TheCallCapturesAndTrainingGoesOnMeanwhile) {
   EXPECT_TRUE(at::allclose(w, u, 1e-4, 1e-5));
 }
 
+/// A version that all but its last guard speaks for does not serve the call, whoever serves it instead.
+TEST(BackgroundCompile, CodeForInputsThatShareMemoryServesNoOthers) {
+  const auto add_to_second = [](const Tensor& a, const Tensor& b) {
+    b.add_(1);
+    return a * 2;
+  };
+  const auto compiled = compile(add_to_second, in_background());
+  const auto x = torch::zeros({3});
+  call_until_compiled([&] { compiled(x, x.view({3})); }, [&] { return compiled.report(); });
+  const auto a = torch::ones({3}), b = torch::ones({3});
+  EXPECT_TRUE(compiled(a, b).equal(torch::full({3}, 2.0F)));
+  EXPECT_TRUE(a.equal(torch::ones({3})));
+  EXPECT_TRUE(b.equal(torch::full({3}, 2.0F)));
+}
+
+TEST(BackgroundCompile, NorDoesItServeCallsThatRunEagerly) {
+  Options options;
+  options.max_versions = 1;
+  options.unsupported = Unsupported::Eager;
+  const auto add_to_second = [](const Tensor& a, const Tensor& b) {
+    b.add_(1);
+    return a * 2;
+  };
+  const auto compiled = compile(add_to_second, options);
+  const auto x = torch::zeros({3});
+  compiled(x, x.view({3}));
+  const auto a = torch::ones({3}), b = torch::ones({3});
+  EXPECT_TRUE(compiled(a, b).equal(torch::full({3}, 2.0F)));
+  EXPECT_TRUE(a.equal(torch::ones({3})));
+  EXPECT_EQ(compiled.report().eager_calls, 1u);
+}
+
+TEST(BackgroundCompile, SecondDerivatives) {
+  const auto cube = [](const Tensor& x) { return x.pow(3); };
+  const auto compiled = compile(cube, in_background());
+  const auto call = [&] {
+    const auto x = torch::full({2}, 2.0).set_requires_grad(true);
+    const auto first = torch::autograd::grad({compiled(x).sum()}, {x}, {}, true, true)[0];
+    EXPECT_TRUE(at::allclose(first, torch::full({2}, 12.0)));
+    EXPECT_TRUE(at::allclose(torch::autograd::grad({first.sum()}, {x})[0], torch::full({2}, 12.0)));
+  };
+  call_until_compiled(call, [&] { return compiled.report(); });
+}
+
+/// The uncompiled call makes the argument one that requires a gradient, while its version is made.
+TEST(BackgroundCompile, ArgumentsThatTheCallChanges) {
+  const auto add_weight = [](Tensor x, const Tensor& w) {
+    x.add_(w);
+    return x * 2;
+  };
+  const auto compiled = compile(add_weight, in_background());
+  for (int i = 0; i < 4; ++i) {
+    const auto w = torch::full({2}, 3.0).set_requires_grad(true);
+    const auto x = torch::ones({2});
+    const auto y = compiled(x, w);
+    EXPECT_TRUE(x.requires_grad());
+    EXPECT_TRUE(torch::autograd::grad({y.sum()}, {w})[0].equal(torch::full({2}, 2.0F)));
+    std::this_thread::sleep_for(5ms);
+  }
+  EXPECT_EQ(compiled.report().captures, 1u);
+  EXPECT_EQ(compiled.report().waiting_calls, 0u);
+}
+
+TEST(BackgroundCompile, ArgumentsThatTheCallerChanges) {
+  const auto compiled = compile([](const Tensor& x, const Tensor& w) { return x * w; }, in_background());
+  const auto w = torch::ones({2}).set_requires_grad(true);
+  for (int i = 0; i < 20; ++i) {
+    const auto x = torch::ones({2});
+    const auto y = compiled(x, w);
+    x.set_requires_grad(true);  // while code may be made for one that does not
+    const auto z = compiled(x, w);
+    EXPECT_TRUE(torch::autograd::grad({z.sum()}, {x})[0].equal(torch::ones({2})));
+    std::this_thread::sleep_for(2ms);
+  }
+}
+
 TEST(BackgroundCompile, WhatCannotBeCapturedIsThrownByTheCall) {
   const auto compiled = compile([](const Tensor& x) { return x * x.sum().item<float>(); }, in_background());
   for (int i = 0; i < 2; ++i) {
