@@ -128,13 +128,14 @@ CaptureFacts facts_of(const capture::Trace& trace) {
   return facts;
 }
 
-void run_passes(const Options& options, bool lazy_bits, Rng rng, ir::Graph& graph) {
+void run_passes(const Options& options, bool effects, bool lazy_bits, Rng rng, ir::Graph& graph) {
   const trace::Span span("passes");
   passes::PipelineOptions pipeline;
   pipeline.disabled = options.disabled_passes;
   pipeline.verify = true;  // a microsecond for ten nodes
   if (lazy_bits) pipeline.disabled.emplace_back("remove_noop");
   auto passes = passes::default_pipeline();
+  if (effects) passes.insert(passes.begin(), passes::find_pass("keep_errors"));
   if (rng == Rng::Fused) passes.insert(passes.begin(), passes::find_pass("functional_rng"));
   passes::run_pipeline(graph, passes, pipeline);
 }

@@ -56,7 +56,8 @@ struct CaptureFacts {
 };
 CaptureFacts facts_of(const capture::Trace& trace);
 
-/// The passes that a captured graph goes through. `rng`: as in Options, which exports override.
-void run_passes(const Options& options, bool lazy_bits, Rng rng, ir::Graph& graph);
+/// The passes that a captured graph goes through. `effects`: as in CaptureSettings; `rng`: as in Options,
+/// which exports override.
+void run_passes(const Options& options, bool effects, bool lazy_bits, Rng rng, ir::Graph& graph);
 
 }  // namespace antegrad::compiler

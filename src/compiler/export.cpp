@@ -196,7 +196,7 @@ Exported detail::export_graph(const Options& given, ExportKind kind, const Leave
   compiler::check_exportable(traced, arguments.same_as);
   if (joint) check_gradients(traced);
   auto graph = compiler::make_export_graph(traced);
-  compiler::run_passes(options, compiler::has_lazy_bits(traced), Rng::Eager, graph);
+  compiler::run_passes(options, true, compiler::has_lazy_bits(traced), Rng::Eager, graph);
   auto impl = std::make_shared<Exported::Impl>(std::move(graph));
   for (size_t k = 0; k < traced.lifted.size(); ++k)
     impl->lifted.emplace_back(impl->graph.inputs[traced.user_inputs + k].name, traced.lifted[k].tensor);

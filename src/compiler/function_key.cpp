@@ -107,7 +107,7 @@ cache::Key function_key(const CaptureSettings& settings, const ir::Graph& graph,
   cache::Key key;
   add_system(key, settings.lowering->toolchain_name(), settings.lowering->isa_name());
   key.add_text("libtorch", fmt::format("{} {}", TORCH_VERSION, libtorch_build()));
-  key.add_text("options", options_text(options));
+  key.add_text("options", options_text(options) + (settings.effects ? "" : "without effects\n"));
   key.add_text("tag", options.cache_tag);
   key.add_text("ambient", ambient_text());
   key.add_text("gradients", facts_text(facts));

@@ -11,7 +11,7 @@ Plan make_plan(const CaptureSettings& settings, const ir::Graph& graph, const Ca
   const auto& options = settings.options;
   Plan plan;
   plan.graph = graph;
-  run_passes(options, facts.lazy_bits, options.rng, plan.graph);
+  run_passes(options, settings.effects, facts.lazy_bits, options.rng, plan.graph);
   // A kernel reads memory as it is, not what a conjugated or negated tensor stands for.
   plan.has_kernels = settings.lowering->makes_kernels(plan.graph) && !facts.lazy_bits;
   auto lowered = plan.graph;

@@ -1,6 +1,7 @@
 #include "ir/ops.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace antegrad::ir {
 namespace {
@@ -27,6 +28,16 @@ const OpInfo* find_op(std::string_view name) {
   const auto at = std::lower_bound(table.begin(), table.end(), name,
                                    [](const OpInfo& row, std::string_view key) { return row.name < key; });
   return at != table.end() && at->name == name ? &*at : nullptr;
+}
+
+Raises raises(std::string_view name) {
+  static const std::unordered_map<std::string_view, Raises> table{
+#define RAISES(name, when) {name, Raises::when},
+#include "ir/ops_raising.def"
+#undef RAISES
+  };
+  const auto row = table.find(name);
+  return row == table.end() ? Raises::Never : row->second;
 }
 
 }  // namespace antegrad::ir

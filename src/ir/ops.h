@@ -17,6 +17,11 @@ struct OpInfo {
   std::string_view expression;
 };
 
+/// Whether an op throws because of the data of its arguments.
+enum class Raises { Never, Always, Integers };
+/// By ops_raising.def. Integers: where its results are of integers.
+Raises raises(std::string_view name);
+
 const OpInfo* find_op(std::string_view name);  ///< null: no row, which means Extern
 const std::vector<OpInfo>& all_ops();
 

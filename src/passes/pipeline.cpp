@@ -14,6 +14,7 @@
 #include "passes/dead_code.h"
 #include "passes/decompose.h"
 #include "passes/functional_rng.h"
+#include "passes/keep_errors.h"
 #include "passes/merge_pads.h"
 #include "passes/remove_noop.h"
 #include "passes/small_matmul.h"
@@ -32,6 +33,8 @@ constexpr Pass kCommonSubexpressions{"common_subexpressions", common_subexpressi
 constexpr Pass kDeadCode{"dead_code", dead_code, "remove nodes whose outputs nobody uses"};
 constexpr Pass kFunctionalRng{"functional_rng", functional_rng,
                               "make random ops functions of a seed that the graph is given"};
+constexpr Pass kKeepErrors{"keep_errors", keep_errors,
+                           "keep nodes that nobody reads and that may throw because of data"};
 constexpr Pass kDecompose{"decompose", decompose, "replace composite ops by pointwise ops, sums and views"};
 constexpr Pass kWriteOutMatmul{"small_matmul", small_matmul, "write small matrix products out"};
 constexpr Pass kMergePads{"merge_pads", merge_pads,
@@ -88,7 +91,7 @@ const std::vector<Pass>& default_pipeline() {
 const std::vector<Pass>& all_passes() {
   static const std::vector<Pass> passes = [] {
     auto all = default_pipeline();
-    all.insert(all.end(), {kFunctionalRng, kDecompose, kWriteOutMatmul, kMergePads});
+    all.insert(all.end(), {kKeepErrors, kFunctionalRng, kDecompose, kWriteOutMatmul, kMergePads});
     return all;
   }();
   return passes;
