@@ -1,8 +1,13 @@
 #include "compiler/captured.h"
 
+#include <c10/core/GradMode.h>
+#include <fmt/format.h>
+
+#include "antegrad/error.h"
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "passes/pipeline.h"
+#include "runtime/guards.h"
 #include "trace/trace.h"
 
 namespace antegrad::compiler {
@@ -59,9 +64,31 @@ void drop_input_offsets(ir::Graph& graph, const std::vector<bool>& matters) {
       type->offset = type->offset - offsets[static_cast<size_t>(graph.storage_of({v}).index)];
 }
 
+/// Puts the settings of the thread back that a function changes and does not put back itself. Its grad mode
+/// is left to the caller of the function as it is; anything else is an error.
+class KeepSettings {
+ public:
+  ~KeepSettings() {
+    if (!(runtime::Ambient::now() == before_)) runtime::restore(before_);
+    c10::GradMode::set_enabled(before_.grad_mode);
+  }
+  void check() const {
+    auto now = runtime::Ambient::now();
+    now.grad_mode = before_.grad_mode;
+    if (now == before_) return;
+    throw Error(
+        ErrorCode::UnsupportedOp, "capture",
+        fmt::format("the function leaves a setting of LibTorch changed: {}", difference(before_, now)),
+        "Put it back before the function returns, or change it outside");
+  }
+
+ private:
+  const runtime::Ambient before_ = runtime::Ambient::now();
+};
+
 capture::Trace trace_call(const CaptureSettings& settings, const std::vector<at::Tensor>& inputs,
                           std::vector<capture::ViewInput> views, const ModuleState* modules,
-                          const detail::RunOnTensors& run, std::shared_ptr<const void>& pattern) {
+                          const detail::RunOnTensors& run, RunEnd& end) {
   const trace::Span span("capture");
   capture::CaptureOptions capture_options;
   capture_options.name = settings.options.name;
@@ -72,8 +99,10 @@ capture::Trace trace_call(const CaptureSettings& settings, const std::vector<at:
     capture_options.name_of_lifted = [modules](const at::Tensor& tensor) { return modules->name_of(tensor); };
   return capture::capture(
       [&](const std::vector<at::Tensor>& fakes) {
+        const KeepSettings keep;
         auto outcome = run(fakes);
-        pattern = std::move(outcome.pattern);
+        keep.check();
+        end = {std::move(outcome.pattern), c10::GradMode::is_enabled()};
         return std::move(outcome.tensors);
       },
       inputs, capture_options);
@@ -85,10 +114,10 @@ Captured capture_call(const CaptureSettings& settings, std::vector<at::Tensor> i
                       const ModuleState* modules, const detail::RunOnTensors& run) {
   Captured captured;
   captured.inputs = std::move(inputs);
-  captured.trace = trace_call(settings, captured.inputs, {}, modules, run, captured.pattern);
+  captured.trace = trace_call(settings, captured.inputs, {}, modules, run, captured.end);
   if (const auto shared = aot::find_shared_gradients(captured.trace); !shared.empty()) {
     auto views = share_bases(shared, captured.inputs, captured.bases);
-    captured.trace = trace_call(settings, captured.inputs, std::move(views), modules, run, captured.pattern);
+    captured.trace = trace_call(settings, captured.inputs, std::move(views), modules, run, captured.end);
   }
   if (settings.options.verify) ir::verify(captured.trace.graph);
   const trace::Span span("functionalize");

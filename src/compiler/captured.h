@@ -24,12 +24,18 @@ struct SharedBase {
   int32_t base = 0;
 };
 
+/// What a run of the function leaves besides its graph.
+struct RunEnd {
+  std::shared_ptr<const void> pattern;  ///< as in Outcome
+  bool grad_mode = false;               ///< of the thread; it is put back
+};
+
 /// What one capture of a function gave.
 struct Captured {
   capture::Trace trace;
-  aot::FunctionalGraph functional;      ///< before any pass
-  std::shared_ptr<const void> pattern;  ///< as in Outcome
-  std::vector<at::Tensor> inputs;       ///< the user's, then bases that the user does not pass
+  aot::FunctionalGraph functional;  ///< before any pass
+  RunEnd end;
+  std::vector<at::Tensor> inputs;  ///< the user's, then bases that the user does not pass
   std::vector<SharedBase> bases;
 };
 

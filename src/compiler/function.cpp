@@ -322,7 +322,10 @@ Outcome Function::call(const Leaves& leaves, const RunOnTensors& run, const Keep
   Impl::Found found;
   impl_->serve(leaves, run, keep, found);
   if (found.instance == nullptr) return {{}, nullptr, true};
-  return {found.instance->caller->call(found.inputs), found.instance->pattern, false};
+  Outcome outcome{found.instance->caller->call(found.inputs), found.instance->pattern, false};
+  if (c10::GradMode::is_enabled() != found.instance->grad_mode_after)
+    c10::GradMode::set_enabled(found.instance->grad_mode_after);
+  return outcome;
 }
 
 Outcome Function::consume(Leaves&& leaves, const RunOnTensors& run, const KeepRun& keep,

@@ -105,7 +105,8 @@ InstancePtr Version::make_instance(const CaptureSettings& settings, const Leaves
   if (why.empty() && is_dynamic()) why = template_->difference(symbols, captured);
   if (why.empty() && !lifts_same(captured.trace)) why = "it reads other tensors than those captured before";
   if (!why.empty()) return nullptr;
-  instance->pattern = captured.pattern;
+  instance->pattern = captured.end.pattern;
+  instance->grad_mode_after = captured.end.grad_mode;
   for (const auto& tensor : captured.inputs)
     instance->offsets.push_back(tensor.defined() ? tensor.storage_offset() : 0);
   for (const auto& lifted : captured.trace.lifted)

@@ -24,6 +24,7 @@ struct Instance {
   c10::SmallVector<int64_t, 4> symbols;
   std::unique_ptr<runtime::Caller> caller;
   std::shared_ptr<const void> pattern;
+  bool grad_mode_after = false;  ///< what the function leaves behind
   std::vector<int64_t> offsets;  ///< storage offsets of all inputs when captured
   bool check_aliasing = false;
   std::string traced_text;                ///< only with Options::check_recapture

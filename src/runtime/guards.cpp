@@ -42,6 +42,14 @@ void set_autocast(const Ambient& ambient) {
 
 }  // namespace
 
+void restore(const Ambient& ambient) {
+  set_autocast(ambient);
+  c10::set_default_dtype(c10::scalarTypeToTypeMeta(ambient.default_dtype));
+  if (at::globalContext().deterministicAlgorithms() != ambient.deterministic)
+    at::globalContext().setDeterministicAlgorithms(ambient.deterministic,
+                                                   at::globalContext().deterministicAlgorithmsWarnOnly());
+}
+
 AmbientGuard::AmbientGuard(const Ambient& ambient) : before_(Ambient::now()) { set_autocast(ambient); }
 AmbientGuard::~AmbientGuard() { set_autocast(before_); }
 

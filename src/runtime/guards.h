@@ -25,6 +25,8 @@ struct Ambient {
   bool operator==(const Ambient&) const = default;
 };
 std::string difference(const Ambient& captured, const Ambient& now);
+/// Sets autocast, the default dtype and the deterministic flag to these.
+void restore(const Ambient& ambient);
 
 /// While it lives the thread's autocast settings are those.
 class AmbientGuard {
