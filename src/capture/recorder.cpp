@@ -118,6 +118,7 @@ c10::Storage Recorder::storage_for(const at::Tensor& tensor) {
 }
 
 c10::intrusive_ptr<FakeTensor> Recorder::add_alias(const at::Tensor& tensor) {
+  determinants_.watch();
   BelowRecording below;
   auto twin = twin_of(tensor);
   at::Tensor meta(twin.unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0), true));
@@ -323,6 +324,7 @@ void Recorder::note_backward(ir::Node& node) const {
 }
 
 void Recorder::record(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  determinants_.watch();
   const auto& schema = schema_of(op);
   if (answer_equal(schema, stack) || read_host_data(schema, stack)) return;
   Call call;
@@ -349,6 +351,7 @@ void Recorder::record(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   node.provenance.scope = current_scope();
   note_backward(node);
   graph_.add_node(std::move(node));
+  if (schema.name == "aten._linalg_det") determinants_.note(call.stack[0].toTensor());
   torch::jit::drop(*stack, schema.args.size());
   for (auto& result : call.stack) stack->push_back(std::move(result));
 }

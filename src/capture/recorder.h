@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "antegrad/error.h"
+#include "capture/determinant.h"
 #include "capture/fake.h"
 #include "capture/host_memory.h"
 #include "capture/infer.h"
@@ -80,6 +81,7 @@ class Recorder {
   ir::Graph graph_;
   OutsideWorld outside_;
   HostMemory host_memory_;
+  Determinants determinants_;
   InferenceCounts counts_;
   std::shared_ptr<FakeRegistry> fakes_ = std::make_shared<FakeRegistry>();
 };
