@@ -73,10 +73,15 @@ TEST(Determinant, OfOneByOneAndOfNoMatrices) {
     };
     const auto gradient_of = [&](const auto& f) {
       auto a = torch::full(sizes, 3.0, torch::kFloat64).requires_grad_();
-      f(a).backward();
+      try {
+        f(a).backward();
+      } catch (const c10::Error&) {  // eager too: the determinant of no numbers depends on nothing
+      }
       return a.grad();
     };
-    EXPECT_TRUE(torch::allclose(gradient_of(antegrad::compile(f)), gradient_of(f))) << sizes;
+    const auto eager = gradient_of(f), compiled = gradient_of(antegrad::compile(f));
+    ASSERT_EQ(eager.defined(), compiled.defined()) << sizes;
+    if (eager.defined()) EXPECT_TRUE(torch::allclose(eager, compiled)) << sizes;
   }
 }
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <thread>
 
-#include "same_as_eager.h"
+#include "cpu/same_as_eager.h"
 
 namespace {
 

@@ -2,7 +2,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "same_as_eager.h"
+#include "cpu/same_as_eager.h"
 
 namespace {
 
