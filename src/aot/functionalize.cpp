@@ -41,6 +41,7 @@ class Functionalizer {
     size_t i = 0;
     for (; i < nodes.size() && !nodes[i].provenance.backward; ++i) visit(nodes[i], synonyms_[i]);
     finish_signature(trace_, inputs, emit_, memory_, result_);
+    read_late_inputs(inputs);
     const auto generations = memory_.generations();
     for (; i < nodes.size(); ++i) visit(nodes[i], synonyms_[i]);
     if (trace_.differentiable) add_gradients(trace_, inputs, generations, memory_, result_);
@@ -48,6 +49,7 @@ class Functionalizer {
   }
 
  private:
+  void read_late_inputs(const std::vector<int32_t>& roots);
   void visit(const ir::Node& node, ir::Node& synonym);
   void visit_plain(const ir::Node& node);
   void visit_metadata_change(const ir::Node& node, ir::Node& synonym);
@@ -71,6 +73,23 @@ class Functionalizer {
   std::vector<ir::Node>
       synonyms_;  ///< per traced node: the view op that stands for it where that is another one
 };
+
+/// What only the backward pass uses is read when that runs: each time, and nothing of it is computed before.
+void Functionalizer::read_late_inputs(const std::vector<int32_t>& roots) {
+  for (size_t k = 0; k < trace_.lifted.size(); ++k) {
+    const auto input = trace_.user_inputs + k;
+    if (!trace_.lifted[k].late || roots[input] < 0) continue;
+    const auto traced = trace_.graph.inputs[input].value;
+    emit_.provenance = {};
+    emit_.provenance.backward = true;
+    emit_.provenance.roots = ~uint64_t{0};
+    ir::Node read;
+    read.op = "aten.clone";
+    read.args = {memory_.read(traced)};
+    read.effects.ordered = true;
+    memory_.write(traced, emit_.infer(std::move(read))[0]);
+  }
+}
 
 /// The node with every traced tensor replaced by its current contents; outputs are left out.
 ir::Node Functionalizer::with_current_values(const ir::Node& node) {

@@ -95,10 +95,21 @@ class StorageNumbers {
   std::unordered_map<const c10::StorageImpl*, int32_t> numbers_;
 };
 
-/// Decides for each outsider whether it is an input or a constant, and completes the graph. Returns the graph
-/// input that each has become, or -1.
+/// How often each outsider has been written so far.
+std::vector<uint32_t> count_writes(const Recorder& recorder) {
+  std::vector<uint32_t> writes;
+  for (const auto& outsider : recorder.outside().all()) {
+    const auto& counter = outsider->tensor.unsafeGetTensorImpl()->version_counter();
+    writes.push_back(counter.enabled() ? counter.current_version() - outsider->version : 0);
+  }
+  return writes;
+}
+
+/// Decides for each outsider whether it is an input or a constant, and completes the graph. `writes`: of the
+/// forward pass. Returns the graph input that each has become, or -1.
 std::vector<int32_t> add_outsiders(Recorder& recorder, const CaptureOptions& options,
-                                   StorageNumbers& storages, Trace& trace) {
+                                   const std::vector<uint32_t>& writes, StorageNumbers& storages,
+                                   Trace& trace) {
   std::vector<ir::Node> constants;
   std::vector<int32_t> input_of_outsider;
   for (const auto& outsider : recorder.outside().all()) {
@@ -113,10 +124,11 @@ std::vector<int32_t> add_outsiders(Recorder& recorder, const CaptureOptions& opt
     input_of_outsider.back() = static_cast<int32_t>(trace.graph.inputs.size());
     const auto role = outsider->requires_grad ? ir::InputRole::Param : ir::InputRole::Buffer;
     trace.graph.inputs.push_back({outsider->value, role, std::move(name)});
-    trace.lifted.push_back({outsider->tensor});
+    trace.lifted.push_back({outsider->tensor, outsider->late});
     InputEnd end;
     end.value = outsider->value;
-    end.version_bumps = outsider->version_bumps;
+    const auto number = input_of_outsider.size() - 1;
+    end.version_bumps = std::min(outsider->version_bumps, number < writes.size() ? writes[number] : 0);
     end.required_grad = outsider->requires_grad;
     end.requires_grad = outsider->ends_requiring_grad;
     end.history_changed = outsider->gained_grad_fn;
@@ -282,11 +294,13 @@ Trace capture(const TensorFunction& function, const std::vector<at::Tensor>& inp
   auto arguments = make_arguments(inputs, options, recorder, storages, trace);
   std::vector<at::Tensor> outputs;
   Backward backward;
+  std::vector<uint32_t> writes;
   {
     Recording recording(recorder);
     make_views(inputs, arguments, trace);
     recording.run([&] { outputs = function(arguments.fakes); });
     check_views(arguments, trace);
+    writes = count_writes(recorder);
     for (const auto& output : outputs)
       trace.output_ends.push_back(end_of_output(output, arguments.fakes, recorder));
     for (size_t i = 0; i < inputs.size(); ++i)
@@ -304,7 +318,7 @@ Trace capture(const TensorFunction& function, const std::vector<at::Tensor>& inp
   check_nothing_kept(recorder, static_cast<int64_t>(backward.tangents.size()));
   recorder.host_memory().make_constants(recorder.graph());
   trace.graph = std::move(recorder.graph());
-  const auto input_of_outsider = add_outsiders(recorder, options, storages, trace);
+  const auto input_of_outsider = add_outsiders(recorder, options, writes, storages, trace);
   for (auto& end : trace.output_ends) {
     trace.graph.outputs.push_back({end.value, ir::OutputRole::UserOutput, {}, -1});
     for (size_t i = trace.user_inputs; i < trace.graph.inputs.size(); ++i)

@@ -50,6 +50,7 @@ struct GradientEnd {
 /// weakly.
 struct LiftedTensor {
   at::Tensor tensor;
+  bool late = false;  ///< only the backward pass uses it: as it is then, not as it was at the call
 };
 
 /// An input that is captured as a view of another one, which it is to autograd.

@@ -22,6 +22,7 @@ struct Outsider {
   ir::Bytes snapshot;  ///< contents at the first meeting, where the memory may be gone later (from_blob)
   bool wrapped_number = false;
   bool written = false;
+  bool late = false;                 ///< first met in the backward pass, which reads it as it is then
   uint32_t version_bumps = 0;        ///< by the captured function; known after restore()
   bool gained_grad_fn = false;       ///< likewise
   bool ends_requiring_grad = false;  ///< likewise

@@ -95,7 +95,11 @@ at::Tensor Recorder::twin_of(const at::Tensor& tensor) {
     return fake->meta();
   }
   auto* known = outside_.find(tensor);
-  return known != nullptr ? known->meta : outside_.add(tensor, graph_).meta;
+  if (known == nullptr) {
+    known = &outside_.add(tensor, graph_);
+    known->late = backward != nullptr;
+  }
+  return known->meta;
 }
 
 ir::ValueId Recorder::value_of(const at::Tensor& tensor) {

@@ -136,7 +136,11 @@ std::string Template::difference(const std::vector<int64_t>& symbols, const Capt
 runtime::BackwardFacts Template::backward_facts(const aot::Signature& signature,
                                                 const capture::Trace& trace) const {
   runtime::BackwardFacts facts;
+  for (size_t k = 0; k < trace.lifted.size(); ++k)
+    if (trace.lifted[k].late) facts.late.push_back(static_cast<int32_t>(trace.user_inputs + k));
   facts.primals = primals_of(plan_.graph, signature);
+  std::erase_if(facts.primals,
+                [&](int32_t slot) { return std::count(facts.late.begin(), facts.late.end(), slot) > 0; });
   facts.reached_by = facts_.reached_by;
   for (const auto& gradient : trace.gradients) facts.fails_for.push_back(gradient.fails_for);
   for (const auto& tangent : trace.tangents) facts.errors.push_back(tangent.error);

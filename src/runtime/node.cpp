@@ -75,6 +75,12 @@ void CompiledBackward::save(c10::ArrayRef<at::Tensor> slots, const std::vector<a
   for (size_t k = 0; k < kept.size(); ++k) {
     const auto slot = static_cast<size_t>(kept[k]);
     const auto& tensor = slots[slot];
+    if (const auto& late = backward_->facts().late; std::count(late.begin(), late.end(), kept[k]) > 0) {
+      late_.resize(k + 1);
+      late_[k] = tensor;
+      kept_.emplace_back();
+      continue;
+    }
     auto fate = k >= backward_->saved_slots() ? fates[slot] : Fate::Kept;
     if (fate == Fate::Written && tensor.requires_grad() && tensor.is_leaf()) fate = Fate::Lost;
     if (fate == Fate::Lost) lost_.push_back(kept[k]);
@@ -91,12 +97,18 @@ void CompiledBackward::save(c10::ArrayRef<at::Tensor> slots, const std::vector<a
   if (const auto slot = backward_->facts().rng_slot; slot >= 0) rng_state_ = slots[static_cast<size_t>(slot)];
 }
 
+at::Tensor CompiledBackward::unpack_slot(size_t place) const {
+  if (place >= late_.size() || !late_[place].defined()) return kept_[place].unpack();
+  if (released_) throw std::runtime_error(torch::autograd::ERR_BACKWARD_TWICE);
+  return late_[place];
+}
+
 std::vector<at::Tensor> CompiledBackward::unpack_saved() {
   const auto slots = backward_->saved_slots();
   std::vector<at::Tensor> saved;
   saved.reserve(backward_->places().size() + backward_->tangent_types().size());
   for (auto place : backward_->places())
-    saved.push_back(place < slots ? kept_[place].unpack()
+    saved.push_back(place < slots ? unpack_slot(place)
                                   : saved_results_[place - slots].unpack(shared_from_this()));
   return saved;
 }
@@ -163,6 +175,12 @@ void CompiledBackward::write(variable_list& results) const {
 
 variable_list CompiledBackward::apply_differentiably(const variable_list& tangents) {
   const auto& facts = backward_->facts();
+  if (!written_.empty())
+    throw Error(
+        ErrorCode::NeedsGrad, "backward",
+        c10::str("the backward pass of a custom function writes to a tensor of shape ",
+                 written_.front().sizes(), " that was made outside, which is not done with create_graph"),
+        "Call backward() without create_graph, or return what is written as a result");
   if (!facts.higher_order)
     throw Error(ErrorCode::NeedsGrad, "backward", "this compiled function has no second derivatives",
                 "Call backward() without create_graph");
@@ -196,6 +214,7 @@ void CompiledBackward::withdraw_leaf_gradients() {
 }
 
 void CompiledBackward::let_go_of_saved() {
+  released_ = true;
   for (auto& saved : kept_) saved.reset_data();
   for (auto& saved : saved_results_) saved.reset_data();
   rng_state_ = generator = at::Tensor();

@@ -45,6 +45,7 @@ class CompiledBackward final : public torch::autograd::Node {
 
  private:
   std::vector<at::Tensor> unpack_saved();
+  at::Tensor unpack_slot(size_t place) const;
   torch::autograd::variable_list run(torch::autograd::variable_list&& tangents);
   void let_go_of_saved();
   void withdraw_leaf_gradients();
@@ -54,10 +55,12 @@ class CompiledBackward final : public torch::autograd::Node {
 
   std::shared_ptr<const Backward> backward_;
   std::vector<torch::autograd::SavedVariable> kept_, saved_results_;
+  std::vector<at::Tensor> late_;     ///< per kept slot: BackwardFacts::late; undefined for others
   std::vector<int32_t> lost_;        ///< primals that are gone
   std::vector<at::Tensor> written_;  ///< inputs that the backward pass writes
   at::Tensor rng_state_;
   std::vector<c10::SymInt> symbols_;  ///< of the graph, for passes that are captured at other sizes
+  bool released_ = false;             ///< what was kept is gone
   bool releasing_ = false;            ///< the engine will not come back
   uintptr_t leaf_gradients_ = 0;      ///< the hook that stands in for the engine's visits of leaves; 0: none
 };
