@@ -12,9 +12,18 @@
 namespace antegrad::capture {
 namespace {
 
+/// Whoever asks for the tensor's gradient later asks the caller's tensor, which is another one.
+void check_not_retained(const at::Tensor& fake, const std::string& which) {
+  if (!fake.retains_grad()) return;
+  throw Error(ErrorCode::UnsupportedOp, "capture:retain_grad",
+              fmt::format("the function calls retain_grad() on {}", which),
+              "Call it outside, on the tensor that is passed or returned");
+}
+
 OutputEnd end_of_output(const at::Tensor& output, const std::vector<at::Tensor>& fakes, Recorder& recorder) {
   OutputEnd end;
   if (!output.defined()) return end;
+  if (as_fake(output) != nullptr) check_not_retained(output, "a result");
   end.value = recorder.value_of(output);
   for (size_t i = 0; i < fakes.size(); ++i)
     if (end.same_as_input < 0 && fakes[i].defined() && fakes[i].is_same(output))
@@ -33,6 +42,7 @@ InputEnd end_of_input(const at::Tensor& real, const at::Tensor& fake, const torc
   end.value = original;
   if (!fake.defined()) return end;
   end.value = as_fake(fake)->value();
+  check_not_retained(fake, "an argument");
   const auto& counter = fake.unsafeGetTensorImpl()->version_counter();
   if (counter.enabled()) end.version_bumps = counter.current_version();
   end.required_grad = real.requires_grad();

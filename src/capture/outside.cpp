@@ -14,6 +14,22 @@ namespace {
 
 constexpr size_t kMaxSnapshotBytes = size_t{64} << 20;
 
+/// An in-place op gives the tensor another history and takes the hooks along that count for the tensor. Until
+/// the end of the capture it has none; the real history keeps them.
+void set_hooks_aside(torch::autograd::AutogradMeta& meta, c10::TensorImpl& saved) {
+  auto own = std::make_unique<torch::autograd::AutogradMeta>();
+  own->retains_grad_ = std::exchange(meta.retains_grad_, own->retains_grad_);
+  own->cpp_hooks_list_ = std::move(meta.cpp_hooks_list_);
+  saved.set_autograd_meta(std::move(own));
+}
+
+void restore_hooks(torch::autograd::AutogradMeta& meta, const c10::TensorImpl& saved) {
+  const auto* own = static_cast<const torch::autograd::AutogradMeta*>(saved.autograd_meta());
+  if (own == nullptr) return;
+  meta.retains_grad_ = own->retains_grad_;
+  meta.cpp_hooks_list_ = own->cpp_hooks_list_;
+}
+
 void remember_state(Outsider& outsider, const at::Tensor& real) {
   const auto* impl = real.unsafeGetTensorImpl();
   outsider.sizes = real.sizes().vec();
@@ -27,6 +43,7 @@ void remember_state(Outsider& outsider, const at::Tensor& real) {
     outsider.grad = meta->grad_;
     outsider.grad_fn = meta->grad_fn_;
     outsider.output_nr = meta->output_nr_;
+    set_hooks_aside(*meta, *outsider.saved);
   }
   const auto* view = torch::autograd::impl::get_view_autograd_meta(real);
   if (view == nullptr || !view->has_bw_view()) return;
@@ -74,6 +91,7 @@ bool restore_autograd(Outsider& outsider) {
   }
   auto* meta = torch::autograd::impl::get_autograd_meta(tensor);
   if (meta == nullptr) return false;
+  restore_hooks(*meta, *outsider.saved);
   outsider.ends_requiring_grad = meta->requires_grad_ || outsider.grad_fn != nullptr;
   const bool grad_replaced = !meta->grad_.is_same(outsider.grad);
   if (grad_replaced) meta->grad_ = outsider.grad;

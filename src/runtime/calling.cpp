@@ -150,10 +150,22 @@ const at::Tensor& Caller::get(const aot::Source& source, const State& state) con
   return undefined;
 }
 
+/// Results are connected to what such an input was before the call, so that its gradient would lack theirs.
+static void check_retained(const aot::Signature& signature, c10::ArrayRef<at::Tensor> slots) {
+  for (const auto& step : signature.steps)
+    if (const auto* write = std::get_if<aot::WriteBack>(&step);
+        write != nullptr && write->with_history && slots[static_cast<size_t>(write->slot)].retains_grad())
+      throw Error(
+          ErrorCode::NeedsGrad, "run",
+          fmt::format("input {} retains its gradient, and is written where autograd sees it", write->slot),
+          "Pass a clone() of it, or call retain_grad() on one");
+}
+
 void Caller::run_graph(State& state) const {
   c10::SmallVector<at::Tensor, 12> inputs;
   for (auto i : signature_.graph_inputs) inputs.push_back(state.slots[static_cast<size_t>(i)]);
   if (backward_) {
+    check_retained(signature_, state.slots);
     state.node = std::shared_ptr<CompiledBackward>(new CompiledBackward(backward_, state.slots),
                                                    torch::autograd::deleteNode);
     if (backward_->facts().draws_eagerly) state.node->generator = generator_state();

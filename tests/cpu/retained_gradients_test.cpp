@@ -1,0 +1,101 @@
+// retain_grad() and hooks of tensors that are written in place.
+#include <gtest/gtest.h>
+
+#include "error/expect_error.h"
+
+namespace {
+
+using antegrad::compile;
+using antegrad::ErrorCode;
+using antegrad::testing::expect_error;
+using at::Tensor;
+
+Tensor leaf() { return torch::ones({3}, torch::requires_grad()); }
+
+TEST(RetainedGradients, OfAResultThatIsWrittenAfterwards) {
+  for (bool view : {false, true}) {
+    const auto body = [view](const Tensor& x) { return view ? (x * 2).view({3, 1}) : x * 2; };
+    std::vector<Tensor> found[2];
+    for (bool compiled : {false, true}) {
+      auto x = leaf();
+      auto y = compiled ? compile(body)(x) : body(x);
+      Tensor seen;
+      y.retain_grad();
+      y.register_hook([&seen](const Tensor& gradient) { seen = gradient.clone(); });
+      y.mul_(3);
+      y.sin().sum().backward();
+      found[compiled] = {x.grad(), y.grad(), seen.defined() ? seen : torch::zeros({})};
+    }
+    for (size_t i = 0; i < found[0].size(); ++i) EXPECT_TRUE(torch::allclose(found[0][i], found[1][i])) << i;
+  }
+}
+
+// A tensor that the function reaches without getting it keeps its hooks through the capture.
+TEST(RetainedGradients, OfACapturedTensorThatIsWritten) {
+  Tensor results[2];
+  for (bool compiled : {false, true}) {
+    auto x = leaf();
+    auto y = x * 2;
+    Tensor seen;
+    y.register_hook([&seen](const Tensor& gradient) { seen = gradient.clone(); });
+    const auto body = [&](const Tensor& z) {
+      y.mul_(z);
+      return z * 2;
+    };
+    auto f = compile(body);
+    const auto z = torch::full({3}, 3.0F);
+    compiled ? f(z) : body(z);
+    y.sum().backward();
+    ASSERT_TRUE(seen.defined()) << compiled;
+    results[compiled] = torch::stack({x.grad(), seen});
+  }
+  EXPECT_TRUE(results[0].equal(results[1])) << results[0] << results[1];
+}
+
+TEST(RetainedGradients, OfACapturedTensorAreRefusedAndStayWhenItIsWritten) {
+  auto x = leaf();
+  auto y = x * 2;
+  y.retain_grad();
+  auto f = compile([&](const Tensor& z) {
+    y.mul_(z);
+    return (y * z).sum();
+  });
+  const auto z = torch::full({3}, 3.0F);
+  expect_error(ErrorCode::NeedsGrad, "run", "retains its gradient, and is written where autograd sees it",
+               {x, y, z}, [&] { f(z); });
+  EXPECT_TRUE(y.retains_grad());
+  y.mul_(2);  // LibTorch moves the hook to the new history
+  y.sum().backward();
+  EXPECT_TRUE(y.grad().equal(torch::ones({3})));
+  EXPECT_TRUE(x.grad().equal(torch::full({3}, 4.0F)));
+}
+
+TEST(RetainedGradients, OfAnArgumentThatIsWrittenAreRefused) {
+  auto y = leaf() * 2;
+  y.retain_grad();
+  auto f = compile([](const Tensor& y) { return y.mul_(2).sin(); });
+  expect_error(ErrorCode::NeedsGrad, "run",
+               "input 0 retains its gradient, and is written where autograd sees it", {y}, [&] { f(y); });
+  const torch::NoGradGuard no_grad;
+  EXPECT_TRUE(f(y).allclose(torch::full({3}, 4.0F).sin()));
+}
+
+TEST(RetainedGradients, CalledInsideOnAResultOrAnArgument) {
+  auto x = leaf();
+  auto result = compile([](const Tensor& x) {
+    auto y = x * 2;
+    y.retain_grad();
+    return y.mul_(3);
+  });
+  expect_error(ErrorCode::UnsupportedOp, "capture:retain_grad",
+               "the function calls retain_grad() on a result", {x}, [&] { result(x); });
+  auto argument = compile([](const Tensor& y) {
+    y.retain_grad();
+    return y * 3;
+  });
+  auto y = x * 2;
+  expect_error(ErrorCode::UnsupportedOp, "capture:retain_grad",
+               "the function calls retain_grad() on an argument", {y}, [&] { argument(y); });
+}
+
+}  // namespace
