@@ -1,8 +1,14 @@
 #pragma once
+#include <ATen/core/ivalue.h>
+
 #include <array>
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "antegrad/function.h"
 #include "antegrad/options.h"
@@ -264,6 +270,23 @@ auto compile(F function, Options options = {}) {
     return Compiled<F>(std::move(function), std::move(options));
   }
 }
+
+/// What an op does besides computing its results.
+enum class OpEffects : uint8_t {
+  Unknown,  ///< every call runs, in order with the others: none is left out, merged or repeated
+  None      ///< calls may be left out, merged and repeated
+};
+
+/// From an op's arguments, in the order of its schema, to its results. Tensors are on the meta device: they
+/// have sizes, strides and a type, and no contents. Results likewise, one for each that the schema has, a
+/// list of tensors where it has a list: `return {at::empty_like(arguments[0].toTensor())};`
+using ShapeFunction = std::function<std::vector<c10::IValue>(const std::vector<c10::IValue>& arguments)>;
+
+/// Says what the results of an op of another library are like ("mylib::op", "mylib::op.overload"), for
+/// functions that call it to be captured. Ops with a kernel for the dispatch key Meta, and those that are
+/// made of other ops, need none. It may be called before the op is defined; a second function replaces the
+/// first.
+void register_shape(const std::string& op, ShapeFunction shape, OpEffects effects = OpEffects::Unknown);
 
 /// What compile() makes of a callable for these arguments: graphs, fused groups, C sources.
 template <class F, class... Args>

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "antegrad/error.h"
 #include "aot/convention.h"
 #include "aot/inplace.h"
@@ -56,6 +58,7 @@ class Functionalizer {
   bool shares_storage(ir::ValueId input) const;
   void visit_resize(const ir::Node& node, ir::Node& synonym);
   void visit_strided_copy(const ir::Node& node);
+  void visit_view_with_effects(const ir::Node& node, ir::Node& synonym);
   void visit_write(const ir::Node& node, const OpSchema& schema);
   bool write_by_variant(const ir::Node& node, const OpSchema& schema);
   void write_on_copies(const ir::Node& node);
@@ -254,6 +257,23 @@ void Functionalizer::visit_strided_copy(const ir::Node& node) {
   define(node, 0, emit_.fit(result, trace_.graph.tensor_type(node.outputs[0])));
 }
 
+/// The call stays, and is made once. Its view is made by itself, as often as it is needed.
+void Functionalizer::visit_view_with_effects(const ir::Node& node, ir::Node& synonym) {
+  const auto* first = node.args.empty() ? nullptr : node.args[0].as<ir::ValueId>();
+  const auto& graph = trace_.graph;
+  if (node.outputs.size() != 1 || first == nullptr ||
+      graph.storage_of(*first) != graph.storage_of(node.outputs[0]) ||
+      graph.tensor_type(*first).dtype != graph.tensor_type(node.outputs[0]).dtype)
+    throw Error(ErrorCode::UnsupportedOp, "functionalize:" + node.op,
+                "it returns views, and more than one of its first argument in the same dtype",
+                "Make the views with ops of LibTorch");
+  auto call = with_current_values(node);
+  const ir::Value result{graph.type_of(node.outputs[0]),
+                         result_.graph.storage_of(*call.args[0].as<ir::ValueId>())};
+  emit_.known(std::move(call), {result});
+  define_strided(node, synonym, *first);
+}
+
 bool Functionalizer::write_by_variant(const ir::Node& node, const OpSchema& schema) {
   const auto* variant = functional_variant(schema);
   if (variant == nullptr) return false;
@@ -354,6 +374,9 @@ void Functionalizer::visit(const ir::Node& node, ir::Node& synonym) {
   if (schema == nullptr) return visit_plain(node);
   if (!node.effects.writes.empty()) return visit_write(node, *schema);
   if (schema->inplace_view && !node.outputs.empty()) return visit_metadata_change(node, synonym);
+  const auto is_view = [&](ir::ValueId v) { return trace_.graph.storage_of(v) != v; };
+  if (node.effects.ordered && std::ranges::any_of(node.outputs, is_view))
+    return visit_view_with_effects(node, synonym);
   if (node.op == "aten.as_strided") return define_strided(node, synonym, *node.args[0].as<ir::ValueId>());
   if (node.op == "aten.as_strided_copy" || node.op == "aten.as_strided_scatter")
     return visit_strided_copy(node);

@@ -52,7 +52,8 @@ bool results_stand_for_writes(const OpSchema& writing, const OpSchema& candidate
 
 const OpSchema* search(const OpSchema& schema) {
   // In-place random ops draw in the order of memory, which a fresh result may not share.
-  if (schema.random || !schema.writes) return nullptr;
+  // Of a foreign library the variant may do something else than its name says.
+  if (schema.random || !schema.writes || schema.foreign) return nullptr;
   for (size_t i = 0; i < schema.returns.size(); ++i)
     if (schema.return_is_arg[i] < 0) return nullptr;
   auto name = schema.handle.operator_name().name;

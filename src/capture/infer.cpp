@@ -7,6 +7,7 @@
 
 #include "antegrad/error.h"
 #include "capture/convert.h"
+#include "capture/foreign_ops.h"
 #include "capture/guards.h"
 #include "capture/rules/rules.h"
 
@@ -90,12 +91,14 @@ bool indexes_by_mask(const OpSchema& schema, const torch::jit::Stack& stack) {
 
 void infer_results(const OpSchema& schema, torch::jit::Stack& stack, InferenceCounts& counts) {
   const auto& name = schema.handle.operator_name();
-  if (has_data_dependent_shape(name) || indexes_by_mask(schema, stack))
+  if (has_data_dependent_shape(name) || indexes_by_mask(schema, stack) ||
+      (schema.foreign && schema.handle.hasTag(at::Tag::dynamic_output_shape)))
     throw Error(ErrorCode::DataDependentShape, "capture:" + schema.name,
                 "the size of its result depends on the data of its arguments",
                 "Use a form of fixed size (where, masked_fill, a bound plus a mask), or call it outside the "
                 "function");
   BelowRecording below;
+  if (schema.foreign) return infer_foreign_results(schema, stack);
   if (auto rule = find_shape_rule(name)) {
     ++counts.rules;
     rule(stack);

@@ -17,7 +17,8 @@ struct InferenceCounts {
 };
 
 /// Replaces the op's arguments on the stack (tensors on the meta device) by its results (likewise): by its
-/// meta kernel, else by a rule of ours, else by running the CPU kernel on zeros. Throws what the kernel
+/// meta kernel, else by a rule of ours, else by running the CPU kernel on zeros; of a library that
+/// nothing is known of, as infer_foreign_results says. Throws what the kernel
 /// throws on bad arguments, and Error(DataDependentShape) when the sizes of the results depend on data.
 void infer_results(const OpSchema& schema, torch::jit::Stack& stack, InferenceCounts& counts);
 

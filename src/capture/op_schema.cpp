@@ -1,5 +1,7 @@
 #include "capture/op_schema.h"
 
+#include <algorithm>
+#include <array>
 #include <mutex>
 
 namespace antegrad::capture {
@@ -16,6 +18,8 @@ const std::vector<UnannotatedWrite> kUnannotatedWrites = {
     {"aten.cudnn_batch_norm", {"running_mean", "running_var"}, "training"},
     {"aten.miopen_batch_norm", {"running_mean", "running_var"}, "training"},
 };
+
+std::string library_of(const c10::OperatorName& name) { return name.name.substr(0, name.name.find("::")); }
 
 ArgKind kind_of_element(const c10::Type& type) {
   switch (type.kind()) {
@@ -87,6 +91,15 @@ std::string graph_name(const c10::OperatorName& name) {
   return text;
 }
 
+/// The kernels of LibTorch that are made of other ops run on meta tensors too; what others do, nobody knows.
+bool runs_on_meta(const c10::OperatorHandle& op, bool foreign) {
+  using c10::DispatchKey;
+  if (op.hasKernelForDispatchKey(DispatchKey::Meta)) return true;
+  return !foreign && (op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd) ||
+                      op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutogradNonFunctional) ||
+                      op.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd));
+}
+
 bool is_composite_only(const c10::OperatorHandle& op) {
   return op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) &&
          !op.hasKernelForDispatchKey(c10::DispatchKey::CPU) &&
@@ -115,6 +128,17 @@ ArgSchema read_argument(const c10::Argument& argument, const std::string& op) {
 
 }  // namespace
 
+LibraryKind library_kind(std::string_view library) {
+  constexpr std::array kLibTorch = {"aten",       "prim",         "prims",  "antegrad", "quantized",
+                                    "_quantized", "quantization", "mkl",    "mkldnn",   "mkldnn_prepacked",
+                                    "onednn",     "prepacked",    "sparse", "inductor", "static_runtime"};
+  constexpr std::array kCollective = {"c10d", "_c10d_functional", "_c10d_functional_autograd", "_dtensor",
+                                      "symm_mem"};
+  const auto is_one_of = [&](const auto& names) { return std::ranges::find(names, library) != names.end(); };
+  if (is_one_of(kLibTorch)) return LibraryKind::LibTorch;
+  return is_one_of(kCollective) ? LibraryKind::Collective : LibraryKind::Foreign;
+}
+
 OpSchema::OpSchema(const c10::OperatorHandle& op) : handle(op), name(graph_name(op.operator_name())) {
   const auto& schema = op.schema();
   for (const auto& argument : schema.arguments()) {
@@ -139,10 +163,10 @@ OpSchema::OpSchema(const c10::OperatorHandle& op) : handle(op), name(graph_name(
   random = op.hasTag(at::Tag::nondeterministic_seeded);
   inplace_view = op.hasTag(at::Tag::inplace_view) || name.rfind("aten.set_.", 0) == 0 ||
                  name == "aten.set_" || name.rfind("aten.resize_", 0) == 0;
-  has_meta_kernel = op.hasKernelForDispatchKey(c10::DispatchKey::Meta) ||
-                    op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd) ||
-                    op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutogradNonFunctional) ||
-                    op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
+  const auto library = library_kind(library_of(op.operator_name()));
+  foreign = library == LibraryKind::Foreign;
+  collective = library == LibraryKind::Collective;
+  has_meta_kernel = runs_on_meta(op, foreign);
   is_composite = is_composite_only(op);
   bumps_below = writes && !op.hasKernelForDispatchKey(c10::DispatchKey::ADInplaceOrView) &&
                 op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd);

@@ -7,6 +7,14 @@
 
 namespace antegrad::capture {
 
+/// Whose ops they are.
+enum class LibraryKind : uint8_t {
+  LibTorch,
+  Collective,  ///< of LibTorch, and they wait for other processes
+  Foreign,     ///< of a library that nothing is known of
+};
+LibraryKind library_kind(std::string_view library);
+
 enum class ArgKind : uint8_t {
   Tensor,  ///< also optional
   TensorList,
@@ -56,7 +64,9 @@ struct OpSchema {
   bool is_composite = false;  ///< its only kernel is made of other ops
   bool bumps_below = false;   ///< in-place, and it is the ops it calls that count up versions
   int device_arg = -1;
-  int writes_if = -1;  ///< a bool argument without which nothing is written; -1: none
+  int writes_if = -1;       ///< a bool argument without which nothing is written; -1: none
+  bool foreign = false;     ///< of a library that nothing is known of: see foreign_ops.h
+  bool collective = false;  ///< waits for other processes
 };
 
 /// Cached per thread; the reference lives as long as the process.

@@ -9,6 +9,7 @@
 #include <atomic>
 
 #include "capture/convert.h"
+#include "capture/foreign_ops.h"
 #include "capture/gradients.h"
 #include "capture/guards.h"
 #include "capture/mode.h"
@@ -330,6 +331,7 @@ void Recorder::note_backward(ir::Node& node) const {
 void Recorder::record(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   determinants_.watch();
   const auto& schema = schema_of(op);
+  check_recordable(schema);
   if (answer_equal(schema, stack) || read_host_data(schema, stack)) return;
   Call call;
   call.arguments.assign(stack->end() - static_cast<std::ptrdiff_t>(schema.args.size()), stack->end());
@@ -349,7 +351,7 @@ void Recorder::record(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   take_results(schema, call, node);
   if (schema.inplace_view && !schema.random) node.effects.writes.clear();  // metadata, not memory
   node.effects.random = schema.random;
-  node.effects.ordered = schema.returns.empty() && node.effects.writes.empty();
+  node.effects.ordered = (schema.returns.empty() && node.effects.writes.empty()) || may_have_effects(schema);
   if (c10::GradMode::is_enabled())
     node.provenance.sequence = static_cast<int64_t>(at::sequence_number::peek()) - first_sequence_;
   node.provenance.scope = current_scope();

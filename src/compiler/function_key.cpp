@@ -6,7 +6,9 @@
 #include <torch/version.h>
 
 #include <algorithm>
+#include <set>
 
+#include "capture/op_schema.h"
 #include "compiler/system_key.h"
 #include "ir/binary.h"
 #include "ir/text.h"
@@ -79,6 +81,15 @@ std::string facts_text(const CaptureFacts& facts) {
   return text;
 }
 
+/// The schemas of ops that are not LibTorch's, whose version says nothing of them.
+std::string foreign_ops_text(const ir::Graph& graph) {
+  std::set<std::string> schemas;
+  for (const auto& node : graph.nodes)
+    if (const auto* schema = capture::find_schema(node.op); schema != nullptr && schema->foreign)
+      schemas.insert(c10::toString(schema->handle.schema()));
+  return fmt::format("{}", fmt::join(schemas, "\n"));
+}
+
 /// What does not change with the sizes: the ops in order, and the kinds of the inputs.
 std::string structure_text(const ir::Graph& graph) {
   std::string text;
@@ -115,6 +126,8 @@ cache::Key function_key(const CaptureSettings& settings, const ir::Graph& graph,
   ByteWriter bytes;
   ir::write(bytes, graph, {false, scopes_matter(options)});
   key.add_bytes("graph", bytes.bytes());
+  if (auto schemas = foreign_ops_text(graph); !schemas.empty())
+    key.add_text("custom ops", std::move(schemas));
   return key;
 }
 

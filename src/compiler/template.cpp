@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "antegrad/error.h"
+#include "capture/op_schema.h"
 #include "compiler/progress.h"
 #include "compiler/tracing.h"
 #include "ir/substitute.h"
@@ -149,6 +150,10 @@ runtime::BackwardFacts Template::backward_facts(const aot::Signature& signature,
   const auto& forward = plan_.partition->forward;
   facts.draws_eagerly = std::any_of(forward.nodes.begin(), forward.nodes.end(),
                                     [](const ir::Node& node) { return node.effects.random; });
+  for (const auto& node : forward.nodes)
+    if (const auto* schema = capture::find_schema(node.op);
+        node.effects.ordered && schema != nullptr && schema->foreign)
+      facts.runs_once = node.op;
   return facts;
 }
 

@@ -13,6 +13,7 @@
 #include "ir/verify.h"
 #include "passes/dead_code.h"
 #include "passes/undefined_tangents.h"
+#include "passes/unreached_effects.h"
 
 namespace antegrad::runtime {
 
@@ -27,6 +28,9 @@ ir::Graph specialize(const ir::Graph& backward, const std::vector<std::vector<bo
   auto graph = backward;
   const auto gradients = reached_by.size();
   const std::vector<bool> defined(which.begin() + static_cast<int64_t>(gradients), which.end());
+  std::vector<bool> wanted(which.begin(), which.begin() + static_cast<int64_t>(gradients));
+  wanted.resize(graph.outputs.size(), true);
+  passes::release_unreached_effects(graph, wanted, defined);
   std::vector<bool> reached(graph.outputs.size(), true);
   for (size_t i = 0; i < gradients; ++i) {
     if (!which[i]) graph.outputs[i].value = {};

@@ -42,7 +42,8 @@ struct BackwardFacts {
   std::vector<std::vector<bool>> fails_for;   ///< per gradient, per tangent: on the way between them
   std::shared_ptr<HigherOrder> higher_order;  ///< null: there is none
   std::vector<int32_t> late;                  ///< inputs that are read as they are when the pass runs
-  int32_t rng_slot = -1;                      ///< the state of fused random ops; -1: none
+  std::string runs_once;       ///< an op of the forward pass that higher order may not call again; "": none
+  int32_t rng_slot = -1;       ///< the state of fused random ops; -1: none
   bool draws_eagerly = false;  ///< some random op of the forward graph draws from LibTorch's generator
 };
 

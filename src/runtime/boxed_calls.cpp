@@ -125,6 +125,7 @@ std::unique_ptr<Instruction> make_instruction(const ir::Node& node, const ir::Gr
   if (schema == nullptr)
     throw Error(ErrorCode::UnsupportedOp, "run:" + node.op, "LibTorch has no such op",
                 "Load the library that registers it before the graph is used");
+  if (schema->foreign) return make_foreign_call(node, *schema, graph, register_of);
   if (auto number = make_number_call(node, *schema, register_of, reuse)) return number;
   if (!node.functional)
     if (auto typed = make_typed_call(node, *schema, register_of, reuse)) return typed;

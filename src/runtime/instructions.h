@@ -19,6 +19,9 @@ std::unique_ptr<Instruction> make_number_call(const ir::Node& node, const captur
 /// A call through the op's boxed kernel: any op.
 std::unique_ptr<Instruction> make_boxed_call(const ir::Node& node, const capture::OpSchema& schema,
                                              const RegisterMap& register_of);
+/// The same for an op with OpSchema::foreign; what it gives is held against what was captured.
+std::unique_ptr<Instruction> make_foreign_call(const ir::Node& node, const capture::OpSchema& schema,
+                                               const ir::Graph& graph, const RegisterMap& register_of);
 /// The ops of antegrad's own. Null when it is none of them.
 std::unique_ptr<Instruction> make_own_call(const ir::Node& node, const ir::Graph& graph,
                                            const RegisterMap& register_of);

@@ -184,6 +184,10 @@ variable_list CompiledBackward::apply_differentiably(const variable_list& tangen
   if (!facts.higher_order)
     throw Error(ErrorCode::NeedsGrad, "backward", "this compiled function has no second derivatives",
                 "Call backward() without create_graph");
+  if (!facts.runs_once.empty())
+    throw Error(ErrorCode::NeedsGrad, "backward:" + facts.runs_once,
+                "second derivatives would call it again, and what it does besides is not known",
+                "Call backward() without create_graph, or register its shape with OpEffects::None");
   if (!lost_.empty())
     throw Error(
         ErrorCode::NeedsGrad, "backward",

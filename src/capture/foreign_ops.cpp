@@ -1,0 +1,174 @@
+#include "capture/foreign_ops.h"
+
+#include <ATen/ops/empty_strided.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <mutex>
+
+#include "antegrad/compile.h"
+#include "antegrad/error.h"
+#include "capture/convert.h"
+
+namespace antegrad {
+namespace capture {
+namespace {
+
+struct RegisteredShape {
+  ShapeFunction shape;
+  OpEffects effects;
+};
+using RegisteredShapePtr = std::shared_ptr<const RegisteredShape>;
+
+/// What register_shape was told, by graph name. Made when first asked for: libraries register before main().
+class RegisteredShapes {
+ public:
+  void add(const std::string& op, RegisteredShape shape) {
+    const std::scoped_lock lock(mutex_);
+    shapes_[op] = std::make_shared<const RegisteredShape>(std::move(shape));
+  }
+  RegisteredShapePtr find(const std::string& op) {
+    const std::scoped_lock lock(mutex_);
+    const auto found = shapes_.find(op);
+    return found == shapes_.end() ? nullptr : found->second;
+  }
+  static RegisteredShapes& instance() {
+    static auto* shapes = new RegisteredShapes;  // never destroyed: calls may outlive main()
+    return *shapes;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, RegisteredShapePtr> shapes_;
+};
+
+/// "mylib.op.overload" → "mylib::op.overload", as LibTorch writes it.
+std::string dispatcher_name(const std::string& graph_name) {
+  auto text = graph_name;
+  text.replace(text.find('.'), 1, "::");
+  return text;
+}
+
+std::string way_out_of_wrong_shapes(const OpSchema& schema, bool registered) {
+  return registered ? fmt::format("Correct the function given to register_shape(\"{}\")",
+                                  dispatcher_name(schema.name))
+                    : "Correct its Meta kernel";
+}
+
+/// A tensor on the meta device with memory of its own.
+at::Tensor fresh_meta(const at::Tensor& like) {
+  return at::empty_strided(like.sizes(), like.strides(), like.options().device(c10::kMeta));
+}
+
+c10::IValue without_shared_memory(const c10::IValue& result) {
+  return map_tensors(result,
+                     [](const at::Tensor& tensor) { return tensor.defined() ? fresh_meta(tensor) : tensor; });
+}
+
+/// Results that are what the schema says: arguments that were written, views of arguments, new tensors.
+void settle_results(const OpSchema& schema, const std::vector<c10::IValue>& arguments,
+                    std::vector<c10::IValue>& results, bool registered) {
+  if (results.size() != schema.returns.size())
+    throw Error(
+        ErrorCode::InvalidArgument, "capture:" + schema.name,
+        fmt::format("{} results were given where the schema has {}", results.size(), schema.returns.size()),
+        way_out_of_wrong_shapes(schema, registered));
+  const auto& returns = schema.handle.schema().returns();
+  for (size_t i = 0; i < results.size(); ++i) {
+    const bool is_list = schema.returns[i] == ArgKind::TensorList;
+    if (is_list ? !results[i].isTensorList() : !results[i].isTensor())
+      throw Error(ErrorCode::InvalidArgument, "capture:" + schema.name,
+                  fmt::format("result {} is a {} where the schema has a {}", i, results[i].tagKind(),
+                              is_list ? "list of tensors" : "tensor"),
+                  way_out_of_wrong_shapes(schema, registered));
+    if (schema.return_is_arg[i] >= 0)
+      results[i] = arguments[static_cast<size_t>(schema.return_is_arg[i])];
+    else if (returns[i].alias_info() == nullptr)
+      results[i] = without_shared_memory(results[i]);
+  }
+}
+
+bool gives_only_arguments(const OpSchema& schema) {
+  return std::all_of(schema.return_is_arg.begin(), schema.return_is_arg.end(),
+                     [](int arg) { return arg >= 0; });
+}
+
+bool is_name(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(),
+                                      [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+}
+
+/// "mylib::op" or "mylib::op.overload" → as in graphs.
+std::string graph_name_of(const std::string& op) {
+  const auto colons = op.find("::");
+  const auto library = op.substr(0, colons);
+  const auto rest = colons == std::string::npos ? std::string() : op.substr(colons + 2);
+  const auto dot = rest.find('.');
+  if (!is_name(library) || !is_name(rest.substr(0, dot)) ||
+      (dot != std::string::npos && !is_name(rest.substr(dot + 1))))
+    throw Error(ErrorCode::InvalidArgument, "register_shape",
+                fmt::format("\"{}\" is not the name of an op", op),
+                "Write library::op, or library::op.overload");
+  if (library_kind(library) != LibraryKind::Foreign)
+    throw Error(ErrorCode::InvalidArgument, "register_shape",
+                fmt::format("{} is an op of LibTorch, not of a library of yours", op),
+                "Leave it out: antegrad has its own rules for ops of LibTorch");
+  return library + "." + rest;
+}
+
+}  // namespace
+
+void check_recordable(const OpSchema& schema) {
+  if (schema.collective)
+    throw Error(ErrorCode::UnsupportedOp, "capture:" + schema.name, "collectives cannot be captured yet",
+                "Communicate between compiled functions, not inside of one");
+  if (!schema.foreign) return;
+  for (const auto& result : schema.handle.schema().returns())
+    if (result.type()->kind() != c10::TypeKind::TensorType &&
+        !result.type()->isSubtypeOf(*c10::ListType::ofTensors()))
+      throw Error(ErrorCode::UnsupportedOp, "capture:" + schema.name,
+                  fmt::format("it gives a {}, and only tensors can be recorded", result.type()->str()),
+                  "Call it outside the compiled function, and pass what it gives as an argument");
+}
+
+bool may_have_effects(const OpSchema& schema) {
+  if (!schema.foreign || schema.handle.hasTag(at::Tag::pt2_compliant_tag)) return false;
+  const auto registered = RegisteredShapes::instance().find(schema.name);
+  return registered == nullptr || registered->effects != OpEffects::None;
+}
+
+void infer_foreign_results(const OpSchema& schema, torch::jit::Stack& stack) {
+  const std::vector<c10::IValue> arguments(stack.begin(), stack.end());
+  const auto registered = RegisteredShapes::instance().find(schema.name);
+  if (registered != nullptr) {
+    stack = registered->shape(arguments);
+  } else if (schema.handle.hasKernelForDispatchKey(c10::DispatchKey::Meta)) {  // also one that came late
+    schema.handle.callBoxed(stack);
+  } else if (gives_only_arguments(schema)) {
+    stack.clear();
+    for (auto argument : schema.return_is_arg) stack.push_back(arguments[static_cast<size_t>(argument)]);
+  } else {
+    throw Error(
+        ErrorCode::UnsupportedOp, "capture:" + schema.name,
+        "nothing says what its results are like: it is of a library that antegrad does not know, and has no "
+        "Meta kernel",
+        fmt::format("Say it with antegrad::register_shape(\"{}\", f), or register a kernel for the dispatch "
+                    "key Meta",
+                    dispatcher_name(schema.name)));
+  }
+  settle_results(schema, arguments, stack, registered != nullptr);
+}
+
+}  // namespace capture
+
+void register_shape(const std::string& op, ShapeFunction shape, OpEffects effects) {
+  const auto name = capture::graph_name_of(op);
+  if (!shape)
+    throw Error(ErrorCode::InvalidArgument, "register_shape", fmt::format("the function for {} is empty", op),
+                "Pass a function from the op's arguments to its results");
+  capture::RegisteredShapes::instance().add(name, {std::move(shape), effects});
+}
+
+}  // namespace antegrad
