@@ -69,6 +69,26 @@ bool run_named(ir::Graph& graph, const Pass& pass) {
   }
 }
 
+/// The ops that must stay, in order.
+std::vector<std::string> ordered_ops(const ir::Graph& graph) {
+  std::vector<std::string> ops;
+  for (const auto& node : graph.nodes)
+    if (node.effects.ordered) ops.push_back(node.op);
+  return ops;
+}
+
+/// A pass may add ordered nodes, but neither remove nor merge nor move those that were there.
+void verify_order(const std::vector<std::string>& before, const ir::Graph& graph, const Pass& pass) {
+  auto next = before.begin();
+  for (const auto& op : ordered_ops(graph))
+    if (next != before.end() && *next == op) ++next;
+  if (next != before.end())
+    throw Error(ErrorCode::Verify, fmt::format("pass:{}", pass.name),
+                fmt::format("removed or moved a call of {}, which has effects", *next),
+                fmt::format("This is a defect of antegrad; leave the pass out by its name, {}, meanwhile",
+                            pass.name));
+}
+
 void verify_after(const ir::Graph& graph, const Pass& pass) {
   try {
     ir::verify(graph);
@@ -115,10 +135,12 @@ std::vector<PassRecord> run_pipeline(ir::Graph& graph, const std::vector<Pass>& 
   for (const auto& pass : passes) {
     if (std::ranges::find(options.disabled, pass.name) != options.disabled.end()) continue;
     const trace::Span span("pass", pass.name);
+    const auto ordered = options.verify ? ordered_ops(graph) : std::vector<std::string>();
     const auto start = std::chrono::steady_clock::now();
     PassRecord record{pass.name, 0, run_named(graph, pass), {}};
     record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (record.changed && options.verify) verify_after(graph, pass);
+    if (options.verify) verify_order(ordered, graph, pass);
     if (record.changed && options.keep_texts) record.text_after = ir::print(graph);
     records.push_back(std::move(record));
   }

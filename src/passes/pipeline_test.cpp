@@ -135,5 +135,36 @@ TEST(Pipeline, VerifiesAroundPasses) {
   EXPECT_NE(after.find("leave the pass out by its name, breaks"), std::string::npos) << after;
 }
 
+TEST(Pipeline, VerifiesThatCallsWithEffectsStay) {
+  const std::string text = R"(graph @f functional {
+  in %0: f32[4] user "x"
+  %1: f32[4] = mylib.log(%0) ordered
+  %2: f32[4] = mylib.log(%0) ordered
+  %3: f32[4] = mylib.send(%0) ordered
+  out %0 user
+}
+)";
+  const auto error_after = [&](bool (*run)(ir::Graph&)) {
+    auto graph = ir::parse(text);
+    const std::vector<Pass> passes = {{"breaks", run}};
+    return error_of(ErrorCode::Verify,
+                    [&] { run_pipeline(graph, passes, {.disabled = {}, .verify = true}); });
+  };
+  const auto removed = error_after([](ir::Graph& graph) {
+    graph.nodes.erase(graph.nodes.begin());
+    return true;
+  });
+  EXPECT_TRUE(removed.starts_with("[pass:breaks] removed or moved a call of mylib.log, which has effects."))
+      << removed;
+  const auto moved = error_after([](ir::Graph& graph) {
+    std::swap(graph.nodes[1], graph.nodes[2]);
+    return true;
+  });
+  EXPECT_TRUE(moved.starts_with("[pass:breaks] removed or moved a call of mylib.")) << moved;
+  auto graph = ir::parse(text);
+  run_pipeline(graph, default_pipeline(), {.disabled = {}, .verify = true});
+  EXPECT_EQ(graph.nodes.size(), 3U) << "unread, and two of them equal";
+}
+
 }  // namespace
 }  // namespace antegrad::passes
