@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <functional>
 #include <iostream>
+#include <map>
 #include <tuple>
 
 #include "antegrad/error.h"
@@ -16,6 +17,7 @@
 #include "cli/cache_tables.h"
 #include "cli/errors.h"
 #include "cli/files.h"
+#include "cli/option_checks.h"
 #include "cli/progress_bar.h"
 #include "cli/text.h"
 #include "toolchain/isa.h"
@@ -25,6 +27,9 @@ namespace {
 
 /// What is known here without LibTorch, by the names of fields of keys.
 cache::System system_here() { return {{"isa", std::string(toolchain::isa_name(toolchain::detect_isa()))}}; }
+
+/// What list shows unless it is told.
+constexpr uint64_t kListed = 20;
 
 bool confirmed(const std::string& question) {
   fmt::print(stderr, "{} [y/N] ", question);
@@ -40,11 +45,13 @@ CLI::App& CacheCommands::add(const std::string& name, const std::string& help, R
   command
       .add_option("--dir", place_.directory,
                   "the cache; else $ANTEGRAD_CACHE_DIR, $XDG_CACHE_HOME/antegrad\nor ~/.cache/antegrad")
-      ->type_name("DIR");
+      ->type_name("DIR")
+      ->check(not_empty());
   command
       .add_option("--key-file", place_.key_file,
                   "the secret of its MACs; else $ANTEGRAD_CACHE_KEY_FILE, else none")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(not_empty());
   command.add_flag("--json", json_, "print JSON");
   command.callback([this, name, run] {
     chosen_ = "cache:" + name;
@@ -68,11 +75,15 @@ CacheCommands::CacheCommands(CLI::App& app) : group_(app.add_subcommand("cache",
       .add_flag("--kinds", kinds_, "also count each kind, which reads every entry");
 
   auto& list = add("list", "the entries, those used last first", &Self::list);
-  list.add_option("--kind", kind_, "only entries of this kind")->type_name("KIND");
+  list.add_option("--kind", kind_, "only entries of this kind: function, code, kernel,\nsizes or fact")
+      ->type_name("KIND")
+      ->check(one_of({"function", "code", "kernel", "sizes", "fact"}));
   list.add_option("--name", name_, "only entries of functions of this name")->type_name("NAME");
-  list.add_option("--limit", limit_, "at most so many entries")->type_name("N");
+  list.add_option("--limit", limit_, "at most so many entries, 0: all; unless said 20,\nand all with --json")
+      ->type_name("N")
+      ->check(whole_number());
 
-  const std::string key_help = "4 or more first digits of a key or an address";
+  const std::string key_help = "4 or more first digits of a key, as list prints it";
   add("show", "all that one entry says of itself", &Self::show)
       .add_option("KEY", key_, key_help)
       ->required()
@@ -81,12 +92,13 @@ CacheCommands::CacheCommands(CLI::App& app) : group_(app.add_subcommand("cache",
   add("clear", "remove all entries", &Self::clear).add_flag("--yes", yes_, "do not ask");
   add("gc", "remove what was begun and not finished, and what goes beyond a size", &Self::gc)
       .add_option("--size", limit_bytes_, "what may stay, such as 500M or 2G; 0: all; 5G otherwise")
-      ->transform(CLI::AsSizeValue(false))
+      ->transform(size_in_bytes())
       ->type_name("SIZE");
 
   add("export", "write all entries to one file", &Self::export_bundle)
       .add_option("FILE", file_, "the bundle to write")
       ->required()
+      ->check(not_empty())
       ->type_name("");
   add("import", "take over the entries of such a file", &Self::import_bundle)
       .add_option("FILE", file_, "a bundle; - reads standard input")
@@ -130,15 +142,19 @@ CommandOutput CacheCommands::stats() {
 
 CommandOutput CacheCommands::list() {
   const auto cache = open(Access::Read);
-  ListResult result{cache.now(), {}, 0};
+  ListResult result{cache.now(), {}, 0, !kind_.empty() || !name_.empty()};
+  const auto limit = limit_.value_or(json_ ? 0 : kListed);
   const auto entries = cache.entries();
+  std::map<cache::Digest, int> entries_of_key;
+  for (const auto& info : entries) ++entries_of_key[info.address.key];
   ProgressBar progress("list");
   for (size_t i = 0; i < entries.size(); ++i) {
-    if (limit_ > 0 && result.entries.size() == limit_) {
+    if (limit > 0 && result.entries.size() == limit) {
       result.more = entries.size() - i;
       break;
     }
     auto entry = cache.read(entries[i]);
+    entry.shares_key = entries_of_key[entries[i].address.key] > 1;
     const bool wanted =
         (kind_.empty() || entry.label.kind == kind_) && (name_.empty() || entry.label.name == name_);
     if (wanted) result.entries.push_back(std::move(entry));
@@ -149,16 +165,19 @@ CommandOutput CacheCommands::list() {
 
 CommandOutput CacheCommands::show() {
   const auto cache = open(Access::Read);
-  const auto info = cache.find(key_);
-  const auto loaded = cache.store().get(info.address);
-  if (loaded.outcome != cache::Outcome::Hit) {
-    throw Error(ErrorCode::Io, chosen_,
-                fmt::format("{}: {}", cache::outcome_name(loaded.outcome), loaded.reason),
-                "antegrad cache verify looks at all entries");
+  ShowResult result{cache.now(), {}};
+  for (const auto& info : cache.find(key_)) {
+    const auto loaded = cache.store().get(info.address);
+    if (loaded.outcome != cache::Outcome::Hit) {
+      throw Error(ErrorCode::Io, chosen_,
+                  fmt::format("{}: {}", cache::outcome_name(loaded.outcome), loaded.reason),
+                  "antegrad cache verify looks at all entries");
+    }
+    ShownEntry shown{{info, loaded.outcome, {}, {}}, {}};
+    if (auto label = cache::label_of(loaded.entry)) shown.entry.label = std::move(*label);
+    for (const auto& [name, bytes] : loaded.entry.sections) shown.sections.emplace_back(name, bytes.size());
+    result.entries.push_back(std::move(shown));
   }
-  ShowResult result{cache.now(), {info, loaded.outcome, {}, {}}, {}};
-  if (auto label = cache::label_of(loaded.entry)) result.entry.label = std::move(*label);
-  for (const auto& [name, bytes] : loaded.entry.sections) result.sections.emplace_back(name, bytes.size());
   return output(result);
 }
 

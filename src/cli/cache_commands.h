@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "cache/settings.h"
@@ -53,7 +54,7 @@ class CacheCommands {
   std::string key_, other_key_;
   std::string kind_, name_;
   std::string file_;
-  uint64_t limit_ = 0;  ///< of list; 0: none
+  std::optional<uint64_t> limit_;  ///< of list; 0: none
   uint64_t limit_bytes_ = cache::LocalSettings{}.limit_bytes;
 };
 

@@ -55,17 +55,24 @@ std::string json_of(const ListResult& result) {
   return text_of({{"entries", std::move(entries)}, {"more", result.more}});
 }
 
-std::string json_of(const ShowResult& result) {
-  auto out = entry_json(result.entry);
+static Json shown_json(const ShownEntry& shown) {
+  auto out = entry_json(shown.entry);
   auto facts = Json::array(), fields = Json::array(), sections = Json::array();
-  for (const auto& [name, value] : result.entry.label.facts)
+  for (const auto& [name, value] : shown.entry.label.facts)
     facts.push_back({{"name", name}, {"value", value}});
-  for (const auto& field : result.entry.label.key.fields()) fields.push_back(field_json(field));
-  for (const auto& [name, bytes] : result.sections) sections.push_back({{"name", name}, {"bytes", bytes}});
+  for (const auto& field : shown.entry.label.key.fields()) fields.push_back(field_json(field));
+  for (const auto& [name, bytes] : shown.sections) sections.push_back({{"name", name}, {"bytes", bytes}});
   out["facts"] = std::move(facts);
   out["key"] = std::move(fields);
   out["sections"] = std::move(sections);
-  return text_of(out);
+  return out;
+}
+
+std::string json_of(const ShowResult& result) {
+  if (result.entries.size() == 1) return text_of(shown_json(result.entries.front()));
+  auto entries = Json::array();
+  for (const auto& shown : result.entries) entries.push_back(shown_json(shown));
+  return text_of({{"entries", std::move(entries)}});
 }
 
 std::string json_of(const VerifyResult& result) {

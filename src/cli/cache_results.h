@@ -16,8 +16,9 @@ namespace antegrad::cli {
 struct ListedEntry {
   cache::EntryInfo info;
   cache::Outcome outcome = cache::Outcome::Hit;
-  std::string reason;  ///< why it cannot be read
-  cache::Label label;  ///< empty when it cannot be read, or says nothing of itself
+  std::string reason;       ///< why it cannot be read
+  cache::Label label;       ///< empty when it cannot be read, or says nothing of itself
+  bool shares_key = false;  ///< other entries have the same key: the variant tells them apart
 };
 
 struct KindCount {
@@ -36,13 +37,18 @@ struct StatsResult {
 struct ListResult {
   int64_t now = 0;
   std::vector<ListedEntry> entries;
-  uint64_t more = 0;  ///< entries that were not looked at, because of a limit
+  uint64_t more = 0;      ///< entries that were not looked at, because of a limit
+  bool filtered = false;  ///< and some of them may not have been listed anyway
+};
+
+struct ShownEntry {
+  ListedEntry entry;
+  std::vector<std::pair<std::string, uint64_t>> sections;  ///< name and bytes
 };
 
 struct ShowResult {
   int64_t now = 0;
-  ListedEntry entry;
-  std::vector<std::pair<std::string, uint64_t>> sections;  ///< name and bytes
+  std::vector<ShownEntry> entries;  ///< all of one key; at least one
 };
 
 struct VerifyResult {

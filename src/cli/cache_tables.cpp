@@ -15,6 +15,12 @@ std::string kind_of(const ListedEntry& entry) {
   return entry.label.kind.empty() ? "(no label)" : one_line(entry.label.kind);
 }
 
+/// As many digits as `show` needs to find it.
+std::string key_text(const ListedEntry& entry) {
+  const auto text = entry.info.address.to_text();
+  return text.substr(0, kDigits) + (entry.shares_key ? text.substr(text.find('-')) : std::string());
+}
+
 std::string problems_text(const std::vector<std::string>& problems) {
   std::string out;
   for (const auto& problem : problems) out += fmt::format("problem: {}\n", one_line(problem));
@@ -62,30 +68,38 @@ std::string table_of(const ListResult& result) {
   std::vector<Row> rows = {{"kind", "name", "size", "used", "key"}};
   for (const auto& entry : result.entries) {
     rows.push_back({kind_of(entry), one_line(entry.label.name), size_text(entry.info.bytes),
-                    age_text(result.now - entry.info.used), entry.info.address.to_text().substr(0, kDigits)});
+                    age_text(result.now - entry.info.used), key_text(entry)});
   }
-  if (result.entries.empty()) return "no entries\n";
-  auto out = columns(rows, {2, 3});
-  if (result.more > 0) out += fmt::format("{} more entries were not looked at\n", result.more);
+  auto out = result.entries.empty() ? std::string("no entries\n") : columns(rows, {2, 3});
+  if (result.more > 0)
+    out += fmt::format("{} more {} not {}, used longer ago; --limit 0 lists all\n", result.more,
+                       result.more == 1 ? "entry was" : "entries were",
+                       result.filtered ? "looked at" : "listed");
   return out;
 }
 
-std::string table_of(const ShowResult& result) {
-  const auto& [info, outcome, reason, label] = result.entry;
+static std::string shown_text(const ShownEntry& shown, int64_t now) {
+  const auto& [info, outcome, reason, label, shares_key] = shown.entry;
   std::vector<Row> facts, sections, fields;
   for (const auto& [name, value] : label.facts) facts.push_back({one_line(name), one_line(value)});
-  for (const auto& [name, bytes] : result.sections) sections.push_back({one_line(name), size_text(bytes)});
+  for (const auto& [name, bytes] : shown.sections) sections.push_back({one_line(name), size_text(bytes)});
   for (const auto& field : label.key.fields()) {
     fields.push_back({one_line(field.name), field.hash.hex().substr(0, kDigits), size_text(field.length),
                       field_text(field)});
   }
   return columns({{"address", info.address.to_text()},
-                  {"kind", kind_of(result.entry)},
+                  {"kind", kind_of(shown.entry)},
                   {"name", one_line(label.name)},
                   {"size", size_text(info.bytes)},
-                  {"used", age_text(result.now - info.used) + " ago"}},
+                  {"used", age_text(now - info.used) + " ago"}},
                  {}) +
          part("facts", facts, {}) + part("key", fields, {2}) + part("sections", sections, {1});
+}
+
+std::string table_of(const ShowResult& result) {
+  std::string out;
+  for (const auto& shown : result.entries) out += (out.empty() ? "" : "\n") + shown_text(shown, result.now);
+  return out;
 }
 
 std::string table_of(const VerifyResult& result) {

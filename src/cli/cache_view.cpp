@@ -11,6 +11,7 @@
 #include "antegrad/error.h"
 #include "cache/local_store.h"
 #include "cli/errors.h"
+#include "cli/text.h"
 
 namespace antegrad::cli {
 namespace {
@@ -38,10 +39,32 @@ std::shared_ptr<const cache::Secret> secret_of(const std::string& where, const C
   throw Error(ErrorCode::Io, where, read.reason, "Name another file with --key-file, or put this one right");
 }
 
-bool is_beginning(std::string_view text) {
-  const auto allowed = [](unsigned char c) { return std::isxdigit(c) || c == '-'; };
-  return text.size() >= kMinDigits && std::all_of(text.begin(), text.end(), allowed);
-}
+/// What an address begins with: digits of the key, and after a "-" digits of the variant.
+struct Beginning {
+  explicit Beginning(std::string_view text) {
+    const auto dash = text.find('-');
+    key = lower(text.substr(0, dash));
+    variant = dash == text.npos ? std::string() : lower(text.substr(dash + 1));
+    const auto is_digits = [](const std::string& digits) {
+      return std::all_of(digits.begin(), digits.end(), [](unsigned char c) { return std::isxdigit(c) != 0; });
+    };
+    is_one = key.size() >= kMinDigits && is_digits(key) && is_digits(variant);
+  }
+
+  bool fits(const cache::Address& address) const {
+    const auto text = address.to_text();
+    return text.starts_with(key) && text.substr(text.find('-') + 1).starts_with(variant);
+  }
+
+  static std::string lower(std::string_view text) {
+    std::string out(text);
+    for (auto& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return out;
+  }
+
+  std::string key, variant;
+  bool is_one = false;
+};
 
 }  // namespace
 
@@ -80,14 +103,13 @@ ListedEntry CacheView::read(const cache::EntryInfo& info) const {
 }
 
 std::vector<cache::EntryInfo> CacheView::matching(const std::string& beginning) const {
-  if (!is_beginning(beginning)) {
-    throw UsageError(where_, fmt::format("\"{}\" is not the beginning of a key", beginning),
+  const Beginning digits(beginning);
+  if (!digits.is_one) {
+    throw UsageError(where_, fmt::format("\"{}\" is not the beginning of a key", one_line(beginning)),
                      fmt::format("Give {} or more hexadecimal digits, as list prints them", kMinDigits));
   }
-  std::string digits = beginning;
-  for (auto& c : digits) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   auto out = entries();
-  std::erase_if(out, [&](const auto& info) { return !info.address.to_text().starts_with(digits); });
+  std::erase_if(out, [&](const auto& info) { return !digits.fits(info.address); });
   if (out.empty()) {
     throw Error(ErrorCode::InvalidArgument, where_,
                 fmt::format("no key in {} begins with {}", store_->directory(), beginning),
@@ -102,23 +124,23 @@ void CacheView::ambiguous(const std::string& beginning, const std::vector<cache:
     candidates += (i > 0 ? ", " : "") + found[i].address.to_text();
   }
   if (found.size() > kMaxCandidates) candidates += ", …";
-  throw Error(ErrorCode::InvalidArgument, where_,
-              fmt::format("{} entries begin with {}: {}", found.size(), beginning, candidates),
-              "Give more digits");
+  throw Error(
+      ErrorCode::InvalidArgument, where_,
+      fmt::format("{} entries of several keys begin with {}: {}", found.size(), beginning, candidates),
+      "Give more digits");
 }
 
-cache::EntryInfo CacheView::find(const std::string& beginning) const {
-  const auto found = matching(beginning);
-  if (found.size() > 1) ambiguous(beginning, found);
-  return found.front();
-}
-
-ListedEntry CacheView::find_key(const std::string& beginning) const {
-  const auto found = matching(beginning);
+std::vector<cache::EntryInfo> CacheView::find(const std::string& beginning) const {
+  auto found = matching(beginning);
   const auto& key = found.front().address.key;
   if (std::any_of(found.begin(), found.end(), [&](const auto& info) { return info.address.key != key; })) {
     ambiguous(beginning, found);
   }
+  return found;
+}
+
+ListedEntry CacheView::find_key(const std::string& beginning) const {
+  const auto found = find(beginning);
   auto entry = read(found.front());
   if (entry.outcome == cache::Outcome::Hit && !entry.label.kind.empty()) return entry;
   throw Error(ErrorCode::Io, where_,

@@ -32,10 +32,10 @@ class CacheView {
   std::vector<cache::EntryInfo> entries() const;
   ListedEntry read(const cache::EntryInfo& info) const;
 
-  /// The one entry whose address begins so. Throws UsageError when it is no beginning, Error when there is
-  /// none, or more than one.
-  cache::EntryInfo find(const std::string& beginning) const;
-  /// The same, but several entries of one key are one, and the entry must be readable.
+  /// The entries of the one key that begins so; with "-" and digits after it, only those whose variant begins
+  /// with these. Throws UsageError when it is no beginning, Error when there is none, or more than one key.
+  std::vector<cache::EntryInfo> find(const std::string& beginning) const;
+  /// One of them, which must be readable.
   ListedEntry find_key(const std::string& beginning) const;
 
  private:

@@ -4,6 +4,8 @@
 
 #include <cstdio>
 
+#include "antegrad/error.h"
+
 namespace antegrad::cli {
 
 UsageError::UsageError(std::string_view where, std::string_view fact, std::string_view way_out)
@@ -17,6 +19,9 @@ int report_exception(std::string_view where) {
   } catch (const UsageError& error) {
     print_error(error.what());
     return kUsage;
+  } catch (const Error& error) {
+    print_error(error.what());
+    return error.code() == ErrorCode::UnknownPass ? kUsage : kFailed;
   } catch (const std::exception& error) {
     // What comes from elsewhere does not say where it comes from.
     const std::string_view text = error.what();

@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/option_checks.h"
+
 namespace antegrad::cli {
 namespace {
 
@@ -28,8 +30,6 @@ constexpr const char* kBenchExamples =
     "\n"
     "Exit codes: 0 it ran; 1 it failed; 2 wrong use.";
 
-CLI::Validator quiet(CLI::Validator check) { return check.description(""); }  // help says it in words
-
 void add_common(CLI::App& command, GraphOptions& options) {
   command.add_option("FILE", options.file, "a graph as text; - reads standard input")
       ->required()
@@ -46,10 +46,12 @@ void add_common(CLI::App& command, GraphOptions& options) {
       ->type_name("SYMBOL=SIZE")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command.add_option("--seed", options.seed, "of random numbers; 0 unless said")->type_name("N");
+  command.add_option("--seed", options.seed, "of random numbers; 0 unless said")
+      ->type_name("N")
+      ->check(whole_number());
   command.add_option("--threads", options.threads, "how many LibTorch may use; 0: as it likes")
       ->type_name("N")
-      ->check(quiet(CLI::Range(0, 4096)));
+      ->check(whole_number(0, 4096));
 }
 
 }  // namespace
@@ -61,9 +63,10 @@ CLI::App& add_run(CLI::App& app, RunOptions& options) {
       .add_option("--backend", options.backend,
                   "eager: op by op; nofuse: a kernel per op; default: fused\nkernels. Else $ANTEGRAD_BACKEND")
       ->type_name("NAME")
-      ->check(quiet(CLI::IsMember({"eager", "nofuse", "default"})));
+      ->check(one_of({"eager", "nofuse", "default"}));
   command.add_option("--output", options.output, "write the outputs to this file, by name")
-      ->type_name("FILE.pt");
+      ->type_name("FILE.pt")
+      ->check(not_empty());
   command.add_flag("--print", options.print, "print the outputs");
   command.footer(kRunExamples);
   return command;
@@ -74,8 +77,10 @@ CLI::App& add_bench(CLI::App& app, BenchOptions& options) {
   add_common(command, options);
   command.add_option("--seconds", options.seconds, "how long to measure; 2 unless said")
       ->type_name("S")
-      ->check(quiet(CLI::Range(0.0, 86400.0)));
-  command.add_option("--runs", options.runs, "how many runs of each, whatever the time")->type_name("N");
+      ->check(real_number(0, 86400));
+  command.add_option("--runs", options.runs, "how many runs of each, whatever the time")
+      ->type_name("N")
+      ->check(whole_number(1, 1'000'000'000));
   command.add_flag("--json", options.json, "print JSON");
   command.footer(kBenchExamples);
   return command;

@@ -8,6 +8,7 @@
 #include "cli/errors.h"
 #include "cli/files.h"
 #include "cli/graph_options.h"
+#include "cli/option_checks.h"
 #include "cli/report_command.h"
 #include "cli/torch_program.h"
 
@@ -82,7 +83,7 @@ class GraphCommands {
     pass_->type_name("NAMES")->delimiter(',')->allow_extra_args(false);
     pipeline_ =
         opt_command_->add_option("--pipeline", opt_.pipeline, "a list of passes by its name: default");
-    pipeline_->type_name("NAME")->check(CLI::IsMember({"default"}).description(""))->excludes(pass_);
+    pipeline_->type_name("NAME")->check(one_of({"default"}))->excludes(pass_);
     opt_command_->add_option("--disable", opt_.disabled, "passes to leave out: a,b,...")
         ->type_name("NAMES")
         ->delimiter(',')
@@ -114,6 +115,8 @@ int exit_of(const CLI::App& app, const CLI::ParseError& error) {
   const auto strangers = app.remaining(true);
   if (level->get_require_subcommand_min() > 0 && !strangers.empty())
     fact = fmt::format("there is no command \"{}\"", strangers.front());
+  if (const auto override = fact.find(" was given a disallowed flag override"); override != fact.npos)
+    fact = fmt::format("--{} takes no value", fact.substr(0, override));
   while (!fact.empty() && (fact.back() == '.' || fact.back() == '\n')) fact.pop_back();
   print_error(fmt::format("[{}] {}. See {} --help.", where, fact, command));
   return kUsage;
@@ -137,6 +140,7 @@ int run(int argc, char** argv) {
   DoctorOptions doctor;
   const auto& doctor_command = add_doctor(app, doctor);
   const ReportCommand report(app);
+  refuse_values_of_flags(app);
   try {
     app.parse(argc, argv);
     graphs.check();

@@ -32,9 +32,31 @@ run 0 list --dir "$dir"; quiet err; lines 7; out_lacks $'\033'
 out_like "${step1:0:12}$"; out_like "^fact +a\?\[2Jb"; out_like " 2 d "
 run 0 list --dir "$dir"; out_like " 2 d "
 run 0 list --dir "$dir" --kind function --name step; lines 4; out_lacks "loss"
-run 0 list --dir "$dir" --limit 2; lines 4; out_like "^4 more"
+run 0 list --dir "$dir" --limit 2; lines 4; out_like "^4 more entries were not listed, used longer ago; --limit 0 lists all$"
+run 0 list --dir "$dir" --limit 5; out_like "^1 more entry was not listed"
+run 0 list --dir "$dir" --limit 1 --kind function; out_like "^[0-9]+ more entries were not looked at"
+run 0 list --dir "$dir" --limit 0; lines 7
 run 0 list --dir "$dir" --json; json 'len(j["entries"]) == 6 and j["entries"][0]["address"] == "'"$code"'"'
-run 0 list --dir "$dir" --kind nonsense; out_like "^no entries$"
+run 0 list --dir "$dir" --kind sizes; out_like "^no entries$"
+for wrong in "--kind nonsense" "--limit -3" "--limit x" "--limit 1.5" "--limit 99999999999999999999" "--dir=" "--json=3"; do
+  run 2 list --dir "$dir" $wrong; quiet out; err_has "[usage:cache:list] ${wrong%%[ =]*}"
+done
+run 2 list --dir "$dir" --kind nonsense; err_has '"nonsense" is not function, or code, or kernel, or sizes, or fact. See antegrad cache list --help.'
+for wrong in -5 5X 1.5G 99999999999G ""; do
+  run 2 gc --dir "$dir" --size "$wrong"; quiet out; err_has "\"$wrong\" is not a size such as 500M, 2G or 1048576."
+done
+run 2 clear --yes --dir ""; quiet out; err_has "[usage:cache:clear] --dir: the name is empty."
+
+# --- more than fit onto a screen; programs get all
+many=$work/many
+for n in 1 2 3 4 5; do "$sample" "$many" "" "$n" >/dev/null; done
+run 0 list --dir "$many"; lines 22; out_like "^10 more entries were not listed"
+run 0 list --dir "$many" --json; json 'len(j["entries"]) == 30 and j["more"] == 0'
+run 0 list --dir "$many" --json --limit 3; json 'len(j["entries"]) == 3 and j["more"] == 27'
+
+# --- every key that is listed can be shown
+run 0 list --dir "$dir"
+for key in $(awk 'NR > 1 { print $NF }' "$work/out"); do run 0 show --dir "$dir" "$key"; [[ $(grep -c ^address "$work/out") == 1 ]] || fail "$what: not one entry"; done
 
 # --- the directory is found as the library finds it
 run 1 stats; quiet out; err_has "[cache:stats] there is no cache in $work/home/.cache/antegrad. Name its directory with --dir"
@@ -54,8 +76,13 @@ upper=${step1:0:8}; run 0 show --dir "$dir" "${upper^^}"; out_like "$step1"
 run 0 show --dir "$dir" --json "$step1"
 json '[f["text"] for f in j["key"] if f["name"] == "options"] == ["matmul=exact"] and j["sections"][-1]["bytes"] == 3000'
 json 'j["facts"] == [{"name": "compile_s", "value": "1.25"}]'
-run 1 show --dir "$dir" "${step2:0:64}"; quiet out; err_has "2 entries begin with"; err_has "$step2"; err_has "$(address twice)"
-err_has "Give more digits."
+run 0 show --dir "$dir" "${step2:0:64}"; quiet err; out_like "^address +$step2$"; out_like "^address +$(address twice)$"
+run 0 show --dir "$dir" "${step2:0:12}-0000000000000002"; out_like "^address +$(address twice)$"; out_lacks "$step2"
+run 0 show --dir "$dir" --json "${step2:0:12}"; json '[e["name"] for e in j["entries"]] == ["step", "step"]'
+twin=${step1:0:60}$([[ ${step1:60:4} == 0000 ]] && echo 1111 || echo 0000)${step1:64}
+cp -a "$(file_of step1)" "$dir/${twin:0:2}/${twin:2}"
+run 1 show --dir "$dir" "${step1:0:12}"; quiet out; err_has "2 entries of several keys begin with ${step1:0:12}: "; err_has "$twin"; err_has "Give more digits."
+rm "$dir/${twin:0:2}/${twin:2}"
 run 1 show --dir "$dir" 0000000000; quiet out; err_has "[cache:show] no key in $dir begins with 0000000000."
 run 2 show --dir "$dir" abc; quiet out; err_has '[cache:show] "abc" is not the beginning of a key.'
 run 2 show --dir "$dir" 'zzzzz'; quiet out

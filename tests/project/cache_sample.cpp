@@ -1,5 +1,5 @@
 // Makes a small cache for cache_cli_test.sh and prints one line per entry: a word and the address.
-//   cache_sample DIRECTORY [KEY_FILE]
+//   cache_sample DIRECTORY [KEY_FILE [TEXT]]      TEXT: makes other keys of it
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -39,15 +39,15 @@ void put(DirectoryStore& store, const std::string& word, const Label& label, uin
   fmt::print("{} {}\n", word, address.to_text());
 }
 
-void fill(DirectoryStore& store) {
+void fill(DirectoryStore& store, const std::string& text) {
   const std::string isa(toolchain::isa_name(toolchain::detect_isa()));
-  const std::string graph = "graph @step {\n  %0 = mul(%1, 2)\n}\n";
+  const std::string graph = text + "graph @step {\n  %0 = mul(%1, 2)\n}\n";
   put(store, "step1", {"function", "step", key_of(graph, "matmul=exact", isa), {{"compile_s", "1.25"}}}, 1);
   put(store, "step2", {"function", "step", key_of(graph, "matmul=fast", isa), {{"compile_s", "1.31"}}}, 1);
   put(store, "twice", {"function", "step", key_of(graph, "matmul=fast", isa), {{"compile_s", "0.9"}}}, 2);
-  put(store, "loss", {"function", "loss", key_of("graph @loss {\n}\n", "matmul=fast", isa), {}}, 1);
-  put(store, "code", {"code", "", key_of("void kernel() {}", "", "vax-780"), {{"bytes", "3000"}}}, 0);
-  put(store, "evil", {"fact", "a\033[2Jb\xff", key_of("", "", isa), {}}, 0);
+  put(store, "loss", {"function", "loss", key_of(text + "graph @loss {\n}\n", "matmul=fast", isa), {}}, 1);
+  put(store, "code", {"code", "", key_of(text + "void kernel() {}", "", "vax-780"), {{"bytes", "3000"}}}, 0);
+  put(store, "evil", {"fact", "a\033[2Jb\xff", key_of(text, "", isa), {}}, 0);
 }
 
 }  // namespace
@@ -56,7 +56,8 @@ void fill(DirectoryStore& store) {
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
   try {
-    antegrad::cache::fill(*antegrad::cache::open_store(argv[1], argc > 2 ? argv[2] : ""));
+    antegrad::cache::fill(*antegrad::cache::open_store(argv[1], argc > 2 ? argv[2] : ""),
+                          argc > 3 ? argv[3] : "");
     return 0;
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", error.what());

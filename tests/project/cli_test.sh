@@ -84,8 +84,8 @@ run 1 print "$work/undefined.graph"; quiet out; err_has "line 2, column 7"
 run 1 print "$work/invalid.graph"; quiet out; err_has "a functional graph has no tangents"
 run 1 verify "$work/invalid.graph"; quiet out; err_has "[verify:functional] "
 run 1 verify - </dev/null; quiet out; err_has "line 1"
-run 1 opt --pass=dead "$work/in.graph"; quiet out; err_has '[passes] there is no pass named "dead". The passes are unread_statistics, remove_noop,'
-run 1 opt --pipeline=default --disable=dead "$work/in.graph"; quiet out; err_has 'no pass named "dead"'
+run 2 opt --pass=dead "$work/in.graph"; quiet out; err_has '[passes] there is no pass named "dead". The passes are unread_statistics, remove_noop,'
+run 2 opt --pipeline=default --disable=dead "$work/in.graph"; quiet out; err_has 'no pass named "dead"'
 run 1 opt --pass=dead_code --verify "$work/invalid.graph"; quiet out; err_has "[verify:functional] "
 if [[ -e /dev/full ]]; then
   what="antegrad print to a full device"
