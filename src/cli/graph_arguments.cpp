@@ -98,7 +98,10 @@ std::vector<std::string> names_of_outputs(const ir::Graph& graph) {
     const auto& output = graph.outputs[i];
     auto name = output.name;
     const bool has_target = output.target >= 0 && static_cast<size_t>(output.target) < graph.inputs.size();
-    if (output.role == ir::OutputRole::Grad && has_target)
+    // The targets of a backward graph are inputs of the graph that it was split from.
+    if (output.role == ir::OutputRole::Grad && graph.stage == ir::Stage::Backward)
+      name = "grad:" + (name.empty() ? fmt::format("input{}", output.target) : name);
+    else if (output.role == ir::OutputRole::Grad && has_target)
       name = "grad:" + name_of_input(graph, static_cast<size_t>(output.target));
     else if (output.role == ir::OutputRole::MutatedInput && has_target)
       name = "mutated:" + name_of_input(graph, static_cast<size_t>(output.target));

@@ -41,6 +41,16 @@ graph @h joint {
   out %6 grad 0
 }
 GRAPH
+cat >"$work/backward.graph" <<'GRAPH'
+graph @h backward {
+  in %0: f32[4] saved "x"
+  in %1: f32[4] tangent "t"
+  %2: f32[4] = aten.mul.Tensor(%0, %1) backward for 1
+  %3: f32[4] = aten.neg(%1) backward for 1
+  out %2 grad 1 "weight"
+  out %3 grad 0
+}
+GRAPH
 cat >"$work/random.graph" <<'GRAPH'
 graph @r functional {
   in %0: f32[100] user "x"
@@ -145,6 +155,8 @@ run 2 run "$work/plain.graph" --input x; err_has "--input x is neither a file no
 run 0 run "$work/joint.graph"; out_like "^forward: 1 kernel"; out_like "^backward: 1 kernel"; out_like "^grad:x +f32\[5\] "
 out_like "^y +f32\[5\] "; grep -E "^(y|grad:x) " "$work/out" >"$work/fused"
 run 0 run "$work/joint.graph" --backend eager; out_like "^backward: 0 kernels, [2-9] calls"
+# the inputs that gradients of a backward graph belong to are not among its own
+run 0 run "$work/backward.graph"; out_like "^grad:weight +f32\[4\] "; out_like "^grad:input0 +f32\[4\] "; out_lacks "^grad:(x|t) "
 run 0 run "$work/shapes.graph"; for output in x e i b c; do out_like "^$output +[a-z0-9]+\[.* all$"; done; out_like "^none +f32\[0\] +- +- +- +all$"
 run 0 run "$work/random.graph" --seed 4; cp "$work/out" "$work/drawn"
 run 0 run "$work/random.graph" --seed 4; out_is "$work/drawn"
@@ -186,4 +198,10 @@ ANTEGRAD_BACKEND=fast run 1 run "$work/plain.graph"; quiet out; err_has "antegra
 run 2 run; quiet out; err_has "antegrad: [usage:run] FILE is required."
 run 2 run "$work/plain.graph" --backend fast; quiet out; err_has "antegrad: [usage:run] "
 run 2 bench "$work/plain.graph" --threads -1; quiet out
+for wrong in "--seed -1" "--seed 1e3" "--seed 99999999999999999999" "--threads 5000" "--backend cuda" "--output="; do
+  run 2 run "$work/plain.graph" $wrong; quiet out; err_has "[usage:run] ${wrong%%[ =]*}: "
+done
+for wrong in "--runs -3" "--runs 0" "--runs 1.5" "--seconds -1" "--seconds nan" "--seconds 1e9" "--json=3"; do
+  run 2 bench "$work/plain.graph" $wrong; quiet out; err_has "[usage:bench] ${wrong%%[ =]*}"
+done
 finish
