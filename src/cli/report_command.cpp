@@ -1,10 +1,15 @@
 #include "cli/report_command.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <filesystem>
 
 #include "cli/files.h"
+#include "cli/option_checks.h"
 #include "cli/report_page.h"
+#include "cli/text.h"
 
 namespace antegrad::cli {
 namespace {
@@ -21,15 +26,20 @@ std::string default_page(const std::string& directory) {
 ReportCommand::ReportCommand(CLI::App& app)
     : command_(app.add_subcommand("report", "make a page of what the compiler did, from a trace")) {
   command_->add_option("DIR", directory_, "where ANTEGRAD_TRACE has put traces, or one of them")->required();
-  command_->add_option("-o,--output", page_, "the page; DIR/report.html unless it is named");
-  command_->add_option("--chrome-trace", chrome_trace_,
-                       "write spans of time for Perfetto or chrome://tracing; no page unless -o names one");
+  command_->add_option("-o,--output", page_, "the page; DIR/report.html unless it is named")
+      ->check(not_empty());
+  command_
+      ->add_option("--chrome-trace", chrome_trace_,
+                   "write spans of time for Perfetto or chrome://tracing; no page unless -o names one")
+      ->check(not_empty());
 }
 
 bool ReportCommand::parsed() const { return command_->parsed(); }
 
 std::string ReportCommand::run() const {
   const auto traces = read_traces(directory_);
+  for (const auto& trace : traces)
+    if (!trace.closed) fmt::print(stderr, "antegrad: {}: {}\n", one_line(trace.name), kNotClosed);
   std::string written;
   if (!chrome_trace_.empty()) {
     write_file("report", chrome_trace_, chrome_trace(traces));

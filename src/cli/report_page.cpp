@@ -36,9 +36,11 @@ std::string_view take_until(std::string_view& rest, std::string_view mark) {
 
 std::string report_page(const std::vector<TraceFile>& traces, const std::string& directory) {
   Json data = {{"directory", directory}, {"traces", Json::array()}};
-  for (const auto& trace : traces)
+  for (const auto& trace : traces) {
     data["traces"].push_back(
         {{"file", trace.name}, {"bad_lines", trace.bad_lines}, {"events", trace.events}});
+    if (!trace.closed) data["traces"].back()["not_closed"] = kNotClosed;
+  }
   auto rest = resources::page();
   std::string out;
   out += take_until(rest, "@STYLE@");

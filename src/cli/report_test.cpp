@@ -52,7 +52,8 @@ TEST_F(ReportTest, ReadsWhatTheSinkWrites) {
   trace::stop();
   const auto traces = read();
   ASSERT_EQ(traces.size(), 1u);
-  ASSERT_EQ(traces[0].events.size(), 3u);
+  ASSERT_EQ(traces[0].events.size(), 4u);
+  EXPECT_TRUE(traces[0].closed);
   EXPECT_EQ(traces[0].events[1]["name"], "capture");
   EXPECT_EQ(traces[0].bad_lines, 0);
 }
@@ -64,6 +65,21 @@ TEST_F(ReportTest, CountsLinesThatAreNoEvents) {
   ASSERT_EQ(traces.size(), 1u);
   EXPECT_EQ(traces[0].events.size(), 1u);
   EXPECT_EQ(traces[0].bad_lines, 4);
+}
+
+TEST_F(ReportTest, SaysOfARunThatItEndedEarly) {
+  const std::string first = "{\"e\":\"process\",\"pid\":1,\"closes\":true}\n";
+  write("trace-1.jsonl", first);
+  write("trace-2.jsonl", first + "{\"e\":\"closed\",\"t\":3}\n");
+  write("trace-3.jsonl", "{\"e\":\"process\",\"pid\":1}\n");  // of a version that did not close
+  const auto traces = read();
+  ASSERT_EQ(traces.size(), 3u);
+  EXPECT_FALSE(traces[0].closed);
+  EXPECT_TRUE(traces[1].closed);
+  EXPECT_TRUE(traces[2].closed);
+  const auto data = data_of(report_page(traces, directory_.string()))["traces"];
+  EXPECT_EQ(data[0]["not_closed"], "the run ended without closing its trace, or has not ended yet");
+  EXPECT_FALSE(data[1].contains("not_closed"));
 }
 
 TEST_F(ReportTest, KeepsTheNewestTimesOfAPass) {

@@ -16,6 +16,9 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
+constexpr const char* kWayOut =
+    "Run a program with ANTEGRAD_TRACE set to a directory, and name that directory";
+
 bool is_trace(const fs::path& path) {
   return path.extension() == ".jsonl" && path.filename().string().rfind("trace-", 0) == 0;
 }
@@ -26,12 +29,11 @@ std::vector<fs::path> files_in(const std::string& path) {
   std::vector<fs::path> found;
   for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error))
     if (is_trace(entry->path())) found.push_back(entry->path());
-  const auto* way_out = "Run a program with ANTEGRAD_TRACE set to a directory, and name that directory";
   if (error)
     throw Error(ErrorCode::Io, "report", fmt::format("cannot read \"{}\": {}", path, error.message()),
-                way_out);
+                kWayOut);
   if (found.empty())
-    throw Error(ErrorCode::Io, "report", fmt::format("\"{}\" has no trace-*.jsonl", path), way_out);
+    throw Error(ErrorCode::Io, "report", fmt::format("\"{}\" has no trace-*.jsonl", path), kWayOut);
   std::sort(found.begin(), found.end());
   return found;
 }
@@ -57,6 +59,8 @@ TraceFile read_trace(const fs::path& path) {
       ++file.bad_lines;
       continue;
     }
+    if (event["e"] == "process") file.closed = event.value("closes", Json(false)) != Json(true);
+    if (event["e"] == "closed") file.closed = true;
     if (event["e"] == "times") {
       const auto [known, is_new] = times.emplace(times_key(event), file.events.size());
       if (!is_new) {
@@ -74,6 +78,8 @@ TraceFile read_trace(const fs::path& path) {
 std::vector<TraceFile> read_traces(const std::string& path) {
   std::vector<TraceFile> out;
   for (const auto& file : files_in(path)) out.push_back(read_trace(file));
+  if (std::all_of(out.begin(), out.end(), [](const TraceFile& file) { return file.events.empty(); }))
+    throw Error(ErrorCode::Io, "report", fmt::format("\"{}\" has no event of a trace", path), kWayOut);
   return out;
 }
 

@@ -197,7 +197,10 @@ void Function::Impl::make_version(NewCall call, const Leaves& leaves, const runt
 
 /// Why the call is to run eagerly; throws the error on where that is not wanted.
 std::string Function::Impl::eager_reason_of(const Error& error) const {
-  if (options.unsupported != Unsupported::Eager || !is_unsupported(error.code())) throw;
+  if (options.unsupported != Unsupported::Eager || !is_unsupported(error.code())) {
+    trace::warn("error", error.what());
+    throw;
+  }
   return error.what();
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
@@ -28,14 +29,17 @@ JsonObject first_line() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   JsonObject line;
   line.add("e", std::string_view("process")).add("t", 0).add("format", kFormat).add("pid", ::getpid());
-  line.add("program", std::string_view(program_name()));
+  line.add("closes", true).add("program", std::string_view(program_name()));
   line.add("unix_us", std::chrono::duration_cast<std::chrono::microseconds>(now).count());
   return line;
 }
 
 }  // namespace
 
-Sink::Sink() { ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child); }
+Sink::Sink() {
+  ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  std::atexit(at_exit);
+}
 
 Sink& Sink::instance() {
   static Sink& sink = *new Sink;  // threads may still write while the process ends
@@ -59,6 +63,17 @@ void Sink::close_file() {
   if (descriptor_ >= 0) ::close(descriptor_);
   descriptor_ = -1;
   file_.clear();
+}
+
+/// Says that nothing is missing, and closes. A file that failed is closed already.
+void Sink::finish_file() noexcept try {
+  if (descriptor_ < 0) return;
+  JsonObject line;
+  line.add("e", std::string_view("closed")).add("t", microseconds());
+  put(line.text());
+  close_file();
+} catch (...) {  // no memory: it stays as it is
+  close_file();
 }
 
 bool Sink::open() {
@@ -100,7 +115,7 @@ bool Sink::put(const std::string& line) {
 void Sink::start(const std::string& directory) noexcept try {
   const std::scoped_lock lock(mutex_);
   active.store(false, std::memory_order_relaxed);
-  close_file();
+  finish_file();
   directory_ = directory;
   if (open()) active.store(true, std::memory_order_relaxed);
 } catch (...) {
@@ -110,7 +125,7 @@ void Sink::start(const std::string& directory) noexcept try {
 void Sink::stop() noexcept {
   const std::scoped_lock lock(mutex_);
   active.store(false, std::memory_order_relaxed);
-  close_file();
+  finish_file();
 }
 
 void Sink::write(std::string line) noexcept try {

@@ -8,7 +8,8 @@
 namespace antegrad::trace {
 
 /// The file of this process. Every line is one write to it, so what was written is there however the process
-/// ends. A child of a fork that goes on tracing gets a file of its own. Thread-safe; nothing throws.
+/// ends; the last line of one that was stopped, or whose process returned or called exit(), says that it is.
+/// A child of a fork that goes on tracing gets a file of its own. Thread-safe; nothing throws.
 class Sink {
  public:
   static Sink& instance();
@@ -24,9 +25,11 @@ class Sink {
   Sink();
   bool open();
   void close_file();
+  void finish_file() noexcept;
   void fail(const std::string& problem);
   bool put(const std::string& line);
 
+  static void at_exit() { instance().stop(); }
   static void before_fork() { instance().mutex_.lock(); }
   static void after_fork_in_parent() { instance().mutex_.unlock(); }
   static void after_fork_in_child();

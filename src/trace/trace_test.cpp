@@ -109,8 +109,10 @@ TEST_F(TraceTest, WritesEventsWithTheirContext) {
   stop();
   EXPECT_FALSE(on());
   const auto lines = read(path);
-  ASSERT_EQ(lines.size(), 5u);
+  ASSERT_EQ(lines.size(), 6u);
+  EXPECT_EQ(lines[5]["e"], "closed");
   EXPECT_EQ(lines[0]["e"], "process");
+  EXPECT_EQ(lines[0]["closes"], true);
   EXPECT_EQ(lines[0]["pid"], ::getpid());
   EXPECT_EQ(lines[0]["format"], 1);
   EXPECT_EQ(lines[1]["e"], "begin");
@@ -160,6 +162,19 @@ TEST_F(TraceTest, WhatWasWrittenSurvivesACrash) {
   ASSERT_EQ(::waitpid(child, nullptr, 0), child);
   ASSERT_EQ(files().size(), 1u);
   EXPECT_EQ(read(files()[0]).size(), 11u);
+}
+
+TEST_F(TraceTest, OneOfAProcessThatEndsByItselfIsClosed) {
+  std::fflush(nullptr);
+  const auto child = ::fork();
+  if (child == 0) {
+    start(directory_.string());
+    Event("x").send();
+    std::exit(0);
+  }
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  ASSERT_EQ(files().size(), 1u);
+  EXPECT_EQ(read(files()[0]).back()["e"], "closed");
 }
 
 TEST_F(TraceTest, AChildHasAFileOfItsOwn) {

@@ -174,6 +174,18 @@ TEST_F(CacheTrace, OfAnEagerCallIsAWarning) {
   EXPECT_EQ(events("version")[0]["name"], "reads <data>");
 }
 
+TEST_F(CacheTrace, OfACallThatIsRefusedHasItsError) {
+  const auto compiled = compile([](const Tensor& x) { return x * x.sum().item<float>(); }, named("net"));
+  EXPECT_THROW(compiled(torch::ones({3})), Error);
+  trace::stop();
+  const auto warnings = events("warning");
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_EQ(warnings[0]["kind"], "error");
+  EXPECT_NE(warnings[0]["text"].get<std::string>().find("[capture:aten._local_scalar_dense]"),
+            std::string::npos);
+  EXPECT_EQ(events("closed").size(), 1u);
+}
+
 TEST_F(CacheTrace, ThatCannotBeWrittenChangesNothing) {
   std::ofstream(folder() / "file") << "x";
   trace::start((folder() / "file" / "trace").string());

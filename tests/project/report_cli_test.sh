@@ -25,7 +25,18 @@ run 1 "$work/none"; has err "has no trace-*.jsonl. Run a program with ANTEGRAD_T
 run 1 "$work/missing"; has err "cannot read"
 run 1 "$work/trace" -o "$work/missing/page.html"; has err "cannot write"
 if [[ -e /dev/full ]]; then run 1 "$work/trace" -o /dev/full; has err "cannot write"; fi
+echo nonsense >"$work/nonsense.jsonl"; : >"$work/empty.jsonl"
+for file in nonsense empty; do run 1 "$work/$file.jsonl"; has err "$file.jsonl\" has no event of a trace. Run a program with ANTEGRAD_TRACE"; done
 run 2
 run 2 "$work/trace" --nonsense
+run 2 "$work/trace" -o ""; has err "the name is empty"
+
+# a run that died: the first line says that a last one follows, which does not
+mkdir "$work/died"
+echo '{"e":"process","t":0,"format":1,"pid":8,"closes":true,"program":"p","unix_us":1700000000000000}' >"$work/died/trace-8.jsonl"
+run 0 "$work/died"; has err "trace-8.jsonl: the run ended without closing its trace, or has not ended yet"
+has died/report.html "ended without closing"
+echo '{"e":"closed","t":9}' >>"$work/died/trace-8.jsonl"
+run 0 "$work/died"; quiet err
 
 [[ $failures == 0 ]] && echo "all passed" || { echo "$failures failed"; exit 1; }

@@ -12,6 +12,8 @@ const KINDS = {
   shape_fallback: ['Shape from a real kernel', '', ''],
   cache: ['Cache', 'warm', 'docs/caching.md says what can be cached and what is stored.'],
   compiled_autograd: ['Compiled autograd', 'warm', 'docs/compiled-autograd.md says what it leaves to the engine.'],
+  error: ['Was refused', 'bad', 'docs/errors.md says what to do about each error.'],
+  not_closed: ['Ended early', 'bad', 'What it was to write after that is missing on this page.'],
   trace: ['Trace', 'warm', ''],
 };
 

@@ -16,6 +16,9 @@ function readProcess(trace, index) {
     if (reader) reader(process, event, open);
   }
   for (const span of open.values()) { span.end = last; span.open = true; }
+  const during = [...open.values()].pop();
+  if (trace.not_closed) READERS.warning(process, {kind: 'not_closed', text: `${trace.file}: ${trace.not_closed}`,
+    way_out: during ? `The last thing it began and did not end: ${during.name}` : 'It was not compiling anything at that time'});
   process.used = process.functions.filter(f => f.versions.length > 0);
   return process;
 }
