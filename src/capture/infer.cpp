@@ -2,11 +2,13 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/empty_strided.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
 #include "antegrad/error.h"
 #include "capture/convert.h"
+#include "capture/fake.h"
 #include "capture/foreign_ops.h"
 #include "capture/guards.h"
 #include "capture/rules/rules.h"
@@ -33,21 +35,25 @@ class KeepGenerator {
   at::Tensor saved_;
 };
 
-at::Tensor zeros_like_meta(const at::Tensor& meta) {
+/// What arguments are filled with that a real kernel is run on.
+enum class Fill { Zeros, Ones };
+
+at::Tensor filled_like_meta(const at::Tensor& meta, Fill fill) {
   if (!meta.defined()) return meta;
   const auto elements = static_cast<int64_t>(meta.storage().nbytes() / meta.element_size());
-  return at::zeros({elements}, meta.options().device(c10::kCPU))
+  const auto options = meta.options().device(c10::kCPU);
+  return (fill == Fill::Zeros ? at::zeros({elements}, options) : at::ones({elements}, options))
       .as_strided(meta.sizes(), meta.strides(), meta.storage_offset());
 }
 
-/// The real kernel on zeros. Results that share memory with an argument are given as views of the argument's
-/// twin.
-void run_real_kernel(const OpSchema& schema, torch::jit::Stack& stack) {
+/// The real kernel on zeros or ones. Results that share memory with an argument are given as views of the
+/// argument's twin.
+void run_real_kernel(const OpSchema& schema, torch::jit::Stack& stack, Fill fill) {
   const std::vector<c10::IValue> metas(stack.begin(), stack.end());
   std::unordered_map<const void*, at::Tensor> twin_of_storage;
   std::unordered_map<const void*, at::Tensor> twin_of_tensor;
   auto to_real = [&](const at::Tensor& meta) {
-    auto real = zeros_like_meta(meta);
+    auto real = filled_like_meta(meta, fill);
     if (real.defined()) {
       twin_of_storage[real.storage().unsafeGetStorageImpl()] = meta;
       twin_of_tensor[real.unsafeGetTensorImpl()] = meta;
@@ -73,9 +79,72 @@ void run_real_kernel(const OpSchema& schema, torch::jit::Stack& stack) {
   for (auto& value : stack) value = map_tensors(value, to_meta);
 }
 
-}  // namespace
+[[noreturn]] void throw_data_dependent(const OpSchema& schema) {
+  throw Error(ErrorCode::DataDependentShape, "capture:" + schema.name,
+              "the size of its result depends on the data of its arguments",
+              "Use a form of fixed size (where, masked_fill, a bound plus a mask), or call it outside the "
+              "function");
+}
 
-namespace {
+bool of_one_type(const c10::IValue& a, const c10::IValue& b) {
+  const auto same = [](const at::Tensor& x, const at::Tensor& y) {
+    return x.defined() == y.defined() &&
+           (!x.defined() || (x.sizes() == y.sizes() && x.strides() == y.strides() && x.dtype() == y.dtype()));
+  };
+  if (a.isTensor() && b.isTensor()) return same(a.toTensor(), b.toTensor());
+  if (!a.isTensorList() || !b.isTensorList()) return true;
+  const auto x = a.toTensorVector();
+  const auto y = b.toTensorVector();
+  return std::equal(x.begin(), x.end(), y.begin(), y.end(), same);
+}
+
+/// The first line of what an error says.
+std::string first_line(const std::exception& error) {
+  const std::string text = text_of(error);
+  return text.substr(0, text.find('\n'));
+}
+
+/// The real kernel stands for any arguments of these types. Whether it does is seen where it says something
+/// else of other contents: what it then refuses, or gives, is due to contents that arguments do not have
+/// here. What it refuses in the same words it refuses because of types and sizes, as eager does.
+void infer_by_real_kernel(const OpSchema& schema, torch::jit::Stack& stack) {
+  torch::jit::Stack ones(stack.begin(), stack.end());
+  std::string text;
+  std::exception_ptr refused;
+  try {
+    run_real_kernel(schema, stack, Fill::Zeros);
+  } catch (const c10::Error& error) {
+    text = first_line(error);
+    refused = std::current_exception();
+  }
+  std::string other;
+  try {
+    run_real_kernel(schema, ones, Fill::Ones);
+  } catch (const c10::Error& error) {
+    other = first_line(error);
+    if (refused && other == text) std::rethrow_exception(refused);
+  }
+  if (refused)
+    throw Error(
+        ErrorCode::DataRead, "capture:" + schema.name,
+        "it looks at the data of its arguments, which have none while a function is captured: " + text,
+        "Call it outside the function, or set Options::unsupported to Eager");
+  if (other.empty() && !std::equal(stack.begin(), stack.end(), ones.begin(), ones.end(), of_one_type))
+    throw_data_dependent(schema);
+}
+
+/// A rule gives shapes for arguments without contents. One that calls an op which cannot is no answer.
+void infer_by_rule(const OpSchema& schema, ShapeRule rule, torch::jit::Stack& stack) {
+  try {
+    rule(stack);
+  } catch (const c10::NotImplementedError& error) {
+    const auto text = first_line(error);
+    if (text.find("Meta") == std::string::npos) throw;  // eager has no kernel for these types either
+    throw Error(ErrorCode::UnsupportedOp, "capture:" + schema.name,
+                "the shape of its result is not known for these arguments: " + text,
+                "Call it outside the function, or set Options::unsupported to Eager");
+  }
+}
 
 /// Indexing with a mask picks as many elements as the mask has ones.
 bool indexes_by_mask(const OpSchema& schema, const torch::jit::Stack& stack) {
@@ -93,15 +162,12 @@ void infer_results(const OpSchema& schema, torch::jit::Stack& stack, InferenceCo
   const auto& name = schema.handle.operator_name();
   if (has_data_dependent_shape(name) || indexes_by_mask(schema, stack) ||
       (schema.foreign && schema.handle.hasTag(at::Tag::dynamic_output_shape)))
-    throw Error(ErrorCode::DataDependentShape, "capture:" + schema.name,
-                "the size of its result depends on the data of its arguments",
-                "Use a form of fixed size (where, masked_fill, a bound plus a mask), or call it outside the "
-                "function");
+    throw_data_dependent(schema);
   BelowRecording below;
   if (schema.foreign) return infer_foreign_results(schema, stack);
   if (auto rule = find_shape_rule(name)) {
     ++counts.rules;
-    rule(stack);
+    infer_by_rule(schema, rule, stack);
     return;
   }
   if (schema.has_meta_kernel) {
@@ -117,7 +183,7 @@ void infer_results(const OpSchema& schema, torch::jit::Stack& stack, InferenceCo
     }
   }
   ++counts.real_kernels[schema.name];
-  run_real_kernel(schema, stack);
+  infer_by_real_kernel(schema, stack);
 }
 
 }  // namespace antegrad::capture

@@ -164,5 +164,27 @@ TEST(EagerFallback, ExceptionsOfTheFunctionAreNoReason) {
   expect_error(ErrorCode::GraphChanged, "compile", "does something else", {x}, [&] { scaled(x); });
 }
 
+/// What LibTorch throws because tensors of a capture have no contents.
+TEST(EagerFallback, PackedSequences) {
+  torch::NoGradGuard no_grad;
+  torch::nn::LSTM lstm(torch::nn::LSTMOptions(4, 8).batch_first(true));
+  auto body = [&](const Tensor& x, const Tensor& lengths) {
+    auto packed = torch::nn::utils::rnn::pack_padded_sequence(x, lengths, true);
+    auto [output, state] = lstm->forward_with_packed_input(packed);
+    return std::get<0>(torch::nn::utils::rnn::pad_packed_sequence(output, true));
+  };
+  auto x = torch::rand({2, 5, 4});
+  auto lengths = torch::tensor({5, 3}, torch::kLong);
+  auto strict = compile(body);
+  expect_error(ErrorCode::DataRead, "capture:aten._pack_padded_sequence",
+               "have none while a function is captured: Length of all samples", {x, lengths},
+               [&] { strict(x, lengths); });
+  auto too_many = torch::tensor({5, 3, 1}, torch::kLong);  // an error in eager, and the same one here
+  EXPECT_THROW(strict(x, too_many), c10::Error);
+  auto compiled = compile(body, eager());
+  for (int call = 0; call < 2; ++call) EXPECT_TRUE(at::equal(compiled(x, lengths), body(x, lengths)));
+  EXPECT_EQ(compiled.report().eager_calls, 2U);
+}
+
 }  // namespace
 }  // namespace antegrad::testing
