@@ -6,6 +6,7 @@
 #include "antegrad/error.h"
 #include "capture/backward.h"
 #include "capture/gradients.h"
+#include "capture/kept.h"
 #include "capture/recorder.h"
 #include "capture/recording.h"
 
@@ -76,9 +77,12 @@ void add_constant(const Outsider& outsider, ir::Graph& graph, std::vector<ir::No
   nodes.push_back(std::move(restride));
 }
 
-/// Born during the capture and gone with it: nobody but us holds it.
-bool is_constant(const Outsider& outsider) {
-  return outsider.wrapped_number || outsider.tensor.use_count() == 1;
+/// Born during the capture and gone with it: nobody but us holds it. Where the function has stored tensors it
+/// may also be what was there before.
+bool is_constant(const Outsider& outsider, bool keeps) {
+  if (outsider.wrapped_number) return true;
+  if ((keeps || outsider.requires_grad) && !is_borrowed(outsider.tensor)) return false;
+  return outsider.tensor.use_count() == 1;
 }
 
 void check_constant(const Outsider& outsider) {
@@ -124,7 +128,7 @@ std::vector<int32_t> add_outsiders(Recorder& recorder, const CaptureOptions& opt
   std::vector<int32_t> input_of_outsider;
   for (const auto& outsider : recorder.outside().all()) {
     input_of_outsider.push_back(-1);
-    if (is_constant(*outsider)) {
+    if (is_constant(*outsider, trace.kept > 0)) {
       check_constant(*outsider);
       add_constant(*outsider, trace.graph, constants);
       continue;
@@ -168,19 +172,14 @@ void check_gradients_untouched(const std::vector<at::Tensor>& inputs, const std:
   }
 }
 
-/// A tensor of the capture that outlives it has no data, and would not be renewed by later calls.
-void check_nothing_kept(const Recorder& recorder, int64_t ours) {
-  if (recorder.fakes().size() > ours) clear_engine();  // the function may have caught an error of it
-  if (recorder.fakes().size() > ours) release_histories(recorder);
-  const auto kept = recorder.fakes().size() - ours;
-  if (kept == 0) return;
+[[noreturn]] void throw_keeps(size_t count, bool filled) {
   throw Error(
       ErrorCode::UnsupportedOp, "capture",
-      fmt::format(
-          "the function keeps {} of its tensors beyond the call, in a member, a cache or a static variable",
-          kept),
-      "Return them, or call the function once uncompiled so that what it caches is there, and clear what it "
-      "kept now");
+      fmt::format("the function keeps {} of its tensors beyond the call, in a member, a cache or a static "
+                  "variable{}",
+                  count, filled ? "" : "; their contents are not known, and using them is an error"),
+      filled ? "Return them, or call the function once uncompiled so that what it caches is there"
+             : "Return them, or call the function uncompiled first so that what it caches is there");
 }
 
 void restore_outside(Recorder& recorder) {
@@ -290,21 +289,20 @@ void add_backward(const Backward& backward, const std::vector<int32_t>& input_of
   }
 }
 
-}  // namespace
-
-Trace capture(const TensorFunction& function, const std::vector<at::Tensor>& inputs,
-              const CaptureOptions& options) {
+/// Everything that a capture is put together from.
+struct Parts {
   Recorder recorder;
-  Trace trace;
-  trace.user_inputs = inputs.size();
-  trace.effects = options.effects;
-  trace.views = options.views;
-  recorder.graph().name = options.name;
   StorageNumbers storages;
-  auto arguments = make_arguments(inputs, options, recorder, storages, trace);
+  Arguments arguments;
   std::vector<at::Tensor> outputs;
   Backward backward;
-  std::vector<uint32_t> writes;
+  InputHistories histories;      ///< of the arguments
+  std::vector<uint32_t> writes;  ///< per outsider, of the forward pass
+};
+
+void run(const TensorFunction& function, const std::vector<at::Tensor>& inputs, const CaptureOptions& options,
+         Parts& parts, Trace& trace) {
+  auto& [recorder, storages, arguments, outputs, backward, histories, writes] = parts;
   {
     Recording recording(recorder);
     make_views(inputs, arguments, trace);
@@ -321,24 +319,97 @@ Trace capture(const TensorFunction& function, const std::vector<at::Tensor>& inp
   }
   restore_outside(recorder);
   check_gradients_untouched(inputs, arguments.fakes);
-  outputs.clear();
-  for (auto& root : backward.roots) root.tensor = at::Tensor();
-  for (auto& target : backward.targets) target.edge = {};
-  arguments = {};
-  check_nothing_kept(recorder, static_cast<int64_t>(backward.tangents.size()));
-  recorder.host_memory().make_constants(recorder.graph());
-  trace.graph = std::move(recorder.graph());
-  const auto input_of_outsider = add_outsiders(recorder, options, writes, storages, trace);
+}
+
+void let_go(Parts& parts) {
+  parts.outputs.clear();
+  for (auto& root : parts.backward.roots) root.tensor = at::Tensor();
+  for (auto& target : parts.backward.targets) target.edge = {};
+  parts.arguments = {};
+}
+
+/// The graph, with constants and lifted tensors in it. Returns what each outsider has become.
+std::vector<int32_t> take_graph(Parts& parts, const CaptureOptions& options, Trace& trace) {
+  parts.recorder.host_memory().make_constants(parts.recorder.graph());
+  trace.graph = std::move(parts.recorder.graph());
+  return add_outsiders(parts.recorder, options, parts.writes, parts.storages, trace);
+}
+
+/// After the function threw, or something that it did: what it has stored by then is made real.
+void fill_after_error(const std::vector<at::Tensor>& inputs, const CaptureOptions& options, Parts& parts,
+                      Trace& trace) {
+  try {
+    parts.recorder.outside().restore();
+    let_go(parts);
+    parts.backward = {};
+    for (const auto& outsider : parts.recorder.outside().all())
+      if (options.met != nullptr && !outsider->wrapped_number && outsider->tensor.use_count() > 1)
+        options.met->push_back(outsider->tensor);
+    const auto kept = find_kept(parts.recorder, inputs, parts.histories, {});
+    if (options.kept != nullptr) *options.kept += kept.count;
+    if (kept.memory.empty()) return;
+    trace.kept = kept.count;
+    trace.input_ends.assign(inputs.size(), {});
+    trace.tangents.clear();
+    take_graph(parts, options, trace);
+    fill_kept(kept, trace, inputs, options);
+  } catch (const std::exception&) {
+    // Using them is an error then; the one that is on its way says more.
+  }
+}
+
+void note_kept_outputs(const KeptTensors& kept, const std::vector<ir::ValueId>& values, Trace& trace) {
+  for (size_t k = 0; k < kept.fakes.size(); ++k)
+    for (size_t i = 0; i < trace.output_ends.size(); ++i)
+      if (trace.output_ends[i].value.valid() && values[k] == trace.output_ends[i].value)
+        trace.kept_outputs.emplace_back(static_cast<int32_t>(i), kept.fakes[k]);
+}
+
+void finish(const std::vector<at::Tensor>& inputs, const CaptureOptions& options, Parts& parts,
+            Trace& trace) {
+  let_go(parts);
+  const auto kept = find_kept(parts.recorder, inputs, parts.histories, parts.backward.tangents);
+  std::vector<ir::ValueId> values;
+  for (const auto& fake : kept.fakes)
+    values.push_back(static_cast<const FakeTensor*>(fake.unsafeGetTensorImpl())->value());
+  if (options.kept != nullptr) *options.kept += kept.count;
+  trace.kept = kept.count;
+  const auto input_of_outsider = take_graph(parts, options, trace);
   for (auto& end : trace.output_ends) {
     trace.graph.outputs.push_back({end.value, ir::OutputRole::UserOutput, {}, -1});
     for (size_t i = trace.user_inputs; i < trace.graph.inputs.size(); ++i)
       if (end.value.valid() && trace.graph.inputs[i].value == end.value)
         end.same_as_input = static_cast<int>(i);
   }
-  add_backward(backward, input_of_outsider, storages, trace);
+  add_backward(parts.backward, input_of_outsider, parts.storages, trace);
   for (const auto& gradient : trace.gradients)
     trace.graph.outputs.push_back({gradient.value, ir::OutputRole::Grad, {}, gradient.input});
-  trace.counts = recorder.counts();
+  trace.counts = parts.recorder.counts();
+  if (kept.count == 0) return;
+  const bool filled = fill_kept(kept, trace, inputs, options);
+  if (!filled || !options.may_keep) throw_keeps(kept.count, filled);
+  note_kept_outputs(kept, values, trace);
+}
+
+}  // namespace
+
+Trace capture(const TensorFunction& function, const std::vector<at::Tensor>& inputs,
+              const CaptureOptions& options) {
+  Parts parts;
+  Trace trace;
+  trace.user_inputs = inputs.size();
+  trace.effects = options.effects;
+  trace.views = options.views;
+  parts.recorder.graph().name = options.name;
+  parts.arguments = make_arguments(inputs, options, parts.recorder, parts.storages, trace);
+  for (const auto& edge : parts.arguments.edges) parts.histories.push_back(edge.function.get());
+  try {
+    run(function, inputs, options, parts, trace);
+  } catch (...) {
+    fill_after_error(inputs, options, parts, trace);
+    throw;
+  }
+  finish(inputs, options, parts, trace);
   return trace;
 }
 

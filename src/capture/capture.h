@@ -82,7 +82,12 @@ struct Trace {
   bool effects = true;               ///< as in CaptureOptions
   std::vector<ViewInput> views;      ///< likewise
   InferenceCounts counts;
+  size_t kept = 0;  ///< so many of its tensors the function has kept; they are real by now (kept.h)
+  /// Those of them that are outputs, by the number of the output.
+  std::vector<std::pair<int32_t, at::Tensor>> kept_outputs;
 };
+
+struct Kept;
 
 using TensorFunction = std::function<std::vector<at::Tensor>(const std::vector<at::Tensor>&)>;
 
@@ -93,10 +98,18 @@ struct CaptureOptions {
   bool gradients = false;  ///< record the backward pass too, where a result has a history
   bool effects = true;     ///< false: what the function does to its inputs is to be left out
   std::vector<ViewInput> views;
+  /// Computes what the function has kept of its tensors, for these inputs, and fills it in (kept.h). Unset:
+  /// they are left without contents.
+  std::function<void(const Kept&, const std::vector<at::Tensor>&)> fill_kept;
+  bool may_keep = false;   ///< a function that keeps some, all of which could be filled, is not refused
+  size_t* kept = nullptr;  ///< is raised by how many there are, also when the capture throws
+  std::vector<at::Tensor>* met =
+      nullptr;  ///< when it throws: real tensors that the function had used by then
 };
 
 /// Runs the function once over fakes of the inputs and writes down what it does. Nothing outside changes,
-/// also when it throws. Exceptions of the function itself pass through untouched.
+/// also when it throws, but for variables that the function assigns to: tensors that it stored there have the
+/// contents that a run would give them. Exceptions of the function itself pass through untouched.
 Trace capture(const TensorFunction& function, const std::vector<at::Tensor>& inputs,
               const CaptureOptions& options = {});
 

@@ -77,6 +77,8 @@ void FakeTensor::rebind(ir::ValueId value, c10::Storage storage) {
 
 c10::intrusive_ptr<c10::TensorImpl> FakeTensor::shallow_copy_and_detach(
     const c10::VariableVersion& version_counter, bool allow_tensor_metadata_change) const {
+  if (!is_fake_storage(storage_))
+    return TensorImpl::shallow_copy_and_detach(version_counter, allow_tensor_metadata_change);
   auto copy = Recorder::alias_of(*this);
   if (!copy->is_inference()) copy->set_version_counter(version_counter);
   copy->set_allow_tensor_metadata_change(allow_tensor_metadata_change);
@@ -89,7 +91,8 @@ c10::intrusive_ptr<c10::TensorImpl> FakeTensor::shallow_copy_and_detach(
                                  allow_tensor_metadata_change);
 }
 
-void FakeTensor::shallow_copy_from(const c10::intrusive_ptr<TensorImpl>&) {
+void FakeTensor::shallow_copy_from(const c10::intrusive_ptr<TensorImpl>& source) {
+  if (!is_fake_storage(storage_)) return TensorImpl::shallow_copy_from(source);
   throw Error(ErrorCode::UnsupportedOp, "capture:set_data",
               "a tensor is given the data of another one by set_data()", "Use copy_() or set_() instead");
 }

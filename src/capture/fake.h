@@ -29,7 +29,7 @@ class FakeRegistry {
 
 /// A tensor that has a device, a dtype and a shape but no data. User code sees an ordinary tensor of the real
 /// device; touching its data throws. It belongs to one Recorder, which may be gone when the tensor leaks out
-/// of its capture.
+/// of its capture: then it is given memory (kept.h), and is an ordinary tensor from there on.
 class FakeTensor final : public c10::TensorImpl {
  public:
   /// `meta` is the twin on the meta device that shape rules run on; its metadata are this tensor's.
@@ -41,6 +41,9 @@ class FakeTensor final : public c10::TensorImpl {
   ir::ValueId value() const { return value_; }
   uint64_t capture_id() const { return capture_id_; }
   const std::shared_ptr<FakeRegistry>& registry() const { return registry_; }
+
+  /// From here on it is an ordinary view of that memory.
+  void move_to(c10::Storage storage) { storage_ = std::move(storage); }
 
   /// After an in-place change of metadata (t_, resize_, set_): the twin has changed, and this is another
   /// value now.

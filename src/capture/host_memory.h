@@ -27,6 +27,7 @@ class HostMemory {
   /// The memory, when ops have only read it and the host wrote it. Null otherwise.
   const void* data_of(const c10::Storage& storage);
   bool empty() const { return buffers_.empty(); }
+  bool holds(const c10::StorageImpl* storage) const { return buffers_.count(storage) > 0; }
 
   /// Turns the empty() nodes whose memory the host wrote into constants.
   void make_constants(ir::Graph& graph);

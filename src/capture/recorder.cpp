@@ -84,7 +84,13 @@ at::Tensor Recorder::add_tangent(const at::Tensor& like) {
 
 c10::intrusive_ptr<FakeTensor> Recorder::make_fake(at::Tensor meta, c10::Device device, ir::ValueId value,
                                                    c10::Storage storage) {
+  note_memory(storage, value);
   return c10::make_intrusive<FakeTensor>(std::move(storage), std::move(meta), device, id_, value, fakes_);
+}
+
+void Recorder::note_memory(const c10::Storage& storage, ir::ValueId value) {
+  memory_.try_emplace(storage.unsafeGetStorageImpl(),
+                      Memory{storage.getWeakStorageImpl(), graph_.storage_of(value)});
 }
 
 at::Tensor Recorder::twin_of(const at::Tensor& tensor) {
@@ -203,6 +209,7 @@ at::Tensor Recorder::take_changed_argument(const at::Tensor& argument, const at:
     }
   const auto value = graph_.add_value(type_of(meta, argument.device()), base);
   node.outputs.push_back(value);
+  note_memory(storage, value);
   fake->rebind(value, std::move(storage));
   return argument;
 }

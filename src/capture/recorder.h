@@ -45,6 +45,13 @@ class Recorder {
   /// For FakeTensor: the alias in the running capture, or an unrecorded copy when its capture is over.
   static c10::intrusive_ptr<FakeTensor> alias_of(const FakeTensor& fake);
 
+  /// The memory of its tensors, all that was ever made.
+  struct Memory {
+    c10::weak_intrusive_ptr<c10::StorageImpl> storage;
+    ir::ValueId root;  ///< the first value on it
+  };
+  const std::unordered_map<const c10::StorageImpl*, Memory>& memory() const { return memory_; }
+
   uint64_t id() const { return id_; }
   const FakeRegistry& fakes() const { return *fakes_; }
   const OutsideWorld& outside() const { return outside_; }
@@ -75,6 +82,7 @@ class Recorder {
   bool answer_equal(const OpSchema& schema, torch::jit::Stack* stack);
   bool read_host_data(const OpSchema& schema, torch::jit::Stack* stack);
   void note_backward(ir::Node& node) const;
+  void note_memory(const c10::Storage& storage, ir::ValueId value);
 
   uint64_t id_;
   int64_t first_sequence_;
@@ -84,6 +92,7 @@ class Recorder {
   Determinants determinants_;
   InferenceCounts counts_;
   std::shared_ptr<FakeRegistry> fakes_ = std::make_shared<FakeRegistry>();
+  std::unordered_map<const c10::StorageImpl*, Memory> memory_;
 };
 
 }  // namespace antegrad::capture

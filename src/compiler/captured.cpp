@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "antegrad/error.h"
+#include "compiler/kept.h"
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "passes/pipeline.h"
@@ -95,6 +96,10 @@ capture::Trace trace_call(const CaptureSettings& settings, const std::vector<at:
   capture_options.gradients = true;
   capture_options.effects = settings.effects;
   capture_options.views = std::move(views);
+  capture_options.fill_kept = fill_kept;
+  capture_options.may_keep = settings.may_keep;
+  capture_options.kept = settings.kept;
+  capture_options.met = settings.met;
   if (modules != nullptr)
     capture_options.name_of_lifted = [modules](const at::Tensor& tensor) { return modules->name_of(tensor); };
   return capture::capture(

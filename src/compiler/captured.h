@@ -15,6 +15,9 @@ struct CaptureSettings {
   const Options& options;
   bool effects = true;  ///< false: what it does to its inputs is left out
   std::shared_ptr<const Lowering> lowering;
+  bool may_keep = false;   ///< as in capture::CaptureOptions
+  size_t* kept = nullptr;  ///< likewise
+  std::vector<at::Tensor>* met = nullptr;
 };
 
 /// Inputs that are views of one tensor for autograd, one of them written. The tensor is an input of its own,

@@ -16,8 +16,6 @@ namespace {
 using ir::Dim;
 using symbolic::Shapes;
 
-constexpr size_t kMostSamples = 7;
-
 bool same_tensors(const capture::Trace& a, const capture::Trace& b) {
   return std::equal(a.lifted.begin(), a.lifted.end(), b.lifted.begin(), b.lifted.end(),
                     [](const auto& x, const auto& y) { return x.tensor.is_same(y.tensor); });

@@ -8,6 +8,9 @@
 
 namespace antegrad::compiler {
 
+/// So many combinations of sizes a function is captured at, at most.
+constexpr size_t kMostSamples = 7;
+
 /// Captures the function at other sizes.
 using CaptureAt = std::function<Captured(const symbolic::Call&)>;
 

@@ -15,6 +15,7 @@
 #include "compiler/environment.h"
 #include "compiler/export_graph.h"
 #include "compiler/graph_signature.h"
+#include "compiler/kept.h"
 #include "compiler/watch.h"
 #include "ir/text.h"
 #include "ir/verify.h"
@@ -74,6 +75,7 @@ capture::Trace trace(const Options& options, detail::ExportKind kind, const Argu
   capture_options.name = options.name;
   capture_options.gradients = kind == detail::ExportKind::Joint;
   capture_options.name_of_lifted = [&](const at::Tensor& tensor) { return modules.name_of(tensor); };
+  capture_options.fill_kept = compiler::fill_kept;
   return capture::capture(
       [&](const std::vector<at::Tensor>& fakes) {
         auto results = run(fakes);

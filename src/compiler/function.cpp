@@ -32,6 +32,8 @@ bool is_unsupported(ErrorCode code) {
   }
 }
 
+constexpr int kMostEagerTries = 4;
+
 /// The first lines in which two graph texts differ.
 std::string first_difference(const std::string& before, const std::string& after) {
   std::istringstream a(before);
@@ -93,6 +95,7 @@ bool Function::Impl::find(const Leaves& leaves, const runtime::Ambient& ambient,
 bool Function::Impl::room_for_another(std::string& reason, const Leaves& leaves,
                                       const runtime::Ambient& ambient) {
   std::unique_lock lock(versions_mutex);
+  if (reason.empty()) reason = std::exchange(kept_reason, "");
   if (!versions.empty() && reason.empty()) reason = versions.front()->mismatch(leaves, ambient);
   std::erase_if(versions, [](const auto& version) { return version->dead(); });
   return versions.size() < static_cast<size_t>(std::max(1, options.max_versions));
@@ -131,8 +134,9 @@ void Function::Impl::find_or_capture(const Leaves& leaves, const runtime::Ambien
   std::scoped_lock capturing(capture_mutex);
   if (find(leaves, ambient, found)) return;  // another thread was first
   const Making making(*this);
-  if (auto call = capture(leaves, ambient, run, keep, found))
-    make_version(std::move(*call), leaves, ambient, keep, found);
+  auto call = capture(leaves, ambient, run, keep, found);
+  if (call && call->keeps()) make_once(*call, leaves, ambient, run, keep, found);
+  if (call && !found.once) make_version(std::move(*call), leaves, ambient, keep, found);
 }
 
 std::optional<Function::Impl::NewCall> Function::Impl::capture(const Leaves& leaves,
@@ -145,7 +149,11 @@ std::optional<Function::Impl::NewCall> Function::Impl::capture(const Leaves& lea
     if (call.captured) return *call.captured;
     compiler::tell_progress(options, "capture", 0, 1);
     const std::vector<at::Tensor> inputs(leaves.tensors.begin(), leaves.tensors.end());
-    call.captured = compiler::capture_call(settings(), inputs, &modules, run);
+    auto own = settings();
+    own.may_keep = true;
+    own.kept = &call.kept;
+    own.met = &call.met;
+    call.captured = compiler::capture_call(own, inputs, &modules, run);
     compiler::tell_progress(options, "capture", 1, 1);
     return *call.captured;
   };
@@ -153,14 +161,23 @@ std::optional<Function::Impl::NewCall> Function::Impl::capture(const Leaves& lea
     if (std::any_of(
             versions.begin(), versions.end(),
             [&](const auto& known) { return known->is_dynamic() && known->allows(leaves, ambient); }) &&
-        reuse(capture(), leaves, ambient, keep, call.reason) && find(leaves, ambient, found))
+        capture().trace.kept == 0 && reuse(capture(), leaves, ambient, keep, call.reason) &&
+        find(leaves, ambient, found))
       return std::nullopt;
+    if (call.keeps()) return call;
     if (!room_for_another(call.reason, leaves, ambient)) {
       give_up(call.reason);
       return std::nullopt;
     }
+    if (capture().trace.kept > 0) return call;
     std::vector<std::string> fixed_sizes;
     call.planned = maker->plan({capture(), leaves, ambient, run, versions}, fixed_sizes);
+    if (maker->has_kept()) {  // at other sizes; what it has kept there may have replaced what this call needs
+      call.captured.reset();
+      call.kept_elsewhere = true;
+      if (capture().trace.kept > 0) return call;
+      call.planned = maker->plan({capture(), leaves, ambient, run, versions}, fixed_sizes);
+    }
     keep_fixed_sizes(fixed_sizes);
   } catch (const Error& error) {
     call.eager_reason = eager_reason_of(error);
@@ -184,13 +201,22 @@ void Function::Impl::make_version(NewCall call, const Leaves& leaves, const runt
   } catch (const Error& error) {
     call.eager_reason = eager_reason_of(error);
   }
-  if (!call.eager_reason.empty()) version = std::make_shared<Version>(options, leaves);
+  if (!call.eager_reason.empty()) {
+    // Tensors that are others at every call are no reason to try again at every call, and a function that has
+    // a state is not to be run more often than need be.
+    if (call.kept > 0 || ++eager_versions > kMostEagerTries) call.met.clear();
+    version = std::make_shared<Version>(options, leaves, call.met);
+  }
   if (unchanged && !unchanged()) return;
   if (!version->matches(leaves, ambient, found.inputs, found.instance))
     throw Error(ErrorCode::Internal, "compile",
                 "a captured graph does not serve the call it was captured for: " +
                     version->mismatch(leaves, ambient));
   found.version = version;
+  if (!version->is_eager()) {
+    kept_before.reset();
+    kept_calls = 0;
+  }
   compiler::trace_version(*version, options, leaves, call.reason, call.eager_reason);
   add(std::move(version), call.reason, call.eager_reason);
 }
@@ -272,13 +298,14 @@ void Function::Impl::compile_in_background(const Leaves& leaves, const runtime::
       if (!find(leaves, ambient, found)) {  // else: another thread was first
         const Making making(*this);
         call = capture(leaves, ambient, run, keep, found);
-        if (call && call->eager_reason.empty() && changes_arguments(*call->captured, leaves)) {
+        if (call && call->keeps()) make_once(*call, leaves, ambient, run, keep, found);
+        if (call && !found.once && call->eager_reason.empty() && changes_arguments(*call->captured, leaves)) {
           make_version(std::move(*call), leaves, ambient, keep, found);  // later they would be others
           call.reset();
         }
       }
     }
-    if (!call) return end(nullptr);
+    if (!call || found.once) return end(nullptr);
     const auto job = [this, end, call = std::make_shared<NewCall>(std::move(*call)), leaves, ambient,
                       before = Snapshot(leaves), run = keep(), state = at::ThreadLocalState()] {
       std::exception_ptr error;
@@ -313,6 +340,7 @@ void Function::Impl::serve(const Leaves& leaves, const RunOnTensors& run, const 
     compile_in_background(leaves, ambient, run, keep, found);
   else if (!known)
     find_or_capture(leaves, ambient, run, keep, found);
+  if (found.version != nullptr) found.version->throw_if_refused();
   if (found.instance == nullptr) {
     std::unique_lock lock(versions_mutex);
     ++(waits ? report.waiting_calls : report.eager_calls);
@@ -325,10 +353,10 @@ Outcome Function::call(const Leaves& leaves, const RunOnTensors& run, const Keep
   Impl::Found found;
   impl_->serve(leaves, run, keep, found);
   if (found.instance == nullptr) return {{}, nullptr, true};
-  Outcome outcome{found.instance->caller->call(found.inputs), found.instance->pattern, false};
-  if (c10::GradMode::is_enabled() != found.instance->grad_mode_after)
-    c10::GradMode::set_enabled(found.instance->grad_mode_after);
-  return outcome;
+  auto outputs = found.instance->caller->call(found.inputs);
+  found.share_kept(outputs);
+  found.leave_grad_mode();
+  return {std::move(outputs), found.instance->pattern, false};
 }
 
 Outcome Function::consume(Leaves&& leaves, const RunOnTensors& run, const KeepRun& keep,
@@ -341,7 +369,10 @@ Outcome Function::consume(Leaves&& leaves, const RunOnTensors& run, const KeepRu
   std::vector<at::Tensor> inputs(std::make_move_iterator(found.inputs.begin()),
                                  std::make_move_iterator(found.inputs.end()));
   found.inputs.clear();
-  return {found.instance->caller->consume(std::move(inputs)), found.instance->pattern, false};
+  auto outputs = found.instance->caller->consume(std::move(inputs));
+  found.share_kept(outputs);
+  found.leave_grad_mode();
+  return {std::move(outputs), found.instance->pattern, false};
 }
 
 bool capturing() { return capture::active_recorder() != nullptr; }

@@ -1,4 +1,6 @@
 #pragma once
+#include <c10/core/GradMode.h>
+
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -40,11 +42,27 @@ struct Function::Impl {
   bool in_background = false;           ///< something is being compiled there, or waits to be
   std::exception_ptr background_error;  ///< for the next call that needs what could not be compiled
 
+  // Used with capture_mutex taken: calls in which the function has kept tensors (capture/kept.h). The first
+  // one may fill a cache; when it keeps some again in the next one like it, or in too many one after another,
+  // calls like it are refused from then on.
+  std::shared_ptr<Version> kept_before;  ///< stands for the last one; null: there was code since
+  int kept_calls = 0;                    ///< one after another
+  std::string kept_reason;               ///< why the next version is made
+  int eager_versions = 0;                ///< made so far
+
   /// What serves a call.
   struct Found {
     std::shared_ptr<const Version> version;
     InstancePtr instance;
     Inputs inputs;
+    bool once = false;  ///< for this call only: the function has kept tensors
+    std::vector<std::pair<int32_t, at::Tensor>> kept_outputs;  ///< as in capture::Trace
+    void share_kept(const std::vector<at::Tensor>& outputs);
+    /// Sets the grad mode that the function leaves behind.
+    void leave_grad_mode() const {
+      if (c10::GradMode::is_enabled() != instance->grad_mode_after)
+        c10::GradMode::set_enabled(instance->grad_mode_after);
+    }
   };
   /// A call that no version serves, captured: all but the code.
   struct NewCall {
@@ -52,6 +70,11 @@ struct Function::Impl {
     std::optional<Captured> captured;  ///< holds lifted tensors until Found::inputs does
     std::optional<compiler::NewVersion> planned;
     std::string eager_reason;  ///< "": there is to be code
+    /// At other sizes it kept tensors, which may have replaced some that this call needs.
+    bool kept_elsewhere = false;
+    size_t kept = 0;              ///< tensors that it has kept, also when it threw
+    std::vector<at::Tensor> met;  ///< captured tensors that it had used when it threw
+    bool keeps() const { return captured && captured->trace.kept > 0; }
   };
   /// What is traced while it lives belongs to the next version.
   struct Making {
@@ -72,6 +95,10 @@ struct Function::Impl {
   /// Nothing is added when `unchanged` says that the arguments are no longer what was captured.
   void make_version(NewCall call, const Leaves& leaves, const runtime::Ambient& ambient, const KeepRun& keep,
                     Found& found, const std::function<bool()>& unchanged = {});
+  /// The function has kept tensors while it was captured: that was a run of it, which is completed by what
+  /// was captured. It is not run again for this call.
+  void make_once(NewCall& call, const Leaves& leaves, const runtime::Ambient& ambient,
+                 const RunOnTensors& run, const KeepRun& keep, Found& found);
   /// Sees to it that later calls like this one find code.
   void compile_in_background(const Leaves& leaves, const runtime::Ambient& ambient, const RunOnTensors& run,
                              const KeepRun& keep, Found& found);

@@ -3,6 +3,7 @@
 #include "antegrad/error.h"
 #include "compiler/explain.h"
 #include "compiler/function_impl.h"
+#include "compiler/kept.h"
 #include "ir/text.h"
 
 namespace antegrad::detail {
@@ -11,6 +12,12 @@ Explanation Function::explain(const Leaves& leaves, const RunOnTensors& run, con
   const auto ambient = runtime::Ambient::now();
   Impl::Found found;
   if (!impl_->find(leaves, ambient, found)) impl_->find_or_capture(leaves, ambient, run, keep, found);
+  if (found.once) {  // what it has kept may be a cache that is there now
+    found = {};
+    impl_->find_or_capture(leaves, ambient, run, keep, found);
+  }
+  if (found.once) compiler::throw_keeps(impl_->options.name);
+  if (found.version != nullptr) found.version->throw_if_refused();
   if (found.instance == nullptr)
     throw Error(ErrorCode::UnsupportedOp, "explain",
                 fmt::format("'{}' runs eagerly for these arguments", impl_->options.name),

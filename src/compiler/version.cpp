@@ -67,10 +67,21 @@ size_t Version::SymbolsHash::operator()(const Symbols& symbols) const {
   return hash;
 }
 
-Version::Version(const Options& options, const Leaves& leaves)
+Version::Version(const Options& options, const Leaves& leaves, const std::vector<at::Tensor>& met)
     : key_(leaves.key.begin(), leaves.key.end()), ambient_(runtime::Ambient::now()) {
+  for (const auto& tensor : met) {
+    lifted_.push_back(
+        {c10::weak_intrusive_ptr<c10::TensorImpl>(tensor.getIntrusivePtr()), runtime::TensorGuard(tensor)});
+    lifted_.back().guard.ignore_grad();
+  }
   for (const auto& tensor : leaves.tensors) guards_.emplace_back(tensor);
   if (!options.watch.empty()) modules_ = std::make_unique<ModuleState>(options.watch);
+}
+
+Version::Version(const Options& options, const Leaves& leaves, std::exception_ptr refusal)
+    : Version(options, leaves) {
+  for (auto& guard : guards_) guard.ignore_grad();
+  refusal_ = std::move(refusal);
 }
 
 Version::Version(const CaptureSettings& settings, const Leaves& leaves, const Captured& captured,
@@ -216,7 +227,7 @@ bool Version::matches(const Leaves& leaves, const runtime::Ambient& ambient, Inp
   Symbols symbols;
   if (!guards_hold(leaves, ambient, symbols)) return false;
   inputs.assign(leaves.tensors.begin(), leaves.tensors.end());
-  if (is_eager()) return true;
+  if (is_eager()) return lifted_mismatch().empty();
   instance = find_instance(symbols);
   if (instance == nullptr || !add_bases(inputs, instance->offsets)) return false;
   for (const auto& lifted : lifted_) {
@@ -225,6 +236,16 @@ bool Version::matches(const Leaves& leaves, const runtime::Ambient& ambient, Inp
   }
   return !instance->check_aliasing ||
          runtime::aliasing_failure(instance->caller->signature(), inputs, instance->offsets).empty();
+}
+
+std::string Version::lifted_mismatch() const {
+  for (size_t k = 0; k < lifted_.size(); ++k) {
+    const at::Tensor tensor(lifted_[k].tensor.lock());
+    if (!tensor.defined()) return fmt::format("captured tensor {} no longer exists", k);
+    if (!lifted_[k].guard.holds(tensor))
+      return fmt::format("captured tensor {} {}", k, lifted_[k].guard.failure(tensor));
+  }
+  return {};
 }
 
 std::string Version::inputs_mismatch(const Leaves& leaves) const {
@@ -258,7 +279,9 @@ std::string Version::mismatch(const Leaves& leaves, const runtime::Ambient& ambi
       return fmt::format("tensor {} {}", i, guards_[i].failure(leaves.tensors[i]));
   if (modules_ != nullptr)
     if (auto what = modules_->difference(); !what.empty()) return what;
-  return is_eager() ? "nothing differs" : inputs_mismatch(leaves);
+  if (!is_eager()) return inputs_mismatch(leaves);
+  const auto what = lifted_mismatch();
+  return what.empty() ? "nothing differs" : what;
 }
 
 std::optional<symbolic::Call> Version::shapes_if_like(const Leaves& leaves,

@@ -1,5 +1,6 @@
 #pragma once
 #include <atomic>
+#include <exception>
 #include <map>
 #include <memory>
 #include <optional>
@@ -41,8 +42,10 @@ class Version {
   /// tensors weakly: `captured` has to live until the first run.
   Version(const CaptureSettings& settings, const Leaves& leaves, const Captured& captured,
           const symbolic::Shapes& shapes, ir::Graph graph, FunctionCache cache);
-  /// Stands for calls that run eagerly because capturing them threw.
-  Version(const Options& options, const Leaves& leaves);
+  /// Stands for calls that run eagerly because capturing them threw; `met`: what it had read by then.
+  Version(const Options& options, const Leaves& leaves, const std::vector<at::Tensor>& met = {});
+  /// Stands for calls that throw this.
+  Version(const Options& options, const Leaves& leaves, std::exception_ptr refusal);
 
   /// What serves the sizes of this call. Null: the function does something else at them, and `why` says what.
   InstancePtr make_instance(const CaptureSettings& settings, const Leaves& leaves, const Captured& captured,
@@ -62,6 +65,9 @@ class Version {
   /// The shapes that it was captured for, where nothing but shapes differs from this call; else nothing.
   std::optional<symbolic::Call> shapes_if_like(const Leaves& leaves, const runtime::Ambient& ambient) const;
 
+  void throw_if_refused() const {
+    if (refusal_) std::rethrow_exception(refusal_);
+  }
   bool is_eager() const { return template_ == nullptr; }
   bool is_dynamic() const { return shape_guard_.has_value(); }
   size_t instances() const { return instances_.size(); }
@@ -92,6 +98,7 @@ class Version {
   bool lifts_same(const capture::Trace& trace) const;
   bool add_bases(Inputs& inputs, const std::vector<int64_t>& offsets) const;
   std::string inputs_mismatch(const Leaves& leaves) const;
+  std::string lifted_mismatch() const;
 
   c10::SmallVector<int64_t, 8> key_;
   runtime::Ambient ambient_;
@@ -106,6 +113,7 @@ class Version {
   InstancePtr newest_;
   mutable std::atomic<uint64_t> clock_{0};
   std::map<std::string, uint64_t> shape_fallbacks_;
+  std::exception_ptr refusal_;
 };
 
 /// The shapes of a call.

@@ -12,10 +12,21 @@ namespace {
 
 std::vector<int64_t> key_of(const Leaves& leaves) { return {leaves.key.begin(), leaves.key.end()}; }
 
+/// Captures at all sizes that a search may ask for, so that caches are large enough for the next one.
+void let_grow(const symbolic::Shapes& wanted, const CaptureAt& capture_at) {
+  for (const auto& sample : symbolic::assignments(wanted, kMostSamples)) {
+    try {
+      capture_at(wanted.at(sample));
+    } catch (const std::exception&) {
+      // The function need not work there; the search will say so.
+    }
+  }
+}
+
 }  // namespace
 
 VersionMaker::VersionMaker(const CaptureSettings& settings)
-    : settings_(settings), marks_(marks_of(settings.options)) {}
+    : settings_{settings.options, settings.effects, settings.lowering}, marks_(marks_of(settings.options)) {}
 
 /// Going by this call and those before it; `calls` gets their shapes, the newest last.
 symbolic::Shapes VersionMaker::wanted_shapes(const NewCall& call, std::vector<symbolic::Call>& calls) const {
@@ -38,9 +49,20 @@ Generalized VersionMaker::generalize(const NewCall& call, const symbolic::Shapes
                                      std::vector<std::string>& fixed_sizes) {
   const trace::Span span("find symbols");
   const ModuleState modules(settings_.options.watch);
-  auto found = compiler::generalize(call.captured, wanted, calls, [&](const symbolic::Call& shapes) {
-    return capture_call(settings_, stand_ins(call.leaves, shapes), &modules, call.run);
-  });
+  auto settings = settings_;
+  size_t kept = 0;
+  settings.kept = &kept;
+  const auto capture_at = [&](const symbolic::Call& shapes) {
+    return capture_call(settings, stand_ins(call.leaves, shapes), &modules, call.run);
+  };
+  auto found = compiler::generalize(call.captured, wanted, calls, capture_at);
+  has_kept_ = kept > 0;
+  if (has_kept_ && grown_.insert(key_of(call.leaves)).second) {
+    let_grow(wanted, capture_at);
+    return found;
+  }
+  for (int32_t s = 0; has_kept_ && s < static_cast<int32_t>(wanted.symbols.size()); ++s)
+    pinned_.insert({key_of(call.leaves), wanted.name_of(s)});
   for (const auto& [what, why] : found.pinned) {
     pinned_.insert({key_of(call.leaves), what});
     fixed_sizes.push_back(fmt::format("{} is fixed: {}", what, why));
@@ -67,6 +89,7 @@ std::shared_ptr<Version> VersionMaker::make(const Captured& captured, const Leav
 
 NewVersion VersionMaker::plan(const NewCall& call, std::vector<std::string>& fixed_sizes) {
   auto found = as_it_is(call);
+  has_kept_ = false;
   if (settings_.options.dynamic == Dynamic::None || must_keep_sizes(call.captured)) {
     auto cache = cache_of(call, found.graph);
     return {std::move(found), std::move(cache)};

@@ -37,6 +37,9 @@ class VersionMaker {
   /// Runs the function for captures at other sizes. `fixed_sizes` gets what could not be made a symbol, and
   /// why.
   NewVersion plan(const NewCall& call, std::vector<std::string>& fixed_sizes);
+  /// Whether the function has kept tensors (capture/kept.h) while plan() last ran it: what was captured
+  /// before may have read others in their place.
+  bool has_kept() const { return has_kept_; }
   /// Compiles it, without running the function.
   std::shared_ptr<Version> make(const Captured& captured, const Leaves& leaves, NewVersion planned) const;
 
@@ -51,6 +54,9 @@ class VersionMaker {
   const std::vector<symbolic::Mark> marks_;
   /// Sizes that could not be made symbols, by the key of the call: not tried again.
   std::set<std::pair<std::vector<int64_t>, std::string>> pinned_;
+  /// Keys of calls for which it kept tensors at other sizes. A cache that grows is large enough after that.
+  std::set<std::vector<int64_t>> grown_;
+  bool has_kept_ = false;
 };
 
 }  // namespace antegrad::compiler

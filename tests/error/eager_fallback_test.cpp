@@ -186,5 +186,39 @@ TEST(EagerFallback, PackedSequences) {
   EXPECT_EQ(compiled.report().eager_calls, 2U);
 }
 
+TEST(EagerFallback, IsTriedAgainWhenACapturedTensorChanges) {
+  auto scale = torch::full({3}, 2.f);
+  auto compiled = compile(
+      [&](const Tensor& a) {
+        auto scaled = a * scale;
+        return scale.numel() == 3 ? scaled * scaled.sum().item<float>() : scaled;
+      },
+      eager());
+  auto x = torch::rand({3});
+  for (int call = 0; call < 2; ++call) EXPECT_TRUE(at::allclose(compiled(x), x * 2 * (x * 2).sum()));
+  EXPECT_EQ(compiled.report().eager_calls, 2U);
+  scale = torch::full({1}, 3.f);
+  for (int call = 0; call < 2; ++call) EXPECT_TRUE(at::equal(compiled(x), x * 3));
+  EXPECT_EQ(compiled.report().eager_calls, 2U);
+}
+
+TEST(EagerFallback, IsNotTriedAgainForEver) {
+  Tensor scale;
+  int runs = 0;
+  auto compiled = compile(
+      [&](const Tensor& a) {
+        ++runs;
+        return a * scale * a.sum().item<float>();
+      },
+      eager());
+  auto x = torch::rand({3});
+  for (int call = 0; call < 10; ++call) {
+    scale = torch::full({3}, static_cast<float>(call));
+    EXPECT_TRUE(at::allclose(compiled(x), x * call * x.sum()));
+  }
+  EXPECT_LE(runs, 15);
+  EXPECT_EQ(compiled.report().eager_calls, 10U);
+}
+
 }  // namespace
 }  // namespace antegrad::testing

@@ -1,0 +1,226 @@
+#include "capture/kept.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "capture/convert.h"
+#include "capture/gradients.h"
+#include "capture/guards.h"
+#include "ir/ops.h"
+
+namespace antegrad::capture {
+namespace {
+
+namespace impl = torch::autograd::impl;
+using torch::autograd::Node;
+
+/// A storage that refuses access has no function that lets it be used again; an explicit instantiation may
+/// name private members.
+template <class Which, auto kMember>
+struct Open {
+  friend constexpr auto member_of(Which) { return kMember; }
+};
+struct Refusal {
+  friend constexpr auto member_of(Refusal);
+};
+template struct Open<Refusal, &c10::StorageImpl::throw_on_immutable_data_ptr_>;
+
+std::vector<KeptMemory> held_by_others(Recorder& recorder, const std::vector<at::Tensor>& tangents) {
+  std::vector<KeptMemory> held;
+  std::unordered_set<const c10::StorageImpl*> ours;
+  for (const auto& tangent : tangents) ours.insert(tangent.storage().unsafeGetStorageImpl());
+  for (const auto& outsider : recorder.outside().all())
+    ours.insert(outsider->fake_storage.unsafeGetStorageImpl());
+  for (const auto& [key, memory] : recorder.memory()) {
+    auto storage = memory.storage.lock();
+    if (!storage) continue;
+    const size_t known = 1 + (ours.count(key) > 0 ? 1 : 0) + (recorder.host_memory().holds(key) ? 1 : 0);
+    if (storage.use_count() > known) held.push_back({c10::Storage(std::move(storage)), memory.root});
+  }
+  std::sort(held.begin(), held.end(), [](const auto& a, const auto& b) { return a.root < b.root; });
+  return held;
+}
+
+std::vector<at::Tensor> fakes_but(const Recorder& recorder, const std::vector<at::Tensor>& tangents) {
+  auto fakes = recorder.fakes().all();
+  std::erase_if(fakes, [&](const at::Tensor& fake) {
+    return std::any_of(tangents.begin(), tangents.end(),
+                       [&](const at::Tensor& tangent) { return tangent.is_same(fake); });
+  });
+  return fakes;
+}
+
+/// The real tensor whose memory it stands for; undefined: none.
+at::Tensor original_of(Recorder& recorder, ir::ValueId root, const std::vector<at::Tensor>& inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (recorder.graph().inputs[i].value == root) return inputs[i];
+  const auto* outsider = recorder.outside().find(root);
+  return outsider != nullptr ? outsider->tensor : at::Tensor();
+}
+
+torch::autograd::Edge edge_to(const at::Tensor& real) {
+  return real.defined() && real.requires_grad() ? impl::gradient_edge(real) : torch::autograd::Edge();
+}
+
+/// Every way from the tensor's history to an argument of the capture leads to the real one.
+void lead_outside(const at::Tensor& fake, const std::vector<at::Tensor>& inputs,
+                  const InputHistories& histories, std::unordered_set<const Node*>& seen) {
+  const auto* meta = impl::get_autograd_meta(fake);
+  std::vector<Node*> todo;
+  if (meta != nullptr && meta->grad_fn_) todo.push_back(meta->grad_fn_.get());
+  while (!todo.empty()) {
+    auto* node = todo.back();
+    todo.pop_back();
+    if (!seen.insert(node).second) continue;
+    for (auto& edge : node->next_edges()) {
+      const auto place = edge.is_valid() ? std::find(histories.begin(), histories.end(), edge.function.get())
+                                         : histories.end();
+      if (place != histories.end())
+        edge = edge_to(inputs[static_cast<size_t>(place - histories.begin())]);
+      else if (edge.is_valid())
+        todo.push_back(edge.function.get());
+    }
+  }
+}
+
+/// An argument that is kept itself: its gradients are the real one's.
+void lead_argument_outside(const at::Tensor& fake, const at::Tensor& real, const InputHistories& histories) {
+  auto* meta = impl::get_autograd_meta(fake);
+  if (meta == nullptr || !real.requires_grad()) return;
+  const auto* own = meta->grad_fn_ ? meta->grad_fn_.get() : impl::try_get_grad_accumulator(fake).get();
+  if (own == nullptr || std::find(histories.begin(), histories.end(), own) == histories.end()) return;
+  meta->requires_grad_ = false;
+  impl::set_gradient_edge(fake, impl::gradient_edge(real));
+}
+
+/// Per value: it follows from inputs without contents, or nothing computes it.
+std::vector<bool> unknown_values(const ir::Graph& graph, const std::vector<at::Tensor>& inputs) {
+  std::vector<bool> unknown(graph.values.size(), true);
+  const auto at = [&](ir::ValueId v) { return unknown[static_cast<size_t>(graph.storage_of(v).index)]; };
+  const auto set = [&](ir::ValueId v, bool to) {
+    unknown[static_cast<size_t>(graph.storage_of(v).index)] = to;
+  };
+  for (size_t i = 0; i < graph.inputs.size(); ++i)
+    set(graph.inputs[i].value,
+        i < inputs.size() && inputs[i].defined() && is_fake_storage(inputs[i].storage()));
+  for (const auto& node : graph.nodes) {
+    const auto* op = ir::find_op(node.op);
+    bool from_unknown = false;
+    if (op == nullptr || op->kind != ir::OpKind::Factory)
+      ir::for_each_input(node, [&](ir::ValueId v) {
+        if (graph.type_of(v).tensor() != nullptr) from_unknown |= at(v);
+      });
+    for (auto v : node.outputs)
+      if (graph.storage_of(v) == v) set(v, from_unknown);
+    for (auto v : node.effects.writes) set(v, at(v) || from_unknown);
+  }
+  return unknown;
+}
+
+/// The part of it that computes these values.
+Trace part_of(const Trace& whole, const std::vector<KeptMemory>& memory) {
+  auto trace = whole;
+  auto& graph = trace.graph;
+  const auto first = std::find_if(graph.nodes.begin(), graph.nodes.end(),
+                                  [](const ir::Node& node) { return node.provenance.backward; });
+  graph.nodes.erase(first, graph.nodes.end());
+  const auto inputs = graph.inputs.size() - trace.tangents.size();
+  graph.inputs.resize(inputs);
+  trace.input_storage.resize(inputs);
+  trace.input_bytes.resize(inputs);
+  trace.input_bits.resize(inputs);
+  trace.input_ends.assign(inputs, {});
+  for (size_t i = 0; i < inputs; ++i) trace.input_ends[i].value = graph.inputs[i].value;
+  trace.tangents.clear();
+  trace.gradients.clear();
+  trace.differentiable = false;
+  trace.effects = false;
+  trace.output_ends.clear();
+  graph.outputs.clear();
+  for (const auto& kept : memory) {
+    trace.output_ends.push_back({kept.root, -1, 0, false});
+    graph.outputs.push_back({kept.root, ir::OutputRole::UserOutput, {}, -1});
+  }
+  return trace;
+}
+
+}  // namespace
+
+KeptTensors find_kept(Recorder& recorder, const std::vector<at::Tensor>& inputs,
+                      const InputHistories& histories, const std::vector<at::Tensor>& tangents) {
+  KeptTensors kept;
+  if (held_by_others(recorder, tangents).empty()) return kept;
+  clear_engine();  // the function may have caught an error of it
+  if (held_by_others(recorder, tangents).empty()) return kept;
+  release_histories(recorder);
+  if (held_by_others(recorder, tangents).empty()) return kept;
+  const BelowRecording below;
+  std::unordered_set<const Node*> seen;
+  for (const auto& fake : fakes_but(recorder, tangents)) lead_outside(fake, inputs, histories, seen);
+  kept.fakes = fakes_but(recorder, tangents);
+  for (const auto& fake : kept.fakes) {
+    auto* own = as_fake(fake);
+    const auto root = recorder.graph().storage_of(own->value());
+    const auto original = original_of(recorder, root, inputs);
+    if (!original.defined()) continue;
+    if (root == own->value()) lead_argument_outside(fake, original, histories);
+    own->move_to(original.storage());
+  }
+  kept.memory = held_by_others(recorder, tangents);
+  kept.count = kept.fakes.size();
+  for (const auto& memory : kept.memory)
+    if (std::none_of(kept.fakes.begin(), kept.fakes.end(), [&](const at::Tensor& fake) {
+          return fake.storage().unsafeGetStorageImpl() == memory.storage.unsafeGetStorageImpl();
+        }))
+      ++kept.count;  // it was given to another tensor, by set_data()
+  return kept;
+}
+
+bool fill_kept(const KeptTensors& kept, const Trace& trace, const std::vector<at::Tensor>& inputs,
+               const CaptureOptions& options) {
+  auto memory = kept.memory;
+  if (memory.empty()) return true;
+  if (!options.fill_kept) return false;
+  const auto unknown = unknown_values(part_of(trace, {}).graph, inputs);
+  std::erase_if(memory, [&](const KeptMemory& m) { return unknown[static_cast<size_t>(m.root.index)]; });
+  const bool all = memory.size() == kept.memory.size();
+  if (memory.empty()) return all;
+  Kept known{part_of(trace, memory), std::move(memory)};
+  options.fill_kept(known, inputs);
+  return all;
+}
+
+void fill(const Kept& kept, size_t k, const at::Tensor& contents) {
+  const BelowRecording below;
+  const c10::AutoGradMode no_grad(false);
+  const auto& storage = kept.memory[k].storage;
+  auto* memory = storage.unsafeGetStorageImpl();
+  const auto& type = kept.trace.graph.tensor_type(kept.memory[k].root);
+  auto bytes = at::zeros({static_cast<int64_t>(memory->nbytes())}, contents.options().dtype(at::kByte));
+  auto view = at::empty({0}, contents.options());
+  view.set_(bytes.storage(), type.offset.constant(), constants(type.sizes), constants(type.strides));
+  view.copy_(contents);
+  memory->*member_of(Refusal{}) = false;
+  memory->set_allocator(bytes.storage().allocator());
+  view = at::Tensor();
+  memory->set_data_ptr_noswap(bytes.storage().set_data_ptr(at::DataPtr(nullptr, contents.device())));
+}
+
+void share(const at::Tensor& kept, const at::Tensor& returned) {
+  auto* own = dynamic_cast<FakeTensor*>(kept.unsafeGetTensorImpl());
+  if (own == nullptr || !returned.defined() || kept.sizes() != returned.sizes() ||
+      kept.strides() != returned.strides() || kept.storage_offset() != returned.storage_offset())
+    return;
+  own->move_to(returned.storage());
+  if (!own->is_inference() && !returned.is_inference())
+    impl::set_version_counter(kept, impl::version_counter(returned));
+  if (returned.requires_grad() && returned.grad_fn())
+    impl::set_gradient_edge(kept, impl::gradient_edge(returned));
+}
+
+}  // namespace antegrad::capture
