@@ -129,6 +129,20 @@ bool Function::Impl::reuse(const Captured& captured, const Leaves& leaves, const
   return false;
 }
 
+/// Whether a version serves the call after all, of which it seemed that a watched module was replaced.
+bool Function::Impl::confirm(const Leaves& leaves, const runtime::Ambient& ambient,
+                             c10::function_ref<const Captured&()> capture) {
+  for (const auto& version : versions) {  // nobody else changes them: capture_mutex is taken
+    if (!version->lost_owner()) continue;
+    const auto& captured = capture();
+    if (captured.trace.kept > 0) return false;
+    version->check_not_replaced(options, leaves, ambient, captured.trace);
+    std::unique_lock lock(versions_mutex);
+    if (version->confirm(options, leaves, ambient, captured)) return true;
+  }
+  return false;
+}
+
 void Function::Impl::find_or_capture(const Leaves& leaves, const runtime::Ambient& ambient,
                                      const RunOnTensors& run, const KeepRun& keep, Found& found) {
   std::scoped_lock capturing(capture_mutex);
@@ -165,6 +179,7 @@ std::optional<Function::Impl::NewCall> Function::Impl::capture(const Leaves& lea
         find(leaves, ambient, found))
       return std::nullopt;
     if (call.keeps()) return call;
+    if (confirm(leaves, ambient, capture) && find(leaves, ambient, found)) return std::nullopt;
     if (!room_for_another(call.reason, leaves, ambient)) {
       give_up(call.reason);
       return std::nullopt;

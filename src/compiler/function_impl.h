@@ -107,6 +107,8 @@ struct Function::Impl {
   void serve(const Leaves& leaves, const RunOnTensors& run, const KeepRun& keep, Found& found);
   bool reuse(const Captured& captured, const Leaves& leaves, const runtime::Ambient& ambient,
              const KeepRun& keep, std::string& reason);
+  bool confirm(const Leaves& leaves, const runtime::Ambient& ambient,
+               c10::function_ref<const Captured&()> capture);
   void add(std::shared_ptr<Version> version, const std::string& reason, const std::string& eager_reason);
   std::shared_ptr<const Version> newest() const;  ///< null: none was captured
   bool room_for_another(std::string& reason, const Leaves& leaves, const runtime::Ambient& ambient);

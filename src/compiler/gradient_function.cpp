@@ -18,6 +18,7 @@ Options options_for(const Options& options) {
   own.check_recapture = false;
   own.compile = Compile::Blocking;  // there is nothing that could run instead
   own.dynamic_sizes.clear();        // they name the function's own arguments
+  own.watch.clear();  // each version has one of its own, which goes with the state of the modules
   return own;
 }
 

@@ -72,7 +72,13 @@ std::shared_ptr<const runtime::Executable> Lowered::at(const std::vector<int64_t
                                                      compare_);
 }
 
-Lowering::Lowering(const Options& options) : options_(options), isa_(isa_of(options)) {}
+/// Watched modules are none of its business, and who owns them tells when one is replaced (watch.h).
+static Options without_modules(Options options) {
+  options.watch.clear();
+  return options;
+}
+
+Lowering::Lowering(const Options& options) : options_(without_modules(options)), isa_(isa_of(options)) {}
 
 const toolchain::Toolchain& Lowering::toolchain() const {
   std::call_once(toolchain_once_, [&] { toolchain_ = toolchain_of(options_.toolchain); });

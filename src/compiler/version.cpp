@@ -202,11 +202,15 @@ bool Version::shapes_hold(const Leaves& leaves, Symbols& symbols) const {
   return shape_guard_->holds([&](size_t i) { return view_of(leaves.tensors[i]); }, symbols.data());
 }
 
-bool Version::guards_hold(const Leaves& leaves, const runtime::Ambient& ambient, Symbols& symbols) const {
+bool Version::inputs_hold(const Leaves& leaves, const runtime::Ambient& ambient, Symbols& symbols) const {
   if (!same_key(leaves) || !(ambient == ambient_)) return false;
   for (size_t i = 0; i < guards_.size(); ++i)
     if (!guards_[i].holds(leaves.tensors[i])) return false;
-  return shapes_hold(leaves, symbols) && (modules_ == nullptr || modules_->difference().empty());
+  return shapes_hold(leaves, symbols);
+}
+
+bool Version::guards_hold(const Leaves& leaves, const runtime::Ambient& ambient, Symbols& symbols) const {
+  return inputs_hold(leaves, ambient, symbols) && (modules_ == nullptr || modules_->difference().empty());
 }
 
 bool Version::allows(const Leaves& leaves, const runtime::Ambient& ambient) const {

@@ -50,6 +50,17 @@ class Version {
   /// What serves the sizes of this call. Null: the function does something else at them, and `why` says what.
   InstancePtr make_instance(const CaptureSettings& settings, const Leaves& leaves, const Captured& captured,
                             const detail::KeepRun& keep, std::string& why) const;
+  /// Some watched module has.
+  bool lost_owner() const { return modules_ != nullptr && modules_->lost_owner(nullptr); }
+  /// Where nothing but the number of owners of watched modules has changed, and a capture for this call gave
+  /// the same program over the same tensors: it serves the call after all.
+  bool confirm(const Options& options, const Leaves& leaves, const runtime::Ambient& ambient,
+               const Captured& captured);
+  /// Throws Error(GraphChanged) when in calls like this one the function used tensors of a watched module
+  /// that has since lost an owner, and uses none of them now: it is another module that would have to be
+  /// watched.
+  void check_not_replaced(const Options& options, const Leaves& leaves, const runtime::Ambient& ambient,
+                          const capture::Trace& trace) const;
   /// `most`: so many are kept; the one not used for the longest time makes room.
   void add(InstancePtr instance, int most);
 
@@ -91,6 +102,7 @@ class Version {
   };
 
   bool guards_hold(const Leaves& leaves, const runtime::Ambient& ambient, Symbols& symbols) const;
+  bool inputs_hold(const Leaves& leaves, const runtime::Ambient& ambient, Symbols& symbols) const;
   bool shapes_hold(const Leaves& leaves, Symbols& symbols) const;
   InstancePtr find_instance(const Symbols& symbols) const;
   bool same_key(const Leaves& leaves) const;

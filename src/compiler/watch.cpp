@@ -43,6 +43,7 @@ std::string joined(const std::string& path, const std::string& name) {
 ModuleState::ModuleState(const std::vector<std::shared_ptr<torch::nn::Module>>& roots) {
   for (const auto& root : roots)
     if (root) add(root, "");
+  for (auto& entry : entries_) entry.owners = entry.module.use_count();
 }
 
 void ModuleState::add(const std::shared_ptr<torch::nn::Module>& module, const std::string& path) {
@@ -66,10 +67,27 @@ void ModuleState::add(const std::shared_ptr<torch::nn::Module>& module, const st
   for (const auto& [child_path, child] : children) add(child, child_path);
 }
 
+std::string ModuleState::say(const Entry& entry, const std::string& what) {
+  return fmt::format("module '{}': {}", entry.path.empty() ? "<root>" : entry.path, what);
+}
+
 std::string ModuleState::difference() const {
-  auto say = [](const Entry& entry, const std::string& what) {
-    return fmt::format("module '{}': {}", entry.path.empty() ? "<root>" : entry.path, what);
-  };
+  for (const auto& entry : entries_)
+    if (entry.module.use_count() < entry.owners) {
+      auto what = difference_of_contents();
+      return what.empty() ? say(entry, "something has let go of it: it may have been replaced") : what;
+    }
+  return difference_of_contents();
+}
+
+bool ModuleState::lost_owner(const torch::nn::Module* module) const {
+  return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+    return entry.module.use_count() < entry.owners &&
+           (module == nullptr || entry.module.lock().get() == module);
+  });
+}
+
+std::string ModuleState::difference_of_contents() const {
   for (const auto& entry : entries_) {
     const auto alive = entry.module.lock();
     if (alive == nullptr) return say(entry, "it no longer exists");

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <optional>
+
 #include "cpu/same_as_eager.h"
 
 namespace antegrad::test {
@@ -238,6 +240,39 @@ TEST_F(Modules, SharedAndNestedModules) {
   shared->eval();
   EXPECT_TRUE(same(net->forward(x_), compiled(x_)));
   EXPECT_TRUE(contains(last_reason(compiled), "module '0'"));
+}
+
+TEST_F(Modules, AHiddenModuleThatIsReplaced) {
+  torch::nn::Linear net(4, 1);
+  auto compiled = compile([&](const Tensor& x) { return net->forward(x); });
+  for (int fold = 0; fold < 4; ++fold) {
+    EXPECT_TRUE(same(net->forward(x_), compiled(x_)));
+    net = torch::nn::Linear(4, 1);
+  }
+}
+
+TEST_F(Modules, OwnersThatAWatchedModuleLosesAreNoReplacement) {
+  torch::nn::Linear net(4, 1);
+  std::optional<Options> options(std::in_place);
+  options->watch = {net.ptr()};
+  auto compiled = compile([&](const Tensor& x) { return net->forward(x); }, *options);
+  compiled(x_);
+  options.reset();
+  for (int call = 0; call < 3; ++call) EXPECT_TRUE(same(net->forward(x_), compiled(x_)));
+  EXPECT_EQ(compiled.report().captures, 1u);
+  net->eval();
+  EXPECT_TRUE(same(net->forward(x_), compiled(x_)));
+  EXPECT_EQ(compiled.report().captures, 2u);
+}
+
+/// A part that is replaced and not registered.
+TEST_F(Modules, AWatchedPartThatIsReplaced) {
+  Gated net;
+  auto compiled = compile(net);
+  EXPECT_TRUE(same(net->forward(x_), compiled(x_)));
+  net->linear = torch::nn::Linear(4, 4);
+  EXPECT_TRUE(same(net->forward(x_), compiled(x_)));
+  EXPECT_TRUE(contains(last_reason(compiled), "module 'linear': something has let go of it"));
 }
 
 }  // namespace

@@ -182,5 +182,23 @@ TEST(GraphChanged, NotThrownForARandomOrMutatingFunction) {
   }
 }
 
+TEST(GraphChanged, AWatchedModuleThatIsReplaced) {
+  torch::nn::Linear net(4, 1);
+  auto options = named("folds");
+  options.watch = {net.ptr()};
+  auto x = torch::randn({8, 4});
+  auto compiled = compile([&](const Tensor& a) { return net->forward(a); }, options);
+  EXPECT_TRUE(at::allclose(compiled(x), net->forward(x)));
+  EXPECT_TRUE(at::allclose(compiled(x), net->forward(x)));
+  net = torch::nn::Linear(4, 1);
+  for (int call = 0; call < 2; ++call)
+    expect_error(ErrorCode::GraphChanged, "compile",
+                 "watched module 0 of 'folds' was replaced: the function uses none of its tensors any more",
+                 {x}, [&] { compiled(x); });
+  options.watch = {net.ptr()};
+  auto again = compile([&](const Tensor& a) { return net->forward(a); }, options);
+  EXPECT_TRUE(at::allclose(again(x), net->forward(x)));
+}
+
 }  // namespace
 }  // namespace antegrad::testing
