@@ -3,7 +3,7 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 
-.PHONY: demo test build configure setup browser install package docs abi try-clean bench bench-peers sanitize coverage-of-behaviours format clean
+.PHONY: demo test build configure setup browser install package docs abi try-clean bench bench-peers fuzz sanitize coverage-of-behaviours format clean
 
 demo: configure
 	@cmake --build $(BUILD) -j $(JOBS) --target train_gpt
@@ -59,6 +59,11 @@ bench: build
 
 bench-peers: build
 	@scripts/bench_peers.sh $(BUILD)/benchmarks/bench_steps $(BUILD)/benchmarks/warm_start --json build/bench-peers.json
+
+# Random programs with fresh seeds, for FUZZ_SECONDS (600), or FUZZ_PROGRAMS of them. The tests have the same seeds always.
+fuzz: configure
+	@cmake --build $(BUILD) -j $(JOBS) --target fuzz_test gradient_fuzz_test dynamic_fuzz_test fusion_fuzz_test kernel_fuzz_test script_test
+	@BUILD=$(BUILD) scripts/fuzz.sh
 
 # The library and a set of tests with AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer.
 sanitize: setup

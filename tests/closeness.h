@@ -1,58 +1,92 @@
 #pragma once
 // How results of compiled functions are compared with eager's: bit for bit where LibTorch's kernels compute
-// them (ANTEGRAD_BACKEND=eager), up to rounding where generated code does.
+// them (ANTEGRAD_BACKEND=eager), up to rounding where generated code does. Rounding is judged for each
+// element alone: what large elements may be off by says nothing about small ones.
 #include <ATen/ATen.h>
 
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
+
+#include "rounding.h"
 
 namespace antegrad::test {
+
+using Tensors = std::vector<at::Tensor>;
 
 inline bool runs_libtorch_kernels() {
   const char* backend = std::getenv("ANTEGRAD_BACKEND");
   return backend != nullptr && std::string_view(backend) == "eager";
 }
 
-/// What a few dozen roundings come to.
+/// What a few dozen roundings come to, relative to a number that no larger ones were cancelled for. Of the
+/// short types, which are rounded less often compiled than in eager: a few.
 inline double rounding_of(at::ScalarType type) {
-  switch (c10::toRealValueType(type)) {
-    case at::kDouble:
-      return 1e-9;
-    case at::kFloat:
-      return 2e-5;
-    case at::kHalf:
-      return 5e-3;
-    case at::kBFloat16:
-      return 4e-2;
-    default:
-      return 0;
-  }
+  const bool is_short = type == at::kHalf || type == at::kBFloat16;
+  return epsilon_of(type) * (is_short ? 6 : 64);
 }
 
-inline bool same_bits(const at::Tensor& a, const at::Tensor& b) {
-  const auto x = a.contiguous(), y = b.contiguous();
-  return x.nbytes() == y.nbytes() &&
-         (x.nbytes() == 0 || std::memcmp(x.const_data_ptr(), y.const_data_ptr(), x.nbytes()) == 0);
-}
+bool same_bits(const at::Tensor& a, const at::Tensor& b);
 
-/// NaNs are equal to each other; numbers differ by no more than rounding, compared with the largest of them.
-inline bool up_to_rounding(const at::Tensor& eager, const at::Tensor& compiled, double rounding) {
-  if (same_bits(eager, compiled)) return true;
-  const bool is_complex = at::isComplexType(eager.scalar_type());
-  const auto wide = is_complex ? at::kComplexDouble : at::kDouble;
-  const auto a = eager.to(wide), b = compiled.to(wide);
-  const auto sizes = is_complex ? a.abs() : at::nan_to_num(a, 0, 0, 0).abs();
-  const double scale = a.numel() == 0 ? 0 : at::nan_to_num(sizes, 0, 0, 0).max().item<double>();
-  return at::allclose(a, b, rounding, rounding * scale, /*equal_nan=*/true);
-}
+/// Elements that differ by more than `rounding`, relative to the element of `eager`, and more than `allowed`
+/// (of their sizes, or undefined: nothing more). NaNs are equal to each other.
+at::Tensor wrong_elements(const at::Tensor& eager, const at::Tensor& compiled, double rounding,
+                          const at::Tensor& allowed = {});
 
+/// "element 3 of 8 is 1 in eager and 2 compiled", for the first of them.
+std::string describe_wrong(const at::Tensor& wrong, const at::Tensor& eager, const at::Tensor& compiled,
+                           const at::Tensor& allowed = {});
+
+/// For results in which nothing cancels.
 inline bool up_to_rounding(const at::Tensor& eager, const at::Tensor& compiled) {
-  return up_to_rounding(eager, compiled, rounding_of(eager.scalar_type()));
+  return same_bits(eager, compiled) ||
+         !wrong_elements(eager, compiled, rounding_of(eager.scalar_type())).any().item<bool>();
 }
 
 inline bool same_values(const at::Tensor& eager, const at::Tensor& compiled) {
   return runs_libtorch_kernels() ? same_bits(eager, compiled) : up_to_rounding(eager, compiled);
 }
+
+/// What eager computes, and how far from that, for each element, a right result may be: what sums cancel
+/// shows when the computation is repeated with other roundings. `eager` must make its inputs anew at each
+/// run.
+class Reference {
+ public:
+  explicit Reference(std::function<Tensors()> eager) : eager_(std::move(eager)), values_(eager_()) {}
+
+  const Tensors& values() const { return values_; }
+  /// Of result number `index`.
+  std::optional<std::string> difference(size_t index, const at::Tensor& compiled);
+
+ private:
+  std::function<Tensors()> eager_;
+  Tensors values_;
+  std::optional<Tensors> allowed_;  ///< found out when it is needed
+};
+
+/// The comparisons of a check, which has many steps. When one of them seems to fail, the check is repeated
+/// with eager on both sides and other roundings: what eager has there then is how far results may be apart.
+class Comparisons {
+ public:
+  using Check = std::function<void(Comparisons&)>;
+  /// `eager_check` runs the check of eager against itself.
+  explicit Comparisons(Check eager_check) : eager_check_(std::move(eager_check)) {}
+
+  /// Per element, of tensors of one dtype and shape. Complex and integral ones, too.
+  std::optional<std::string> difference(const at::Tensor& eager, const at::Tensor& compiled);
+
+ private:
+  Comparisons() = default;
+  at::Tensor allowed(const at::Tensor& eager);
+
+  Check eager_check_;  ///< empty in a repetition: everything is equal then
+  Tensors seen_;       ///< in a repetition
+  size_t count_ = 0;
+  std::optional<std::vector<Tensors>> repeated_;
+};
 
 }  // namespace antegrad::test

@@ -63,7 +63,7 @@ std::vector<at::Tensor> call(const Sample& sample, const std::vector<at::Tensor>
   return tensors_of(stack);
 }
 
-std::string difference(const at::Tensor& eager, const at::Tensor& compiled, bool values) {
+std::string difference(const at::Tensor& eager, const at::Tensor& compiled) {
   if (eager.defined() != compiled.defined()) return "definedness";
   if (!eager.defined()) return "";
   if (eager.scalar_type() != compiled.scalar_type())
@@ -71,8 +71,32 @@ std::string difference(const at::Tensor& eager, const at::Tensor& compiled, bool
   if (eager.sizes() != compiled.sizes()) return c10::str("sizes ", eager.sizes(), " / ", compiled.sizes());
   if (eager.numel() > 0 && eager.strides() != compiled.strides())
     return c10::str("strides ", eager.strides(), " / ", compiled.strides());
-  const auto plain = [](const at::Tensor& t) { return t.resolve_conj().resolve_neg(); };
-  if (values && !test::same_values(plain(eager), plain(compiled))) return "values";
+  return "";
+}
+
+/// The results of a call, and its arguments afterwards.
+std::vector<at::Tensor> results_of(const Sample& sample) {
+  const auto arguments = tensors_of(samples::clone_args(sample));
+  at::manual_seed(1);
+  auto results = call(sample, arguments);
+  results.insert(results.end(), arguments.begin(), arguments.end());
+  for (auto& t : results)
+    if (t.defined()) t = t.resolve_conj().resolve_neg();
+  return results;
+}
+
+/// Of results_of(sample), for compiled results in that order.
+std::string value_difference(const Sample& sample, std::vector<at::Tensor> compiled) {
+  test::Reference reference([&] { return results_of(sample); });
+  for (size_t i = 0; i < compiled.size(); ++i) {
+    if (!compiled[i].defined()) continue;
+    const auto mine = compiled[i].resolve_conj().resolve_neg();
+    if (test::runs_libtorch_kernels()) {
+      if (!test::same_bits(reference.values()[i], mine)) return c10::str("values of tensor ", i);
+    } else if (auto difference = reference.difference(i, mine)) {
+      return c10::str("values of tensor ", i, ": ", *difference);
+    }
+  }
   return "";
 }
 
@@ -91,16 +115,19 @@ std::string check(const Sample& sample, bool values) {
   const auto outputs = compiled(for_compiled);
   if (outputs.size() != eager.size()) return "number of outputs";
   for (size_t i = 0; i < eager.size(); ++i)
-    if (auto what = difference(eager[i], outputs[i], values); !what.empty())
+    if (auto what = difference(eager[i], outputs[i]); !what.empty())
       return c10::str("output ", i, ": ", what);
   for (size_t i = 0; i < for_eager.size(); ++i) {
-    if (auto what = difference(for_eager[i], for_compiled[i], values); !what.empty())
+    if (auto what = difference(for_eager[i], for_compiled[i]); !what.empty())
       return c10::str("argument ", i, " afterwards: ", what);
     if (for_eager[i].defined() && for_eager[i]._version() != for_compiled[i]._version())
       return c10::str("argument ", i, ": version ", for_eager[i]._version(), " / ",
                       for_compiled[i]._version());
   }
-  return "";
+  if (!values) return "";
+  auto all = outputs;
+  all.insert(all.end(), for_compiled.begin(), for_compiled.end());
+  return value_difference(sample, std::move(all));
 }
 
 /// The types in the captured graph are those of eager's results.

@@ -5,6 +5,7 @@
 #include <c10/util/StringUtil.h>
 
 #include "fuzz/compare.h"
+#include "fuzz/script.h"
 
 namespace antegrad::fuzz {
 namespace {
@@ -19,10 +20,12 @@ class Duel {
       : program_(program), options_(options) {
     const Program first = program.seed % 2 == 1 ? with_separate_inputs(program) : program;
     eager_ = make_world(first);
+    const ScriptPause other_side;
     compiled_ = make_world(first);
-    function_ = compile(
-        [program, captured = compiled_.captured](Tensors inputs) { return run(program, inputs, captured); },
-        compiled_.captured);
+    function_ =
+        compile([program, captured = compiled_.captured, kept = std::make_shared<Kept>()](
+                    Tensors inputs) { return run(program, inputs, captured, RunMode::Plain, kept.get()); },
+                compiled_.captured);
     track("captured", eager_.captured, compiled_.captured, false);
     track("input", eager_.inputs, compiled_.inputs, false);
   }
@@ -33,11 +36,14 @@ class Duel {
     before_ = versions();
     Tensors expected, actual;
     try {
-      expected = run(program_, eager_.inputs, eager_.captured, RunMode::Checked);
+      script_call(eager_.inputs);
+      expected = run(program_, eager_.inputs, eager_.captured, RunMode::Checked, &kept_);
+      script_results(expected);
     } catch (const std::exception&) {
       return false;
     }
     try {
+      const ScriptPause other_side;
       actual = function_(compiled_.inputs);
     } catch (const std::exception& error) {
       difference = c10::str("call ", calls_, ": the compiled call threw: ", message_of(error));
@@ -59,6 +65,7 @@ class Duel {
     ++renewals_;
     try {
       eager_.inputs = make_inputs(structure, eager_.captured, renewals_);
+      const ScriptPause other_side;
       compiled_.inputs = make_inputs(structure, compiled_.captured, renewals_);
     } catch (const std::exception&) {
       return false;  // a captured tensor that inputs are views of has shrunk
@@ -114,6 +121,8 @@ class Duel {
   }
 
   Difference compare(const char* when) {
+    script_look(c10::str("call ", calls_, ", ", when, ": input"), eager_.inputs);
+    script_look(c10::str("call ", calls_, ", ", when, ": captured"), eager_.captured);
     Difference difference = first_difference(tensors_, options_);
     if (!difference) difference = version_difference();
     before_ = versions();
@@ -133,6 +142,7 @@ class Duel {
         continue;
       }
       try {
+        const ScriptPause other_side;
         bump(t.compiled, static_cast<int64_t>(i - first) + 1);
       } catch (const std::exception& error) {
         return c10::str("call ", calls_, ": ", t.name,
@@ -154,6 +164,7 @@ class Duel {
   World eager_;
   World compiled_;
   Fn function_;
+  Kept kept_;  ///< by the eager function
   std::vector<Tracked> tensors_;
   Versions before_;
   int calls_ = 0;
@@ -167,9 +178,10 @@ std::string message_of(const std::exception& error) {
   return torch_error ? torch_error->what_without_backtrace() : error.what();
 }
 
-std::optional<std::string> check_with_captured(const Program& program, const CompileWithCaptured& compile,
-                                               const CheckOptions& options) {
-  const at::NoGradGuard no_grad;
+namespace {
+
+Difference check_in_steps(const Program& program, const CompileWithCaptured& compile,
+                          const CheckOptions& options) {
   Duel duel(program, compile, options);
   Difference difference;
   for (int same_inputs = 0; same_inputs < 2; ++same_inputs)
@@ -178,6 +190,23 @@ std::optional<std::string> check_with_captured(const Program& program, const Com
   for (const Program& structure : {program, with_separate_inputs(program)})
     if (!duel.renew_inputs(structure) || !duel.call(difference) || difference) return difference;
   return difference;
+}
+
+}  // namespace
+
+std::optional<std::string> check_with_captured(const Program& program, const CompileWithCaptured& compile,
+                                               const CheckOptions& options) {
+  const at::NoGradGuard no_grad;
+  test::Comparisons comparisons([&](test::Comparisons& repetition) {
+    const ScriptPause not_again;
+    CheckOptions of_eager = options;
+    of_eager.comparisons = &repetition;
+    check_in_steps(
+        program, [](Fn function, const Tensors&) { return function; }, of_eager);
+  });
+  CheckOptions with_comparisons = options;
+  with_comparisons.comparisons = &comparisons;
+  return check_in_steps(program, compile, with_comparisons);
 }
 
 std::optional<std::string> check(const Program& program, const Compile& compile,

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "closeness.h"
 #include "fuzz/program.h"
 
 /// Compares a compiled program with eager LibTorch.
@@ -18,9 +19,9 @@ struct CheckOptions {
   bool unit_strides = true;  ///< also strides of dims that hold one element, and those of empty tensors
   bool views = true;         ///< is_view() of outputs, and which known tensor is their base
   bool fresh_output_versions =
-      false;                  ///< also _version() of outputs made inside, not only its changes afterwards
-  bool short_floats = false;  ///< floats may have been computed from short ones that were not rounded
-  bool autograd = false;      ///< is_leaf() and whether there is a grad_fn; values need only be close
+      false;              ///< also _version() of outputs made inside, not only its changes afterwards
+  bool autograd = false;  ///< is_leaf() and whether there is a grad_fn; values need only be close
+  test::Comparisons* comparisons = nullptr;  ///< that say what is close; checks make their own
 };
 
 /// what(), without the stack trace that LibTorch puts there.

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <iomanip>
 
-#include "closeness.h"
+#include "fuzz/script.h"
 
 namespace antegrad::fuzz {
 namespace {
@@ -40,17 +40,6 @@ Tensor whole_storage(const Tensor& tensor) {
   return at::empty({0}, tensor.options()).set_(tensor.storage(), 0, {numel}, {1});
 }
 
-double tolerance_of(at::ScalarType dtype) {
-  switch (dtype) {
-    case at::kDouble:
-      return 1e-10;
-    case at::kFloat:
-      return 1e-5;
-    default:
-      return 0;
-  }
-}
-
 /// Zeros that autograd did not allocate have no memory.
 Tensor materialized(const Tensor& tensor) {
   return tensor._is_zerotensor() ? at::zeros(tensor.sizes(), tensor.options()) : tensor;
@@ -58,11 +47,8 @@ Tensor materialized(const Tensor& tensor) {
 
 /// Only LibTorch's kernels round as eager does.
 Difference difference_of_values(const Tensor& a, const Tensor& b, const CheckOptions& options) {
-  auto difference = options.autograd ? close_difference(a, b) : value_difference(a, b);
-  if (!difference || test::runs_libtorch_kernels()) return difference;
-  const auto rounding = options.short_floats && a.is_floating_point() ? test::rounding_of(at::kBFloat16)
-                                                                      : test::rounding_of(a.scalar_type());
-  return test::up_to_rounding(materialized(a), materialized(b), rounding) ? std::nullopt : difference;
+  const bool exact = !options.autograd && test::runs_libtorch_kernels();
+  return exact ? value_difference(a, b) : close_difference(a, b, options);
 }
 
 template <typename T>
@@ -105,9 +91,10 @@ Difference tensor_difference(const Tracked& t, const CheckOptions& options) {
     if (auto d = differs("is_view()", a.is_view(), b.is_view())) return d;
   if (options.autograd) {
     const std::string expected = grad_fn_of(a), actual = grad_fn_of(b);  // which also brings views up to date
-    if (expected != kNoAnswer)
+    if (expected != kNoAnswer) {
       if (auto d = differs("grad_fn()", expected, actual)) return d;
-    if (auto d = differs("is_leaf()", a.is_leaf(), b.is_leaf())) return d;
+      if (auto d = differs("is_leaf()", a.is_leaf(), b.is_leaf())) return d;
+    }
   }
   if (auto d = difference_of_values(a, b, options)) return d;
   if (t.output) return std::nullopt;
@@ -153,6 +140,7 @@ Difference relation_difference(const std::vector<Tracked>& tensors, const Tracke
 
 /// Zeros of both signs are equal: eager's own maximum and clamp give either, depending on strides.
 std::optional<std::string> value_difference(const Tensor& eager, const Tensor& compiled) {
+  const ScriptPause pause;
   const Tensor a = eager.contiguous(), b = compiled.contiguous();
   const auto bytes = static_cast<size_t>(a.numel() * a.itemsize());
   if (bytes == 0 || std::memcmp(a.const_data_ptr(), b.const_data_ptr(), bytes) == 0) return std::nullopt;
@@ -164,6 +152,8 @@ std::optional<std::string> value_difference(const Tensor& eager, const Tensor& c
       return first_unequal<double>(a, b);
     case at::kBFloat16:
       return first_unequal<c10::BFloat16>(a, b);
+    case at::kHalf:
+      return first_unequal<c10::Half>(a, b);
     case at::kLong:
       return first_unequal<int64_t>(a, b);
     case at::kInt:
@@ -173,22 +163,18 @@ std::optional<std::string> value_difference(const Tensor& eager, const Tensor& c
   }
 }
 
-std::optional<std::string> close_difference(const Tensor& eager, const Tensor& compiled) {
+std::optional<std::string> close_difference(const Tensor& eager, const Tensor& compiled,
+                                            const CheckOptions& options) {
+  const ScriptPause pause;
   const at::NoGradGuard no_grad;
-  const Tensor left = materialized(eager), right = materialized(compiled);
-  const auto exact = value_difference(left, right);
-  const double tolerance = tolerance_of(eager.scalar_type());
-  if (!exact || tolerance == 0) return exact;
-  const Tensor a = left.to(at::kDouble), b = right.to(at::kDouble);
-  const double scale = at::nan_to_num(a, 0, 0, 0).abs().max().item<double>();
-  const Tensor equal = at::eq(a, b).logical_or_(at::isnan(a).logical_and_(at::isnan(b)));
-  const Tensor close = at::le(at::abs(a - b), tolerance * std::max(1.0, scale));
-  if (at::logical_or(equal, close).all().item<bool>()) return std::nullopt;
-  return exact;
+  const Tensor a = materialized(eager), b = materialized(compiled);
+  if (options.comparisons) return options.comparisons->difference(a, b);
+  return test::up_to_rounding(a, b) ? std::nullopt : value_difference(a, b);
 }
 
 std::optional<std::string> first_difference(const std::vector<Tracked>& tensors,
                                             const CheckOptions& options) {
+  const ScriptPause pause;
   for (const Tracked& t : tensors)
     if (auto d = tensor_difference(t, options)) return t.name + ": " + *d;
   for (const Tracked& t : tensors)

@@ -17,8 +17,9 @@ struct Tracked {
 
 /// For tensors of one dtype and shape.
 std::optional<std::string> value_difference(const at::Tensor& eager, const at::Tensor& compiled);
-/// The same for floats that were added up in another order.
-std::optional<std::string> close_difference(const at::Tensor& eager, const at::Tensor& compiled);
+/// Up to rounding, as far as it can be told (closeness.h).
+std::optional<std::string> close_difference(const at::Tensor& eager, const at::Tensor& compiled,
+                                            const CheckOptions& options);
 std::optional<std::string> first_difference(const std::vector<Tracked>& tensors, const CheckOptions& options);
 
 }  // namespace antegrad::fuzz

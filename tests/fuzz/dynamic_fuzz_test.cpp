@@ -6,11 +6,12 @@
 
 #include <cstdlib>
 #include <iostream>
-#include <random>
 
 #include "closeness.h"
+#include "fuzz/driver.h"
 #include "fuzz/dynamic_check.h"
 #include "fuzz/rng.h"
+#include "fuzz/script.h"
 
 namespace antegrad::fuzz {
 namespace {
@@ -23,11 +24,6 @@ constexpr uint64_t kFewCaptures = 3;
 struct Silence final : c10::WarningHandler {
   void process(const c10::Warning&) override {}
 };
-
-uint64_t from_environment(const char* name, uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text ? std::strtoull(text, nullptr, 10) : otherwise;
-}
 
 Options options_for(uint64_t seed) {
   static const std::vector<Policy> kPolicies{MinCut{},  MinCut{},       MinCut{},
@@ -53,6 +49,13 @@ void explain(const DynamicProgram& program, const DynamicResult& result) {
   if (!result.refusal.empty()) std::cerr << "  refused: " << result.refusal << "\n";
 }
 
+std::string as_cpp(const DynamicProgram& program, const Options& options) {
+  Script script;
+  const auto result = check_dynamic(program, options);
+  return script.program(c10::str("Seed ", program.seed, ": ", result.difference.value_or("no difference")),
+                        options.dynamic == Dynamic::All ? "options.dynamic = antegrad::Dynamic::All;\n" : "");
+}
+
 Tally fuzz(uint64_t first, uint64_t count) {
   const auto most_failures = from_environment("ANTEGRAD_FUZZ_FAILURES", 3);
   const auto most_checks = static_cast<int>(from_environment("ANTEGRAD_FUZZ_SHRINK", 200));
@@ -76,8 +79,9 @@ Tally fuzz(uint64_t first, uint64_t count) {
     const auto small = shrink_dynamic(program, options, most_checks);
     ADD_FAILURE() << "seed " << seed << ", " << *result.difference << "\nshrunk: "
                   << check_dynamic(small, options).difference.value_or("no difference any more") << "\n"
-                  << to_string(small);
+                  << to_string(small) << saved("dynamic", seed, as_cpp(small, options));
   }
+  say_checked("dynamic", tally.programs, tally.failures);
   if (verbose)
     std::cerr << tally.programs << " programs, " << tally.dynamic << " dynamic, " << tally.refused
               << " refused\n";
@@ -92,12 +96,11 @@ TEST(DynamicFuzz, ManySizesOfManyPrograms) {
   EXPECT_LE(tally.refused * 100, tally.programs * 5) << tally.refused << " of " << tally.programs;
 }
 
-TEST(DynamicFuzz, FreshSeeds) {
-  if (std::getenv("ANTEGRAD_FUZZ_COUNT") == nullptr) GTEST_SKIP() << "ANTEGRAD_FUZZ_COUNT=n searches among n";
-  const uint64_t first = from_environment("ANTEGRAD_FUZZ_SEED", std::random_device{}());
-  const uint64_t count = from_environment("ANTEGRAD_FUZZ_COUNT", 48);
-  RecordProperty("first_seed", std::to_string(first));
-  fuzz(first, count);
+TEST(FreshDynamicFuzz, Programs) {
+  const auto seeds = fresh_seeds();
+  if (!seeds) GTEST_SKIP() << "ANTEGRAD_FUZZ_COUNT=n searches among n";
+  RecordProperty("first_seed", std::to_string(seeds->first));
+  fuzz(seeds->first, seeds->count);
 }
 
 }  // namespace

@@ -12,13 +12,6 @@ namespace {
 
 using at::Tensor;
 
-/// The same numbers with small errors, also where they were one number in memory.
-Tensor shaken(const Tensor& tensor, uint64_t seed, double by) {
-  auto generator = at::detail::createCPUGenerator(seed + 1);
-  const auto signs = at::randint(0, 2, tensor.sizes(), generator, at::kDouble).mul_(2).sub_(1);
-  return tensor * (1 + by * signs).to(tensor.scalar_type());
-}
-
 /// Fills `sizes` by `make`, in memory that is laid out some way.
 template <typename Make>
 Tensor laid_out(const DynamicInput& input, Ints sizes, const Make& make) {
@@ -101,25 +94,22 @@ int64_t SizeForm::at(const Assignment& values) const {
   return symbol < 0 ? offset : factor * values[static_cast<size_t>(symbol)] + offset;
 }
 
-Tensor make_input(const DynamicInput& input, at::ScalarType dtype, const Assignment& sizes, uint64_t seed,
-                  double shake) {
+Tensor make_input(const DynamicInput& input, at::ScalarType dtype, const Assignment& sizes, uint64_t seed) {
   Ints concrete;
   for (const auto& form : input.sizes) concrete.push_back(form.at(sizes));
   auto generator = at::detail::createCPUGenerator(seed);
-  const auto tensor = laid_out(input, concrete, [&](const Ints& all) {
+  return laid_out(input, concrete, [&](const Ints& all) {
     if (input.bound == 0) return at::randn(all, generator, at::kDouble).to(dtype);
     return at::randint(0, input.bound, all, generator, at::kLong);
   });
-  return shake == 0 || input.bound != 0 ? tensor : shaken(tensor, seed, shake);
 }
 
-DynamicInputs make_inputs(const DynamicProgram& program, const Assignment& sizes, uint64_t salt,
-                          double shake) {
+DynamicInputs make_inputs(const DynamicProgram& program, const Assignment& sizes, uint64_t salt) {
   DynamicInputs out;
   for (const auto& step : program.steps) {
     if (step.op != nullptr) continue;
     const auto seed = program.seed * 1000 + salt * 10 + out.inputs.size();
-    auto input = make_input(step.input, program.dtype, sizes, seed, shake);
+    auto input = make_input(step.input, program.dtype, sizes, seed);
     if (step.input.gradient && step.input.bound == 0) {
       input.set_requires_grad(true);
       out.leaves.push_back(input);
@@ -130,26 +120,20 @@ DynamicInputs make_inputs(const DynamicProgram& program, const Assignment& sizes
   return out;
 }
 
-Tensors run_all(const DynamicProgram& program, const Tensors& inputs, const Watch& watch) {
-  const bool writes = std::any_of(program.steps.begin(), program.steps.end(), [](const DynamicStep& step) {
-    return step.op != nullptr && step.op->writes;
-  });
+Tensors run_all(const DynamicProgram& program, const Tensors& inputs, size_t* reached) {
   Tensors variables;
   size_t next = 0;
   for (const auto& step : program.steps) {
-    const auto number = variables.size();
-    if (watch.reached != nullptr) *watch.reached = number;
+    if (reached != nullptr) *reached = variables.size();
     Tensors args;
     for (const int arg : step.args) args.push_back(variables[static_cast<size_t>(arg)]);
     variables.push_back(step.op == nullptr ? inputs[next++] : step.op->apply(args, step.ints));
-    if (watch.shake != 0 && step.op != nullptr && !step.op->moves && !writes)
-      variables.back() = shaken(variables.back(), number, watch.shake);
   }
   return variables;
 }
 
-Tensors run(const DynamicProgram& program, const Tensors& inputs, const Watch& watch) {
-  const auto variables = run_all(program, inputs, watch);
+Tensors run(const DynamicProgram& program, const Tensors& inputs) {
+  const auto variables = run_all(program, inputs);
   Tensors outputs;
   for (const int output : program.outputs) outputs.push_back(variables[static_cast<size_t>(output)]);
   return outputs;

@@ -54,21 +54,15 @@ struct DynamicProgram {
 struct DynamicInputs {
   Tensors inputs, leaves;
 };
-/// The numbers depend on the program's seed, the sizes, and `salt`. `shake`: their relative error.
-DynamicInputs make_inputs(const DynamicProgram& program, const Assignment& sizes, uint64_t salt,
-                          double shake = 0);
-at::Tensor make_input(const DynamicInput& input, at::ScalarType dtype, const Assignment& sizes, uint64_t seed,
-                      double shake);
+/// The numbers depend on the program's seed, the sizes, and `salt`.
+DynamicInputs make_inputs(const DynamicProgram& program, const Assignment& sizes, uint64_t salt);
+at::Tensor make_input(const DynamicInput& input, at::ScalarType dtype, const Assignment& sizes,
+                      uint64_t seed);
 
-/// How a program is run outside captures.
-struct Watch {
-  size_t* reached = nullptr;  ///< gets the number of the newest step that was begun
-  double shake = 0;           ///< the relative error of what steps compute, unless the program writes
-};
 /// Calls ATen only, so it can be captured. Takes the inputs in order.
-Tensors run(const DynamicProgram& program, const Tensors& inputs, const Watch& watch = {});
-/// All variables.
-Tensors run_all(const DynamicProgram& program, const Tensors& inputs, const Watch& watch = {});
+Tensors run(const DynamicProgram& program, const Tensors& inputs);
+/// All variables. `reached` gets the number of the newest step that was begun.
+Tensors run_all(const DynamicProgram& program, const Tensors& inputs, size_t* reached = nullptr);
 
 /// A program that runs at usual sizes. Where a size is unusual (0, 1, odd) it may throw.
 DynamicProgram generate_dynamic(uint64_t seed);

@@ -106,7 +106,7 @@ int DynamicScope::add(DynamicInput input) {
   input.gradient = input.bound == 0 && rng_.percent(80);
   input.leaf = rng_.percent(85);
   for (size_t p = 0; p < probes_.size(); ++p) {
-    auto tensor = make_input(input, program_.dtype, probes_[p], program_.seed * 77 + values_[p].size(), 0);
+    auto tensor = make_input(input, program_.dtype, probes_[p], program_.seed * 77 + values_[p].size());
     if (input.gradient) tensor.set_requires_grad(true);
     values_[p].push_back(input.leaf ? tensor : tensor.clone());
   }

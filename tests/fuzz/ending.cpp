@@ -41,7 +41,7 @@ bool is_changed(const Ending& ending) { return says(ending, "modified by an inpl
 bool is_freed_graph(const Ending& ending) { return says(ending, "backward through the graph a second time"); }
 
 bool is_about_views(const Ending& ending) {
-  return says(ending, "is a view and its base or another view of its base has been modified") ||
+  return says(ending, "its base or another view of its base has been modified") ||
          says(ending, "A view was created in no_grad mode");
 }
 

@@ -5,36 +5,19 @@
 #include <c10/util/StringUtil.h>
 
 #include <algorithm>
-#include <iomanip>
+#include <functional>
+#include <set>
 
+#include "closeness.h"
 #include "fuzz/fusion_op.h"
+#include "fuzz/script.h"
+#include "fuzz/tangent.h"
 
 namespace antegrad::fuzz {
 namespace {
 
 using at::Tensor;
 using Difference = std::optional<std::string>;
-
-std::string first_of(const Tensor& wrong, const Computed& expected, const Tensor& compiled, double bound) {
-  const auto at = wrong.flatten().to(at::kInt).argmax().item<int64_t>();
-  const auto number = [at](const Tensor& t) { return t.flatten()[at].to(at::kDouble).item<double>(); };
-  return c10::str(std::setprecision(9), wrong.sum().item<int64_t>(), " of ", wrong.numel(),
-                  " differ; element ", at, " is ", number(expected.eager), " in eager, ",
-                  number(expected.wide), " in double precision and ", number(compiled),
-                  " compiled; allowed: ", bound);
-}
-
-Difference value_difference(const Computed& expected, const Tensor& compiled) {
-  if (compiled.numel() == 0) return std::nullopt;
-  const auto same =
-      at::eq(expected.eager, compiled).logical_or(at::isnan(expected.eager).logical_and(at::isnan(compiled)));
-  const auto bound = error_bound(expected);
-  auto wrong = same.logical_not();
-  if (is_floating(compiled))
-    wrong = wrong.logical_and(at::le(at::abs(compiled.to(at::kDouble) - expected.wide), bound).logical_not());
-  if (!wrong.any().item<bool>()) return std::nullopt;
-  return first_of(wrong, expected, compiled, bound);
-}
 
 Difference stride_difference(const Tensor& eager, const Tensor& compiled) {
   for (int64_t d = 0; d < eager.dim() && eager.numel() > 0; ++d)
@@ -43,22 +26,14 @@ Difference stride_difference(const Tensor& eager, const Tensor& compiled) {
   return std::nullopt;
 }
 
-Difference difference_of(const Computed& expected, const Tensor& compiled) {
-  if (expected.eager.scalar_type() != compiled.scalar_type())
-    return c10::str("dtype is ", expected.eager.scalar_type(), " in eager and ", compiled.scalar_type(),
-                    " compiled");
-  if (expected.eager.sizes() != compiled.sizes())
-    return c10::str("sizes are ", expected.eager.sizes(), " in eager and ", compiled.sizes(), " compiled");
-  if (auto difference = stride_difference(expected.eager, compiled)) return difference;
-  return value_difference(expected, compiled);
-}
-
-/// `outputs` are those of one program.
-Difference difference_of(const FusionProgram& program, const Tensors& outputs) {
-  const auto values = compute_all(program);
-  for (size_t i = 0; i < outputs.size(); ++i)
-    if (auto difference = difference_of(values[static_cast<size_t>(program.outputs[i])], outputs[i]))
-      return c10::str("output ", i, " (v", program.outputs[i], "): ", *difference);
+Difference form_difference(const Tensor& eager, const Tensor& compiled) {
+  if (eager.defined() != compiled.defined())
+    return c10::str("is defined only ", eager.defined() ? "in eager" : "compiled");
+  if (!eager.defined()) return std::nullopt;
+  if (eager.scalar_type() != compiled.scalar_type())
+    return c10::str("dtype is ", eager.scalar_type(), " in eager and ", compiled.scalar_type(), " compiled");
+  if (eager.sizes() != compiled.sizes())
+    return c10::str("sizes are ", eager.sizes(), " in eager and ", compiled.sizes(), " compiled");
   return std::nullopt;
 }
 
@@ -76,13 +51,13 @@ Tensors run_all(const std::vector<FusionProgram>& programs, const Tensors& input
 }
 
 /// Each variable that is computed as the only output.
-FusionProgram smallest_wrong_prefix(const FusionProgram& program, const Options& options) {
+FusionProgram smallest_wrong_prefix(const FusionProgram& program, const FusionWay& way) {
   for (size_t i = 0; i < program.steps.size(); ++i) {
     if (program.steps[i].op == nullptr) continue;
     auto candidate = program;
     candidate.outputs = {static_cast<int>(i)};
     candidate = without_dead_steps(candidate);
-    if (check_fusion(candidate, options)) return candidate;
+    if (check_fusion(candidate, way)) return candidate;
   }
   return program;
 }
@@ -108,48 +83,172 @@ std::vector<FusionProgram> smaller_programs(const FusionProgram& program) {
   return candidates;
 }
 
-}  // namespace
+/// What one side computes: outputs, and the gradients that are asked for.
+struct Results {
+  Tensors outputs, gradients;
+};
 
-std::vector<FusionFailure> check_fusions(const std::vector<FusionProgram>& programs, const Options& options) {
-  Tensors inputs;
-  for (const auto& program : programs)
-    for (auto& input : inputs_of(program)) inputs.push_back(input);
-  auto compiled = compile([&](const Tensors& tensors) { return run_all(programs, tensors); }, options);
-  std::vector<FusionFailure> failures;
-  Tensors outputs;
-  try {
-    compiled(inputs);
-    outputs = compiled(inputs);
-  } catch (const std::exception& error) {
-    const std::string what =
-        c10::str("the compiled function threw: ", std::string(error.what()).substr(0, 600));
-    if (programs.size() == 1) return {{programs[0], what}};
-    for (const auto& program : programs)
-      if (auto difference = check_fusion(program, options)) failures.push_back({program, *difference});
-    if (failures.empty()) failures.push_back({programs[0], what + "\nbut no program alone"});
-    return failures;
-  }
-  size_t next = 0;
-  for (const auto& program : programs) {
-    const Tensors part(outputs.begin() + static_cast<int64_t>(next),
-                       outputs.begin() + static_cast<int64_t>(next + program.outputs.size()));
-    next += program.outputs.size();
-    if (auto difference = difference_of(program, part)) failures.push_back({program, *difference});
-  }
-  return failures;
+using Function = std::function<Tensors(const Tensors&)>;
+
+/// Of some outputs that have a history, with respect to some inputs. One after the other, as programs differ
+/// in what can be differentiated; where eager cannot, nothing is asked for.
+Tensors gradients_of(const FusionProgram& program, const Tensors& inputs, const Tensors& outputs) {
+  const auto chosen = [&](size_t i) { return Rng(program.seed * 1000 + i).percent(60); };
+  Tensors roots, tangents, targets;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (outputs[i].requires_grad() && chosen(i)) {
+      roots.push_back(outputs[i]);
+      tangents.push_back(make_tangent(outputs[i], Rng(program.seed * 100 + i)));
+    }
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i].requires_grad() && chosen(i + 500)) targets.push_back(inputs[i]);
+  if (roots.empty() || targets.empty()) return {};
+  return scripted_grad(roots, targets, tangents, /*retain_graph=*/true, false, true);
 }
 
-Difference check_fusion(const FusionProgram& program, const Options& options) {
-  const auto failures = check_fusions({program}, options);
+class FusionDuel {
+ public:
+  FusionDuel(const std::vector<FusionProgram>& programs, const FusionWay& way)
+      : programs_(programs), way_(way) {}
+
+  std::vector<FusionFailure> check() {
+    const at::AutoGradMode with_history(way_.gradients);
+    const Function eager = [&](const Tensors& inputs) {
+      script_call(inputs);
+      auto outputs = run_all(programs_, inputs);
+      script_results(outputs);
+      return outputs;
+    };
+    expected_ = results_of(eager);
+    const ScriptPause other_side;
+    auto compiled =
+        compile(Function([&](const Tensors& tensors) { return run_all(programs_, tensors); }), way_.options);
+    std::vector<Results> actual;
+    try {
+      results_of(compiled);
+      actual = results_of(compiled);
+    } catch (const std::exception& error) {
+      return failures_alone(
+          c10::str("the compiled function threw: ", std::string(error.what()).substr(0, 600)));
+    }
+    std::vector<FusionFailure> failures;
+    for (size_t p = 0; p < programs_.size(); ++p)
+      if (auto difference = difference_of(p, actual[p])) failures.push_back({programs_[p], *difference});
+    return failures;
+  }
+
+ private:
+  std::vector<FusionFailure> failures_alone(const std::string& what) const {
+    if (programs_.size() == 1) return {{programs_[0], what}};
+    std::vector<FusionFailure> failures;
+    for (const auto& program : programs_)
+      if (auto difference = check_fusion(program, way_)) failures.push_back({program, *difference});
+    if (failures.empty()) failures.push_back({programs_[0], what + "\nbut no program alone"});
+    return failures;
+  }
+
+  Tensors inputs() const {
+    Tensors all;
+    for (const auto& program : programs_)
+      for (const auto& input : inputs_of(program))
+        all.push_back(way_.gradients && is_floating(input) ? input.detach().requires_grad_(true) : input);
+    return all;
+  }
+
+  template <class F>
+  std::vector<Results> results_of(const F& function) {
+    const Tensors given = inputs();
+    const Tensors outputs = function(given);
+    std::vector<Results> results;
+    size_t first_input = 0, first_output = 0;
+    const auto part = [](const Tensors& all, size_t first, size_t count) {
+      return Tensors(all.begin() + static_cast<int64_t>(first),
+                     all.begin() + static_cast<int64_t>(first + count));
+    };
+    for (size_t p = 0; p < programs_.size(); ++p) {
+      const auto& program = programs_[p];
+      const Tensors mine = part(given, first_input, inputs_of(program).size());
+      auto& result = results.emplace_back();
+      result.outputs = part(outputs, first_output, program.outputs.size());
+      first_input += mine.size();
+      first_output += result.outputs.size();
+      if (way_.gradients && differentiable(p)) try_gradients(p, mine, result);
+    }
+    return results;
+  }
+
+  bool differentiable(size_t p) const { return !impossible_.contains(p); }
+
+  /// The first to come here is eager.
+  void try_gradients(size_t p, const Tensors& inputs, Results& result) {
+    try {
+      result.gradients = gradients_of(programs_[p], inputs, result.outputs);
+    } catch (const c10::Error&) {
+      if (!expected_.empty()) throw;
+      impossible_.insert(p);
+    }
+  }
+
+  Difference difference_of(size_t p, const Results& actual) const {
+    const Results& eager = expected_[p];
+    for (size_t i = 0; i < actual.outputs.size(); ++i) {
+      if (auto difference = form_difference(eager.outputs[i], actual.outputs[i]))
+        return c10::str("output ", i, ": ", *difference);
+      if (auto difference = stride_difference(eager.outputs[i], actual.outputs[i]))
+        return c10::str("output ", i, ": ", *difference);
+    }
+    for (size_t i = 0; i < actual.gradients.size(); ++i)
+      if (auto difference = form_difference(eager.gradients[i], actual.gradients[i]))
+        return c10::str("gradient ", i, ": ", *difference);
+    return number_difference(p, actual);
+  }
+
+  Difference number_difference(size_t p, const Results& actual) const {
+    const std::vector<FusionProgram> alone{programs_[p]};
+    test::Reference reference([&] {
+      const ScriptPause not_again;
+      const at::AutoGradMode with_history(way_.gradients);
+      FusionDuel eager(alone, way_);
+      const auto results = eager.results_of([&](const Tensors& inputs) { return run_all(alone, inputs); });
+      Tensors all = results[0].outputs;
+      all.insert(all.end(), results[0].gradients.begin(), results[0].gradients.end());
+      return all;
+    });
+    const at::NoGradGuard no_grad;
+    const auto outputs = actual.outputs.size();
+    for (size_t i = 0; i < outputs + actual.gradients.size(); ++i) {
+      const Tensor& compiled = i < outputs ? actual.outputs[i] : actual.gradients[i - outputs];
+      if (!compiled.defined()) continue;
+      if (auto difference = reference.difference(i, compiled))
+        return i < outputs ? c10::str("output ", i, " (v", programs_[p].outputs[i], "): ", *difference)
+                           : c10::str("gradient ", i - outputs, ": ", *difference);
+    }
+    return std::nullopt;
+  }
+
+  const std::vector<FusionProgram>& programs_;
+  const FusionWay& way_;
+  std::vector<Results> expected_;
+  std::set<size_t> impossible_;  ///< programs that eager has no gradients of
+};
+
+}  // namespace
+
+std::vector<FusionFailure> check_fusions(const std::vector<FusionProgram>& programs, const FusionWay& way) {
+  return FusionDuel(programs, way).check();
+}
+
+Difference check_fusion(const FusionProgram& program, const FusionWay& way) {
+  const auto failures = check_fusions({program}, way);
   return failures.empty() ? std::nullopt : Difference(failures[0].difference);
 }
 
-FusionProgram shrink_fusion(const FusionProgram& program, const Options& options) {
-  auto small = smallest_wrong_prefix(program, options);
+FusionProgram shrink_fusion(const FusionProgram& program, const FusionWay& way) {
+  auto small = smallest_wrong_prefix(program, way);
   for (bool smaller = true; smaller;) {
     smaller = false;
     for (const auto& candidate : smaller_programs(small)) {
-      if (!check_fusion(candidate, options)) continue;
+      if (!check_fusion(candidate, way)) continue;
       small = candidate;
       smaller = true;
       break;

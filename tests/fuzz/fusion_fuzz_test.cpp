@@ -3,11 +3,10 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <random>
-
 #include "compiler/kernel_cache.h"
+#include "fuzz/driver.h"
 #include "fuzz/fusion_check.h"
+#include "fuzz/script.h"
 #include "toolchain/isa.h"
 
 namespace antegrad::fuzz {
@@ -20,17 +19,18 @@ struct Silence final : c10::WarningHandler {
   void process(const c10::Warning&) override {}
 };
 
-uint64_t from_environment(const char* name, uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text ? std::strtoull(text, nullptr, 10) : otherwise;
+std::string as_cpp(const FusionProgram& program, const FusionWay& way) {
+  Script script;
+  const auto difference = check_fusion(program, way);
+  return script.program(c10::str("Seed ", program.seed, ": ", difference.value_or("no difference")));
 }
 
-void report(const FusionFailure& failure, const Options& options) {
-  const auto small = shrink_fusion(failure.program, options);
+void report(const FusionFailure& failure, const FusionWay& way, const char* family) {
+  const auto small = shrink_fusion(failure.program, way);
   ADD_FAILURE() << failure.difference << "\nshrunk: "
-                << check_fusion(small, options).value_or("no difference any more (with its neighbours only)")
+                << check_fusion(small, way).value_or("no difference any more (with its neighbours only)")
                 << "\n"
-                << to_string(small);
+                << to_string(small) << saved(family, failure.program.seed, as_cpp(small, way));
 }
 
 /// What many programs gave.
@@ -39,27 +39,28 @@ struct Tally {
 };
 
 /// Programs are compiled together: their kernels are compiled in parallel.
-Tally fuzz(uint64_t first, uint64_t count, const Options& options) {
+Tally fuzz(uint64_t first, uint64_t count, const FusionWay& way, const char* family = "fusion") {
   constexpr uint64_t kTogether = 24;
   const auto most_failures = from_environment("ANTEGRAD_FUZZ_FAILURES", 3);
-  const at::NoGradGuard no_grad;
   Silence silence;
   const c10::WarningUtils::WarningHandlerGuard silent(&silence);
   Tally tally;
   for (uint64_t seed = first; seed < first + count && tally.failures < most_failures; seed += kTogether) {
     std::vector<FusionProgram> programs;
     for (uint64_t i = 0; i < kTogether && seed + i < first + count; ++i) {
-      auto program = generate_fusion(seed + i);
+      const at::NoGradGuard no_grad;
+      auto program = generate_fusion(seed + i, way.hard);
       if (program.outputs.empty()) continue;
       tally.steps += program.steps.size();
       programs.push_back(std::move(program));
     }
     tally.programs += programs.size();
-    for (const auto& failure : check_fusions(programs, options)) {
+    for (const auto& failure : check_fusions(programs, way)) {
       ++tally.failures;
-      report(failure, options);
+      report(failure, way, family);
     }
   }
+  say_checked(family, tally.programs, tally.failures);
   return tally;
 }
 
@@ -68,10 +69,22 @@ uint64_t kernels() {
   return counts.compiled + counts.found;
 }
 
-Options for_isa(Isa isa) {
-  Options options;
-  options.isa = isa;
-  return options;
+FusionWay for_isa(Isa isa) {
+  FusionWay way;
+  way.options.isa = isa;
+  return way;
+}
+
+FusionWay hard() {
+  FusionWay way;
+  way.hard = true;
+  return way;
+}
+
+FusionWay with_gradients() {
+  FusionWay way;
+  way.gradients = true;
+  return way;
 }
 
 bool has(Isa isa) {
@@ -100,25 +113,30 @@ TEST(FusionFuzz, Avx512) {
 }
 
 TEST(FusionFuzz, SystemCompiler) {
-  Options options;
-  options.toolchain = ToolchainChoice::System;
-  fuzz(13'000, kFewPrograms / 4, options);
+  FusionWay way;
+  way.options.toolchain = ToolchainChoice::System;
+  fuzz(13'000, kFewPrograms / 4, way);
 }
 
 /// Each op as a kernel of its own.
 TEST(FusionFuzz, WithoutFusion) {
-  Options options;
-  options.backend = Backend::NoFuse;
-  fuzz(14'000, kFewPrograms, options);
+  FusionWay way;
+  way.options.backend = Backend::NoFuse;
+  fuzz(14'000, kFewPrograms, way);
 }
 
-TEST(FusionFuzz, FreshSeeds) {
-  if (std::getenv("ANTEGRAD_FUZZ_COUNT") == nullptr) GTEST_SKIP() << "ANTEGRAD_FUZZ_COUNT=n searches among n";
-  const uint64_t first = from_environment("ANTEGRAD_FUZZ_SEED", std::random_device{}());
-  const uint64_t count = from_environment("ANTEGRAD_FUZZ_COUNT", 48);
-  RecordProperty("first_seed", std::to_string(first));
-  fuzz(first, count, {});
+TEST(FusionFuzz, Gradients) { fuzz(15'000, 2 * kFewPrograms, with_gradients(), "fusion_gradient"); }
+
+void fuzz_fresh(const char* family, const FusionWay& way) {
+  const auto seeds = fresh_seeds();
+  if (!seeds) GTEST_SKIP() << "ANTEGRAD_FUZZ_COUNT=n searches among n";
+  ::testing::Test::RecordProperty("first_seed", std::to_string(seeds->first));
+  fuzz(seeds->first, seeds->count, way, family);
 }
+
+TEST(FreshFusionFuzz, Programs) { fuzz_fresh("fusion", {}); }
+TEST(FreshFusionFuzz, HardNumbers) { fuzz_fresh("fusion_hard", hard()); }
+TEST(FreshFusionFuzz, Gradients) { fuzz_fresh("fusion_gradient", with_gradients()); }
 
 }  // namespace
 }  // namespace antegrad::fuzz

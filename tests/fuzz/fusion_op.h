@@ -71,6 +71,7 @@ const FusionTheme& fusion_views();
 const FusionTheme& fusion_reductions();
 const FusionTheme& fusion_norms();
 const FusionTheme& fusion_indexing();
+const FusionTheme& fusion_hard_ops();  ///< where digits are lost: only in programs that ask for it
 
 bool is_floating(const at::Tensor& tensor);
 

@@ -138,7 +138,7 @@ Tensors run(const FusionProgram& program, const Tensors& inputs) {
   return outputs;
 }
 
-FusionProgram generate_fusion(uint64_t seed) {
+FusionProgram generate_fusion(uint64_t seed, bool hard) {
   FusionScope scope(seed);
   auto& rng = scope.rng();
   auto& program = scope.program();
@@ -146,7 +146,8 @@ FusionProgram generate_fusion(uint64_t seed) {
   const auto wanted = rng.range(2, 14);
   for (int64_t tries = 0, steps = 0; steps < wanted && tries < 10 * wanted; ++tries) {
     const auto variables = program.steps.size();
-    const auto& op = rng.pick(*rng.pick(fusion_themes()));
+    const auto& theme = hard && rng.percent(30) ? fusion_hard_ops() : *rng.pick(fusion_themes());
+    const auto& op = rng.pick(theme);
     FusionStep step;
     step.op = &op;
     if (op.propose(scope, step) && scope.try_add(std::move(step)))

@@ -51,7 +51,8 @@ Tensors inputs_of(const FusionProgram& program);
 double error_bound(const Computed& value);
 
 /// A program whose results are finite (NaN and infinite where its inputs are) and well-conditioned.
-FusionProgram generate_fusion(uint64_t seed);
+/// `hard`: also norms of numbers far from zero, and numbers that short types cannot hold.
+FusionProgram generate_fusion(uint64_t seed, bool hard = false);
 
 /// The same without what no output needs.
 FusionProgram without_dead_steps(const FusionProgram& program);

@@ -51,6 +51,7 @@ class Generator {
   Generator(uint64_t seed, uint64_t attempt, const GeneratorConfig& config)
       : config_(config), rng_(seed * 64 + attempt) {
     program_.seed = seed;
+    rng_.awkward = config.awkward_numbers;
     extents_ = {rng_.range(2, 3), rng_.range(2, 4), 1};
   }
 
@@ -118,6 +119,9 @@ class Generator {
       spec.var = next_var_++;
       spec.captured = i < captured;
       spec.dtype = config_.gradients ? differentiable_dtype(rng_) : random_dtype(rng_);
+      if (config_.awkward_numbers && rng_.percent(40))
+        spec.dtype = rng_.percent(50) ? at::kHalf : at::kBFloat16;
+      spec.awkward = config_.awkward_numbers && c10::isFloatingType(spec.dtype) && rng_.percent(50);
       spec.whole_numbers = rng_.percent(60);
       spec.value_seed = rng_.bits() >> 8;
       if (config_.requires_grad && c10::isFloatingType(spec.dtype))
@@ -200,6 +204,7 @@ class Generator {
       s.results.push_back(next_var_);
       scope_.add(next_var_++, result);
     }
+    s.kept = config_.keeps_results && s.op->group == OpGroup::Pure && rng_.percent(25);
     program_.statements.push_back(s);
   }
 
@@ -272,7 +277,8 @@ bool runs(const Program& program, bool may_throw) {
   try {
     const World world = make_world(program);
     const at::AutoGradMode mode(at::GradMode::is_enabled() && !program.called_without_grad);
-    run(program, world.inputs, world.captured, RunMode::Checked);
+    Kept kept;
+    run(program, world.inputs, world.captured, RunMode::Checked, &kept);
     return true;
   } catch (const std::exception& error) {
     return may_throw && is_autograd_error(error);

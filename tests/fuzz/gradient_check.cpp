@@ -5,6 +5,7 @@
 #include "fuzz/compare.h"
 #include "fuzz/ending.h"
 #include "fuzz/op.h"
+#include "fuzz/script.h"
 #include "fuzz/tangent.h"
 
 namespace antegrad::fuzz {
@@ -21,10 +22,13 @@ struct Side {
 
 class GradientDuel {
  public:
-  GradientDuel(const Program& program, const Compile& compile) : program_(program) {
+  GradientDuel(const Program& program, const Compile& compile, test::Comparisons& comparisons)
+      : program_(program) {
     options_.autograd = true;
     options_.unit_strides = false;
+    options_.comparisons = &comparisons;
     eager_ = make_world(program);
+    const ScriptPause other_side;
     compiled_ = make_world(program);
     function_ = compile(
         [program, captured = compiled_.captured](Tensors inputs) { return run(program, inputs, captured); });
@@ -53,6 +57,7 @@ class GradientDuel {
     for (World* world : {&eager_, &compiled_}) world->leaves.resize(static_cast<size_t>(of_captured));
     const Ending ending = attempt([&] {
       eager_.inputs = make_inputs(program_, eager_.captured, 1, &eager_.leaves);
+      const ScriptPause other_side;
       compiled_.inputs = make_inputs(program_, compiled_.captured, 1, &compiled_.leaves);
     });
     return !ending.threw;
@@ -62,7 +67,12 @@ class GradientDuel {
     const at::AutoGradMode mode(!program_.called_without_grad);
     before_ = versions();
     const bool done = in_both(
-        "the call", [&] { eager_outputs_ = run(program_, eager_.inputs, eager_.captured, RunMode::Checked); },
+        "the call",
+        [&] {
+          script_call(eager_.inputs);
+          eager_outputs_ = run(program_, eager_.inputs, eager_.captured, RunMode::Checked);
+          script_results(eager_outputs_);
+        },
         [&] { compiled_outputs_ = function_(compiled_.inputs); });
     if (!done) return false;
     if (eager_outputs_.size() != compiled_outputs_.size())
@@ -79,6 +89,7 @@ class GradientDuel {
   bool in_both(const char* stage, const std::function<void()>& eager, const std::function<void()>& compiled) {
     const Ending expected = attempt(eager);
     if (expected.invalid) return false;
+    const ScriptPause other_side;
     const Ending actual = attempt(compiled);
     if (!expected.threw && !actual.threw) return true;
     if (!expected.threw && actual.refused) result_.refusal = actual.message;
@@ -238,7 +249,7 @@ class GradientDuel {
   bool accumulate(const Derivative& derivative, Side& eager, Side& compiled) {
     const bool retain = derivative.kind == Kind::Retain;
     auto backward = [&](const Side& side) {
-      return [&side, retain] { torch::autograd::backward(side.roots, side.tangents, retain); };
+      return [&side, retain] { scripted_backward(side.roots, side.tangents, retain); };
     };
     if (!in_both("backward", backward(eager), backward(compiled))) return false;
     Tensors expected, actual;
@@ -250,7 +261,7 @@ class GradientDuel {
   bool first_order(const char* stage, Side& eager, Side& compiled, bool create_graph) {
     auto grad = [&](Side& side) {
       return [&side, create_graph] {
-        side.first = torch::autograd::grad(side.roots, side.targets, side.tangents, true, create_graph, true);
+        side.first = scripted_grad(side.roots, side.targets, side.tangents, true, create_graph, true);
       };
     };
     return in_both(stage, grad(eager), grad(compiled)) &&
@@ -272,7 +283,7 @@ class GradientDuel {
         Tensors targets = side.targets;
         for (const Tensor& tangent : side.tangents)
           if (tangent.requires_grad()) targets.push_back(tangent);
-        side.second = torch::autograd::grad(roots[world], targets, weights[world], true, false, true);
+        side.second = scripted_grad(roots[world], targets, weights[world], true, false, true);
       };
     };
     return in_both("the second order", grad(eager, 0), grad(compiled, 1)) &&
@@ -292,7 +303,7 @@ class GradientDuel {
       if (a.requires_grad() != b.requires_grad())
         return differs(stage, name + (a.requires_grad() ? "requires grad only in eager"
                                                         : "requires grad only compiled"));
-      if (auto difference = close_difference(a, b)) return differs(stage, name + *difference);
+      if (auto difference = close_difference(a, b, options_)) return differs(stage, name + *difference);
       ++count;
     }
     return true;
@@ -321,7 +332,13 @@ GradientResult check_gradients(const Program& program, const Compile& compile) {
   Silence silence;
   const c10::WarningUtils::WarningHandlerGuard silent(&silence);
   const at::AutoGradMode mode(true);
-  return GradientDuel(program, compile).check();
+  test::Comparisons comparisons([&](test::Comparisons& repetition) {
+    const ScriptPause not_again;
+    GradientDuel(
+        program, [](Fn function) { return function; }, repetition)
+        .check();
+  });
+  return GradientDuel(program, compile, comparisons).check();
 }
 
 }  // namespace antegrad::fuzz

@@ -103,10 +103,11 @@ TEST(Harness, ASeedGivesOneProgram) {
 
 TEST(Harness, EveryOpIsGenerated) {
   std::map<const Op*, int> uses;
-  GeneratorConfig with_gradients;
+  GeneratorConfig with_gradients, with_awkward_numbers;
   with_gradients.gradients = true;
+  with_awkward_numbers.awkward_numbers = true;
   for (uint64_t seed = 0; seed < 1500; ++seed)
-    for (const GeneratorConfig& config : {everything(), with_gradients})
+    for (const GeneratorConfig& config : {everything(), with_gradients, with_awkward_numbers})
       for (const Statement& s : generate(seed, config).statements) ++uses[s.op];
   for (const Op& op : all_ops()) EXPECT_GE(uses[&op], 3) << op.name;
 }

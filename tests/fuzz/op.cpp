@@ -1,5 +1,8 @@
 #include "fuzz/op.h"
 
+#include <cmath>
+#include <limits>
+
 namespace antegrad::fuzz {
 
 const Var* Scope::pick(Rng& rng, const Accept& accept) const {
@@ -29,6 +32,7 @@ const std::vector<Op>& all_ops() {
     add_view_ops(ops);
     add_inplace_ops(ops);
     add_metadata_ops(ops);
+    add_awkward_ops(ops);
     add_smooth_ops(ops);
     add_smooth_writes(ops);
     add_autograd_ops(ops);
@@ -53,11 +57,22 @@ Scope::Accept has_dim(int64_t at_least, const Scope::Accept& also) {
 }
 
 at::Scalar scalar(double number) {
+  if (!(std::abs(number) < 1e15)) return number;
   const auto integer = static_cast<int64_t>(number);
+  if (integer == 0 && std::signbit(number)) return number;
   return static_cast<double>(integer) == number ? at::Scalar(integer) : at::Scalar(number);
 }
 
+const std::vector<double>& awkward_numbers() {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  static const std::vector<double> numbers = {
+      0.1,          -0.1,       1e-8,       65520, 65504,  -0.0, kInfinity, -kInfinity,
+      std::nan(""), 16777217.0, 1.00390625, 1e-45, 1 / 3., 0.3,  257,       0.0};
+  return numbers;
+}
+
 double small_number(Rng& rng) {
+  if (rng.awkward && rng.percent(60)) return rng.pick(awkward_numbers());
   static const std::vector<double> numbers = {-3, -2, -1, 0, 1, 2, 3, 5, 0.5, -1.5};
   return rng.pick(numbers);
 }

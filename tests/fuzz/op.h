@@ -53,6 +53,7 @@ void add_index_ops(std::vector<Op>& table);
 void add_view_ops(std::vector<Op>& table);
 void add_inplace_ops(std::vector<Op>& table);
 void add_metadata_ops(std::vector<Op>& table);
+void add_awkward_ops(std::vector<Op>& table);
 /// For programs with gradients, whose values are not compared bit for bit.
 void add_smooth_ops(std::vector<Op>& table);
 void add_smooth_writes(std::vector<Op>& table);

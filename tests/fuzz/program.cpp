@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "fuzz/op.h"
+#include "fuzz/script.h"
 
 namespace antegrad::fuzz {
 namespace {
@@ -95,6 +96,7 @@ std::string describe(const TensorSpec& spec) {
   if (spec.link == Link::Fresh) text += c10::str(" of ", spec.storage_numel, " elements");
   if (spec.requires_grad) text += " requires_grad";
   if (spec.non_leaf) text += " computed from a leaf";
+  if (spec.awkward) text += " awkward";
   return text + (spec.whole_numbers ? ";\n" : " fractions;\n");
 }
 
@@ -124,7 +126,8 @@ std::string describe(const Statement& s) {
   std::string left;
   if (!results.empty()) left = c10::str("auto [", joined(results), "] = ");
   if (results.size() == 1) left = c10::str("auto ", results[0], " = ");
-  return c10::str("  ", left, s.op->name, "(", joined(parts), ");", mode_comment(s.grad_mode), "\n");
+  return c10::str("  ", left, s.op->name, "(", joined(parts), ");", mode_comment(s.grad_mode),
+                  s.kept ? "  // kept" : "", "\n");
 }
 
 const char* kind_name(Derivative::Kind kind) {
@@ -161,15 +164,21 @@ Tensors apply(const Statement& statement, const Tensors& args, RunMode mode) {
   return statement.op->apply(args, statement);
 }
 
-Tensors run(const Program& program, const Tensors& inputs, const Tensors& captured, RunMode mode) {
+Tensors run(const Program& program, const Tensors& inputs, const Tensors& captured, RunMode mode,
+            Kept* kept) {
   std::map<int, at::Tensor> values;
   size_t next_input = 0, next_captured = 0;
   for (const TensorSpec& spec : program.tensors)
     values[spec.var] = spec.captured ? captured.at(next_captured++) : inputs.at(next_input++);
-  for (const Statement& s : program.statements) {
-    Tensors args;
+  for (size_t number = 0; number < program.statements.size(); ++number) {
+    const Statement& s = program.statements[number];
+    const bool from_before = s.kept && kept != nullptr && kept->contains(number);
+    Tensors args, results;
     for (const int var : s.args) args.push_back(values.at(var));
-    Tensors results = apply(s, args, mode);
+    if (s.kept) script_keep();
+    results = from_before ? kept->at(number) : apply(s, args, mode);
+    if (s.kept) script_kept(number, results);
+    if (s.kept && kept != nullptr) (*kept)[number] = results;
     for (size_t i = 0; i < s.results.size(); ++i) values[s.results[i]] = results.at(i);
   }
   Tensors outputs;

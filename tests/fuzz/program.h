@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,6 +42,7 @@ struct TensorSpec {
   bool requires_grad = false;
   bool non_leaf = false;  ///< Fresh only: computed from a leaf that requires grad
   bool whole_numbers = true;
+  bool awkward = false;  ///< some numbers are, see awkward_numbers()
   uint64_t value_seed = 0;
 };
 
@@ -61,7 +63,11 @@ struct Statement {
   std::vector<double> numbers;
   std::vector<int> results;
   GradMode grad_mode = GradMode::Outer;
+  bool kept = false;  ///< runs in the first call only; later ones use what it gave
 };
+
+/// What statements that are kept gave in the first call, by statement: what a module caches on first use.
+using Kept = std::map<size_t, Tensors>;
 
 /// One use of the gradients after a call. Which roots, tangents and leaves take part follows from the seed,
 /// for each of them alone, so that a smaller program keeps the choices of the larger one.
@@ -98,6 +104,8 @@ struct GeneratorConfig {
   bool separate_versions = true;   ///< Link::Data
   bool requires_grad = true;  ///< inputs and captured tensors that require grad (calls run without grad mode)
   bool gradients = false;     ///< programs for check_gradients(): calls run in grad mode, on doubles mostly
+  bool awkward_numbers = false;  ///< NaN, 0.1, 65520 and the like, as numbers and in tensors; half precision
+  bool keeps_results = false;    ///< the function keeps some results of its first call, see Statement::kept
   int min_statements = 3;
   int max_statements = 25;
 };
@@ -133,7 +141,10 @@ struct Hazard : std::runtime_error {
 Tensors apply(const Statement& statement, const Tensors& args, RunMode mode);
 /// Throws std::out_of_range for a variable that no remaining statement defines.
 Tensors run(const Program& program, const Tensors& inputs, const Tensors& captured,
-            RunMode mode = RunMode::Plain);
+            RunMode mode = RunMode::Plain, Kept* kept = nullptr);
+
+/// Zero with a sign, numbers that short types cannot hold, and numbers that are none.
+const std::vector<double>& awkward_numbers();
 
 /// Whether some element is reached by two indices.
 bool overlaps_itself(const at::Tensor& tensor);

@@ -8,6 +8,8 @@ namespace antegrad::fuzz {
 /// so a seed gives the same program with every compiler and standard library.
 class Rng {
  public:
+  bool awkward = false;  ///< numbers are often such that types cannot hold them
+
   explicit Rng(uint64_t seed) : engine_(seed * 0x9e3779b97f4a7c15u + 0x632be59bd9b4e019u) {}
 
   int64_t below(int64_t end) { return static_cast<int64_t>(engine_() % static_cast<uint64_t>(end)); }

@@ -86,6 +86,7 @@ class Shrinker {
       smaller |= simplify_tensors();
       smaller |= drop_derivatives();
       smaller |= simplify_grad_modes();
+      smaller |= keep_less();
     }
     return best_;
   }
@@ -166,6 +167,17 @@ class Shrinker {
     return accept(candidate) || any;
   }
 
+  bool keep_less() {
+    bool any = false;
+    for (size_t i = 0; i < best_.statements.size(); ++i) {
+      if (!best_.statements[i].kept) continue;
+      Program candidate = best_;
+      candidate.statements[i].kept = false;
+      any |= accept(candidate);
+    }
+    return any;
+  }
+
   /// Each step changes a specification for a simpler one, so this ends.
   bool simplify_tensors() {
     using Step = void (*)(TensorSpec&);
@@ -178,6 +190,7 @@ class Shrinker {
           spec.non_leaf = false;
         },
         [](TensorSpec& spec) { spec.whole_numbers = true; },
+        [](TensorSpec& spec) { spec.awkward = false; },
         [](TensorSpec& spec) {
           if (spec.link == Link::Detach || spec.link == Link::Data) spec.link = Link::View;
         },
@@ -199,8 +212,9 @@ class Shrinker {
 
   static bool differ(const TensorSpec& a, const TensorSpec& b) {
     return a.link != b.link || a.captured != b.captured || a.requires_grad != b.requires_grad ||
-           a.non_leaf != b.non_leaf || a.whole_numbers != b.whole_numbers || a.sizes != b.sizes ||
-           a.strides != b.strides || a.offset != b.offset || a.storage_numel != b.storage_numel;
+           a.non_leaf != b.non_leaf || a.awkward != b.awkward || a.whole_numbers != b.whole_numbers ||
+           a.sizes != b.sizes || a.strides != b.strides || a.offset != b.offset ||
+           a.storage_numel != b.storage_numel;
   }
 
   Program best_;

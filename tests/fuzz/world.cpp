@@ -18,6 +18,8 @@ at::Tensor make_values(const TensorSpec& spec, uint64_t salt) {
   for (int64_t i = 0; i < spec.storage_numel; ++i)
     data[i] = fractions ? static_cast<double>(rng.range(-4096, 4096)) / 1000.0
                         : static_cast<double>(rng.range(-4, 4));
+  for (int64_t i = 0; spec.awkward && i < spec.storage_numel; ++i)
+    if (rng.percent(40)) data[i] = rng.pick(awkward_numbers());
   return (spec.dtype == at::kByte ? values.abs() : values).to(spec.dtype);
 }
 

@@ -1,0 +1,317 @@
+#include "closeness.h"
+
+#include <ATen/ATen.h>
+#include <ATen/MemoryOverlap.h>
+
+#include <cmath>
+#include <iomanip>
+#include <iterator>
+#include <limits>
+#include <random>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "intercept.h"
+
+namespace antegrad::test {
+
+namespace {
+
+using at::Tensor;
+
+using Chance = std::mt19937_64;
+
+/// The largest movement of so many runs counts: one alone is small by luck in some elements, and does not
+/// pass over a jump in half of the cases.
+constexpr int kRuns = 8;
+/// An error of so many roundings is not lost in the rounding of the disturbed run itself, and is what a right
+/// result may be off by.
+constexpr double kAllowed = 16;
+/// Short types have too few digits for that.
+double strength_of(at::ScalarType type) { return type == at::kHalf || type == at::kBFloat16 ? 2 : kAllowed; }
+
+std::set<std::string> words(const std::string& text) {
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
+/// Ops whose results are numbers of their operands, or whole: nothing is rounded.
+bool moves_numbers(const std::string& qualified) {
+  auto name = qualified.substr(qualified.find("::") + 2);
+  if (name.ends_with('_') && !name.starts_with("__")) name.pop_back();
+  static const std::set<std::string> names = words(
+      "abs alias amax amin arange argmax argmin bernoulli broadcast_tensors bucketize cat ceil "
+      "chunk clamp clamp_max clamp_min clip clone column_stack concat constant_pad_nd contiguous "
+      "copy copysign cummax cummin detach diag_embed dropout embedding empty empty_like "
+      "expand_copy eye fill flatten flip floor floor_divide fmax fmin full full_like gather "
+      "hardtanh heaviside hstack index index_copy index_fill index_put index_select kthvalue "
+      "masked_fill masked_scatter masked_select max max_pool1d max_pool2d max_pool3d maximum "
+      "median min minimum mode nan_to_num neg negative new_empty new_full new_ones new_zeros "
+      "nonzero one_hot ones ones_like pad permute_copy positive rand rand_like randint randn "
+      "randn_like randperm reflection_pad1d reflection_pad2d relu relu6 repeat repeat_interleave "
+      "replication_pad1d replication_pad2d reshape reshape_copy resolve_conj resolve_neg roll "
+      "rot90 round scalar_tensor scatter searchsorted select_scatter sgn sign slice_scatter sort "
+      "stack take take_along_dim threshold threshold_backward tile topk tril triu trunc unique "
+      "view_copy vstack where zero zeros zeros_like ");
+  return names.contains(name);
+}
+
+bool makes_views(const c10::FunctionSchema& schema) {
+  for (const auto* list : {&schema.arguments(), &schema.returns()})
+    for (const auto& argument : *list)
+      if (argument.alias_info() != nullptr && !argument.alias_info()->isWrite()) return true;
+  return false;
+}
+
+bool is_written(const c10::Argument& argument) {
+  return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+}
+
+bool can_be_off(const c10::IValue& value) {
+  if (!value.isTensor()) return false;
+  const Tensor& t = value.toTensor();
+  return t.defined() && t.layout() == at::kStrided && t.numel() > 0 && epsilon_of(t.scalar_type()) > 0 &&
+         !t._is_zerotensor() && t.device().is_cpu();
+}
+
+Tensor off(const Tensor& tensor, double roundings, Chance& chance) {
+  const auto type = tensor.scalar_type();
+  Tensor noise = at::empty(tensor.sizes(), at::kDouble);
+  const auto whole = 1 / static_cast<double>(Chance::max());
+  for (auto *data = noise.mutable_data_ptr<double>(), *end = data + noise.numel(); data != end; ++data)
+    *data = 1 + epsilon_of(type) * roundings * (2 * static_cast<double>(chance()) * whole - 1);
+  const auto real = c10::toRealValueType(type);
+  return tensor.mul(noise.to(real)).to(type);
+}
+
+/// Sums of many numbers are rounded at every step.
+double steps_of(const torch::jit::Stack& given, int64_t results) {
+  int64_t most = 1;
+  for (const auto& value : given)
+    if (value.isTensor() && value.toTensor().defined()) most = std::max(most, value.toTensor().numel());
+  if (results == 0) return 1;
+  return 1 + std::sqrt(static_cast<double>(most) / static_cast<double>(std::max<int64_t>(results, 1))) / 4;
+}
+
+/// What is written is off without a new version: a saved tensor may be off, too.
+void disturb_written(const c10::FunctionSchema& schema, const torch::jit::Stack& given, Chance& chance) {
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (!is_written(schema.arguments()[i]) || !can_be_off(given[i])) continue;
+    const Tensor t = given[i].toTensor().variable_data();
+    if (at::has_internal_overlap(t) == at::MemOverlap::No)
+      t.copy_(off(t, strength_of(t.scalar_type()), chance));
+  }
+}
+
+bool computes_floats(const torch::jit::Stack& stack, size_t returns) {
+  for (size_t i = stack.size() - returns; i < stack.size(); ++i)
+    if (can_be_off(stack[i])) return true;
+  return false;
+}
+
+/// What it reads is off, but not what it writes.
+torch::jit::Stack disturbed(const c10::FunctionSchema& schema, const torch::jit::Stack& given,
+                            int64_t results, Chance& chance) {
+  const auto steps = steps_of(given, results);
+  torch::jit::Stack out = given;
+  for (size_t i = 0; i < given.size(); ++i)
+    if (!is_written(schema.arguments()[i]) && can_be_off(given[i])) {
+      const Tensor& t = given[i].toTensor();
+      out[i] = off(t, strength_of(t.scalar_type()) * steps, chance);
+    }
+  return out;
+}
+
+void disturb(const c10::OperatorHandle& op, torch::jit::Stack* stack, Chance& chance) {
+  const auto& schema = op.schema();
+  const auto returns = static_cast<int64_t>(schema.returns().size());
+  if (makes_views(schema) || moves_numbers(schema.name())) return op.callBoxed(stack);
+  const torch::jit::Stack given(stack->end() - static_cast<int64_t>(schema.arguments().size()), stack->end());
+  if (schema.is_mutable()) {
+    stack->resize(stack->size() - given.size());
+    for (auto& value : disturbed(schema, given, 0, chance)) stack->push_back(std::move(value));
+    op.callBoxed(stack);
+    return disturb_written(schema, given, chance);
+  }
+  op.callBoxed(stack);
+  if (!computes_floats(*stack, static_cast<size_t>(returns))) return;  // a comparison, say
+  const auto results = stack->back().isTensor() ? stack->back().toTensor().numel() : 0;
+  stack->resize(stack->size() - static_cast<size_t>(returns));
+  for (auto& value : disturbed(schema, given, results, chance)) stack->push_back(std::move(value));
+  op.callBoxed(stack);
+  for (auto value = stack->end() - returns; value != stack->end(); ++value)
+    if (can_be_off(*value))
+      *value = off(value->toTensor(), strength_of(value->toTensor().scalar_type()), chance);
+}
+
+/// Zeros that autograd did not allocate have no memory.
+Tensor wide(const Tensor& tensor) {
+  const Tensor t = tensor._is_zerotensor() ? at::zeros(tensor.sizes(), tensor.options()) : tensor.detach();
+  return t.to(t.is_complex() ? at::kComplexDouble : at::kDouble);
+}
+
+Tensor movement(const Tensor& expected, const Tensor& moved) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (moved.sizes() != expected.sizes()) return at::full(expected.sizes(), kInfinity, at::kDouble);
+  const Tensor a = wide(expected), b = wide(moved);
+  const Tensor same = at::eq(a, b).logical_or(at::isnan(a).logical_and(at::isnan(b)));
+  return at::where(same, 0.0, at::nan_to_num((a - b).abs(), kInfinity, kInfinity));
+}
+
+}  // namespace
+
+class OtherRoundings::Disturber final : public Interceptor {
+ public:
+  explicit Disturber(uint64_t seed) : chance_(seed) {}
+  void call(const c10::OperatorHandle& op, torch::jit::Stack* stack) override { disturb(op, stack, chance_); }
+
+ private:
+  Chance chance_;
+  Interception here_{this};
+};
+
+double epsilon_of(at::ScalarType type) {
+  switch (c10::toRealValueType(type)) {
+    case at::kDouble:
+      return std::ldexp(1, -52);
+    case at::kFloat:
+      return std::ldexp(1, -23);
+    case at::kHalf:
+      return std::ldexp(1, -10);
+    case at::kBFloat16:
+      return std::ldexp(1, -7);
+    default:
+      return 0;
+  }
+}
+
+double smallest_of(at::ScalarType type) {
+  switch (c10::toRealValueType(type)) {
+    case at::kDouble:
+      return std::numeric_limits<double>::denorm_min();
+    case at::kHalf:
+      return std::ldexp(1, -24);
+    default:
+      return std::numeric_limits<float>::denorm_min();
+  }
+}
+
+OtherRoundings::OtherRoundings(uint64_t seed) : disturber_(std::make_unique<Disturber>(seed)) {}
+OtherRoundings::~OtherRoundings() = default;
+
+namespace {
+
+/// The results of `run` with other roundings, several times.
+template <class Run>
+auto repetitions(const Run& run) {
+  std::vector<decltype(run())> all;
+  for (int i = 0; i < kRuns; ++i) {
+    const OtherRoundings others(static_cast<uint64_t>(i) + 1);
+    all.push_back(run());
+  }
+  return all;
+}
+
+Tensor largest_movement(const Tensor& expected, const Tensors& moved) {
+  const at::NoGradGuard no_grad;
+  Tensor most = at::zeros(expected.sizes(), at::kDouble);
+  for (const Tensor& t : moved) most = at::maximum(most, movement(expected, t));
+  return most.mul_(kAllowed / strength_of(expected.scalar_type()));
+}
+
+}  // namespace
+
+Tensors roundings(const std::function<Tensors()>& eager, const Tensors& expected) {
+  const auto repeated = repetitions(eager);
+  Tensors most;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    Tensors moved;
+    for (const Tensors& run : repeated)
+      if (i < run.size() && run[i].defined()) moved.push_back(run[i]);
+    most.push_back(expected[i].defined() ? largest_movement(expected[i], moved) : Tensor());
+  }
+  return most;
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  const auto x = a.contiguous(), y = b.contiguous();
+  return x.nbytes() == y.nbytes() &&
+         (x.nbytes() == 0 || std::memcmp(x.const_data_ptr(), y.const_data_ptr(), x.nbytes()) == 0);
+}
+
+Tensor wrong_elements(const Tensor& eager, const Tensor& compiled, double rounding, const Tensor& allowed) {
+  const at::NoGradGuard no_grad;
+  const Tensor a = wide(eager), b = wide(compiled);
+  const Tensor same = at::eq(a, b).logical_or(at::isnan(a).logical_and(at::isnan(b)));
+  if (epsilon_of(eager.scalar_type()) == 0) return same.logical_not();
+  Tensor bound = a.abs().mul(rounding).add(16 * smallest_of(eager.scalar_type()));
+  if (allowed.defined()) bound = bound.add(allowed);
+  // Neither NaN nor an infinite bound of an infinite number makes anything close; what rounding makes of a
+  // number is no number only where `allowed` says so.
+  Tensor close = at::le((a - b).abs(), bound).logical_and(at::isfinite(a)).logical_and(at::isfinite(b));
+  if (allowed.defined()) close = close.logical_or(at::isinf(allowed));
+  return same.logical_or(close).logical_not();
+}
+
+std::string describe_wrong(const Tensor& wrong, const Tensor& eager, const Tensor& compiled,
+                           const Tensor& allowed) {
+  const auto at = wrong.flatten().to(at::kInt).argmax().item<int64_t>();
+  std::ostringstream text;
+  const auto number = [at](const Tensor& t) { return wide(t).flatten()[at].item().toComplexDouble(); };
+  const auto write = [&](const Tensor& t) {
+    const auto z = number(t);
+    text << z.real();
+    if (t.is_complex()) text << " + " << z.imag() << "i";
+  };
+  text << std::setprecision(17) << "element " << at << " of " << wrong.numel() << " is ";
+  write(eager);
+  text << " in eager and ";
+  write(compiled);
+  text << " compiled";
+  if (allowed.defined()) text << std::setprecision(3) << "; rounding moves it by " << number(allowed).real();
+  if (const auto count = wrong.sum().item<int64_t>(); count > 1)
+    text << " (and " << count - 1 << " more are wrong)";
+  return text.str();
+}
+
+std::optional<std::string> Reference::difference(size_t index, const Tensor& compiled) {
+  const Tensor& eager = values_.at(index);
+  if (same_bits(eager.detach(), compiled.detach())) return std::nullopt;
+  const auto rounding = rounding_of(eager.scalar_type());
+  if (!wrong_elements(eager, compiled, rounding).any().item<bool>()) return std::nullopt;
+  if (!allowed_) allowed_ = roundings(eager_, values_);
+  const Tensor wrong = wrong_elements(eager, compiled, rounding, (*allowed_)[index]);
+  if (!wrong.any().item<bool>()) return std::nullopt;
+  return describe_wrong(wrong, eager, compiled, (*allowed_)[index]);
+}
+
+std::optional<std::string> Comparisons::difference(const Tensor& eager, const Tensor& compiled) {
+  ++count_;
+  if (!eager_check_) {
+    seen_.push_back(eager.detach().clone());
+    return std::nullopt;
+  }
+  const auto rounding = rounding_of(eager.scalar_type());
+  Tensor wrong = wrong_elements(eager, compiled, rounding);
+  if (!wrong.any().item<bool>()) return std::nullopt;
+  const Tensor bound = epsilon_of(eager.scalar_type()) > 0 ? allowed(eager) : Tensor();
+  if (bound.defined()) wrong = wrong_elements(eager, compiled, rounding, bound);
+  if (!wrong.any().item<bool>()) return std::nullopt;
+  return describe_wrong(wrong, eager, compiled, bound);
+}
+
+Tensor Comparisons::allowed(const Tensor& eager) {
+  if (!repeated_)
+    repeated_ = repetitions([&] {
+      Comparisons repetition;
+      eager_check_(repetition);
+      return std::move(repetition.seen_);
+    });
+  Tensors moved;
+  for (const Tensors& run : *repeated_)
+    if (run.size() >= count_) moved.push_back(run[count_ - 1]);
+  return largest_movement(eager, moved);
+}
+
+}  // namespace antegrad::test
