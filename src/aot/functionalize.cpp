@@ -8,6 +8,7 @@
 #include "aot/convention.h"
 #include "aot/inplace.h"
 #include "aot/memory.h"
+#include "aot/overlap.h"
 #include "aot/views.h"
 #include "capture/op_schema.h"
 
@@ -30,7 +31,7 @@ ir::Node element_of_foreach(const ir::Node& node, size_t i) {
 class Functionalizer {
  public:
   explicit Functionalizer(const capture::Trace& trace)
-      : trace_(trace), emit_(result_.graph), memory_(trace.graph, emit_) {}
+      : trace_(trace), overlap_(trace), emit_(result_.graph), memory_(trace.graph, emit_) {}
 
   FunctionalGraph run() {
     result_.graph.name = trace_.graph.name;
@@ -70,6 +71,7 @@ class Functionalizer {
   void define_strided(const ir::Node& node, ir::Node& synonym, ir::ValueId base, ir::ValueId object = {});
 
   const capture::Trace& trace_;
+  const OverlapCheck overlap_;
   FunctionalGraph result_;
   Emitter emit_;
   Memory memory_;
@@ -349,6 +351,7 @@ bool Functionalizer::reads_what_it_writes(const ir::Node& node) {
 }
 
 void Functionalizer::visit_write(const ir::Node& node, const OpSchema& schema) {
+  overlap_.check(node, schema);
   const bool is_foreach = node.op.rfind("aten._foreach_", 0) == 0;
   if (writes_one_storage_twice(node) || (is_foreach && reads_what_it_writes(node))) {
     if (!is_foreach)

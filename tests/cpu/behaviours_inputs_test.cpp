@@ -56,6 +56,29 @@ TEST(AliasedInputs, ChangeOfOneIsSeenByTheOther) {  // ALI-35
       overlapping_parts);
 }
 
+TEST(AliasedInputs, AnOpBetweenPartsThatOverlapIsRefusedAsInEager) {
+  const auto error_of = [](const auto& call) {
+    try {
+      auto [a, b] = overlapping_parts();
+      call(a, b);
+    } catch (const c10::Error& error) {
+      return std::string(error.what_without_backtrace());
+    }
+    return std::string();
+  };
+  const auto add = [](const Tensor& a, const Tensor& b) { return a.add_(b); };
+  const auto copy = [](const Tensor& a, const Tensor& b) {
+    return a.view({-1}).copy_((b * 1).view({-1}) - b.view({-1}));
+  };
+  const auto copy_view = [](const Tensor& a, const Tensor& b) { return a.view({-1}).copy_(b.view({-1})); };
+  EXPECT_NE(error_of(add), "");
+  EXPECT_EQ(error_of(add), error_of(compile(add)));
+  EXPECT_EQ(error_of(copy), "");
+  EXPECT_EQ(error_of(compile(copy)), "");
+  EXPECT_NE(error_of(copy_view), "");
+  EXPECT_EQ(error_of(copy_view), error_of(compile(copy_view)));
+}
+
 TEST(AliasedInputs, ViewOfOneAfterTheOtherWasChanged) {  // ALI-36
   against_eager(
       [](const Tensor& a, const Tensor& b) {

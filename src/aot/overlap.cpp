@@ -1,0 +1,61 @@
+#include "aot/overlap.h"
+
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+
+#include "aot/aliasing.h"
+#include "aot/inplace.h"
+#include "ir/layout.h"
+#include "ir/ops.h"
+
+namespace antegrad::aot {
+namespace {
+
+/// As at::get_overlap_status() has it.
+bool overlap_partly(const ir::TensorType& a, const ir::TensorType& b) {
+  if (!ir::is_dense(a) || !ir::is_dense(b)) return false;
+  const auto x = extent_of(a), y = extent_of(b);
+  const auto p = ir::size_in_bytes(a.dtype), q = ir::size_in_bytes(b.dtype);
+  if (x.first * p >= y.last * q || y.first * q >= x.last * p) return false;
+  return !(x.first * p == y.first * q && x.last * p == y.last * q && a.strides == b.strides);
+}
+
+/// Whether it goes through LibTorch's iterator over elements, which checks.
+bool is_checked(const ir::Node& node, const capture::OpSchema& schema) {
+  if (node.op == "aten.copy_") return true;
+  if (schema.return_is_arg.empty() || schema.return_is_arg[0] != 0) return false;
+  const auto* variant = functional_variant(schema);
+  const auto* row = variant != nullptr ? ir::find_op(variant->name) : nullptr;
+  return row != nullptr && row->kind == ir::OpKind::Pointwise;
+}
+
+}  // namespace
+
+OverlapCheck::OverlapCheck(const capture::Trace& trace) : trace_(trace) {
+  const auto& storages = trace.input_storage;
+  for (size_t i = 0; i < storages.size(); ++i)
+    if (storages[i] >= 0 && std::count(storages.begin(), storages.end(), storages[i]) > 1)
+      shared_[trace.graph.inputs[i].value.index] = storages[i];
+}
+
+int32_t OverlapCheck::storage_of(ir::ValueId value) const {
+  const auto found = shared_.find(trace_.graph.storage_of(value).index);
+  return found == shared_.end() ? -1 : found->second;
+}
+
+void OverlapCheck::check(const ir::Node& node, const capture::OpSchema& schema) const {
+  if (shared_.empty() || node.effects.writes.size() != 1 || !is_checked(node, schema)) return;
+  const auto written = node.effects.writes[0];
+  const auto storage = storage_of(written);
+  if (storage < 0) return;
+  ir::for_each_input(node, [&](ir::ValueId read) {
+    if (read == written || storage_of(read) != storage) return;
+    TORCH_CHECK(
+        !overlap_partly(trace_.graph.tensor_type(written), trace_.graph.tensor_type(read)),
+        "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
+        "single memory location. Please clone() the tensor before performing the operation.");
+  });
+}
+
+}  // namespace antegrad::aot
