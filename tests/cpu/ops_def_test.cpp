@@ -42,6 +42,19 @@ TEST(OpsDef, EveryRowIsASchema) {
   }
 }
 
+TEST(OpsDef, EveryOpThatRaisesIsASchemaThatDoesNotWrite) {
+  for (const std::string_view name : {
+#define RAISES(name, when) name,
+#include "ir/ops_raising.def"
+#undef RAISES
+       }) {
+    const auto handle = c10::Dispatcher::singleton().findSchema(operator_name(name));
+    ASSERT_TRUE(handle.has_value()) << name;
+    EXPECT_FALSE(handle->schema().is_mutable()) << name;
+    EXPECT_NE(raises(name), Raises::Never) << name;
+  }
+}
+
 TEST(OpsDef, NoRowWrites) {
   for (const auto& row : all_ops()) {
     const auto handle = handle_of(row);
