@@ -33,6 +33,7 @@ bool is_unsupported(ErrorCode code) {
 }
 
 constexpr int kMostEagerTries = 4;
+constexpr int kMostTries = 100;  // of what other threads may get in the way of
 
 /// The first lines in which two graph texts differ.
 std::string first_difference(const std::string& before, const std::string& after) {
@@ -223,10 +224,17 @@ void Function::Impl::make_version(NewCall call, const Leaves& leaves, const runt
     version = std::make_shared<Version>(options, leaves, call.met);
   }
   if (unchanged && !unchanged()) return;
-  if (!version->matches(leaves, ambient, found.inputs, found.instance))
-    throw Error(ErrorCode::Internal, "compile",
-                "a captured graph does not serve the call it was captured for: " +
-                    version->mismatch(leaves, ambient));
+  // Threads that are about to end let go of modules, also right now.
+  for (int tries = 0; !version->matches(leaves, ambient, found.inputs, found.instance); ++tries) {
+    if (tries == kMostTries || !version->lost_owner())
+      throw Error(ErrorCode::Internal, "compile",
+                  "a captured graph does not serve the call it was captured for: " +
+                      version->mismatch(leaves, ambient));
+    if (version->is_eager())
+      version = std::make_shared<Version>(options, leaves, call.met);
+    else
+      version->confirm(options, leaves, ambient, *call.captured);
+  }
   found.version = version;
   if (!version->is_eager()) {
     kept_before.reset();

@@ -40,6 +40,8 @@ void Function::Impl::make_once(NewCall& call, const Leaves& leaves, const runtim
     std::string why;
     auto instance = version->make_instance(own_settings, leaves, *call.captured, keep, why);
     if (instance != nullptr) version->add(std::move(instance), 1);
+    for (int tries = 0; tries < 100 && version->lost_owner(); ++tries)  // to other threads, right now
+      version->confirm(own, leaves, ambient, *call.captured);
     if (!version->matches(leaves, ambient, found.inputs, found.instance))
       throw Error(ErrorCode::Internal, "compile",
                   "a captured graph does not serve the call it was captured for: " + why);
