@@ -1,0 +1,191 @@
+#include "util/process_end.h"
+
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace antegrad::process_end {
+namespace {
+
+/// How long a thread that comes too late sleeps. The process is gone by then, unless exit() waits for this
+/// thread.
+constexpr auto kParked = std::chrono::seconds(1);
+/// User code in a capture may wait for something that the end of the process has taken away.
+constexpr auto kPatience = std::chrono::seconds(10);
+
+/// Closing: the main thread destroys its thread_local objects, which exit() does first, and pthread_exit()
+/// too.
+enum class Phase { Open, Closing, Ended };
+
+using Counts = std::array<int, 3>;
+thread_local Counts own{};  ///< sections of this thread
+std::atomic<bool> flag = false;
+std::atomic<int> fork_count = 0;
+
+class State {
+ public:
+  bool enter(Work work) {
+    std::unique_lock lock(mutex_);
+    if (work != Work::Making && phase_ != Phase::Open) return false;
+    if (work == Work::Making && own[static_cast<size_t>(work)] == 0 && !wait_until_open(lock)) return false;
+    ++counts_[static_cast<size_t>(work)];
+    ++own[static_cast<size_t>(work)];
+    return true;
+  }
+
+  /// A thread that has held up exit() would go on in libraries that are being taken down.
+  void leave(Work work) {
+    std::unique_lock lock(mutex_);
+    --counts_[static_cast<size_t>(work)];
+    --own[static_cast<size_t>(work)];
+    changed_.notify_all();
+    if (work == Work::Making && own[static_cast<size_t>(work)] == 0) wait_until_open(lock);
+  }
+
+  void close(Phase phase) {
+    std::vector<std::function<void()>> last;
+    {
+      std::unique_lock lock(mutex_);
+      if (phase_ == Phase::Ended) return;
+      ender_ = std::this_thread::get_id();
+      set(phase);
+      // A signal's handler may have called exit() in the middle of this thread's own work, which does not go
+      // on.
+      const auto is_over = [&](Work work) {
+        return [this, i = static_cast<size_t>(work)] { return counts_[i] <= own[i]; };
+      };
+      changed_.wait(lock, is_over(Work::OpeningLlvm));
+      changed_.wait(lock, is_over(Work::InLlvm));
+      changed_.wait_for(lock, kPatience, is_over(Work::Making));
+      changed_.wait(lock, is_over(Work::InLlvm));
+      last = last_;
+    }
+    for (const auto& call : last) call();
+  }
+
+  void at_end(std::function<void()> last) {
+    const std::scoped_lock lock(mutex_);
+    last_.push_back(std::move(last));
+  }
+
+  bool closed_by_this_thread() {
+    const std::scoped_lock lock(mutex_);
+    return phase_ != Phase::Open && std::this_thread::get_id() == ender_;
+  }
+  bool llvm_lost() const { return llvm_lost_; }
+  void lock_for_fork() {
+    std::unique_lock lock(mutex_);
+    const auto opening = static_cast<size_t>(Work::OpeningLlvm);
+    changed_.wait_for(lock, kPatience, [&] { return counts_[opening] <= own[opening]; });
+    lock.release();
+  }
+  void unlock() { mutex_.unlock(); }
+  /// In a child of a fork, where there is one thread and nobody waits.
+  State* copy_for_child() const {
+    auto* state = new State;
+    const auto llvm = static_cast<size_t>(Work::InLlvm);
+    state->llvm_lost_ = llvm_lost_ || counts_[llvm] > own[llvm];
+    state->counts_ = own;
+    state->last_ = last_;
+    return state;
+  }
+
+ private:
+  bool wait_until_open(std::unique_lock<std::mutex>& lock) {
+    if (phase_ == Phase::Open || std::this_thread::get_id() == ender_) return phase_ == Phase::Open;
+    changed_.wait_for(lock, kParked, [&] { return phase_ == Phase::Open; });
+    if (phase_ == Phase::Closing) set(Phase::Open);  // the main thread has ended, the process has not
+    return phase_ == Phase::Open;
+  }
+  void set(Phase phase) {
+    phase_ = phase;
+    flag = phase != Phase::Open;
+    changed_.notify_all();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  Phase phase_ = Phase::Open;
+  std::thread::id ender_;
+  Counts counts_{};
+  bool llvm_lost_ = false;
+  std::vector<std::function<void()>> last_;
+};
+
+std::atomic<State*> current = nullptr;
+
+/// Never destroyed. A child has one of its own: its parent's may have threads waiting that are not there.
+State& state() {
+  static const bool made = [] {
+    current = new State;
+    ::pthread_atfork([] { current.load()->lock_for_fork(); }, [] { current.load()->unlock(); },
+                     [] {
+                       flag = false;
+                       ++fork_count;
+                       current = current.load()->copy_for_child();
+                     });
+    return true;
+  }();
+  (void)made;
+  return *current;
+}
+
+void end() { state().close(Phase::Ended); }
+
+/// exit() destroys the thread_local objects of its thread before anything else: also before what was made
+/// static in the middle of something that still goes on, and which outlive_statics() is too early for.
+struct ThreadEnd {
+  ~ThreadEnd() {
+    if (::syscall(SYS_gettid) == ::getpid()) state().close(Phase::Closing);
+  }
+};
+void watch_this_thread() { [[maybe_unused]] static thread_local const ThreadEnd end_of_it; }
+
+/// The library is loaded by the main thread as a rule.
+[[maybe_unused]] const bool loaded = [] {
+  watch_this_thread();
+  outlive_statics();
+  return true;
+}();
+
+}  // namespace
+
+Ending::Ending()
+    : Error(ErrorCode::Compile, "exit", "the process is ending, so nothing more is compiled",
+            "Make what is called then ready before main() returns") {}
+
+Section::Section(Work work) : work_(work) {
+  watch_this_thread();
+  entered_ = state().enter(work);
+  if (!entered_ && work != Work::Making) throw Ending();
+}
+
+Section::~Section() {
+  if (entered_) state().leave(work_);
+}
+
+bool llvm_lost() { return state().llvm_lost(); }
+
+int forks() { return fork_count.load(std::memory_order_relaxed); }
+
+bool begun_here() { return begun() && state().closed_by_this_thread(); }
+
+bool begun() { return flag.load(std::memory_order_relaxed); }
+
+void outlive_statics() {
+  state();
+  std::atexit(end);
+}
+
+void at_end(std::function<void()> last) { state().at_end(std::move(last)); }
+
+}  // namespace antegrad::process_end
