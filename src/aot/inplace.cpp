@@ -4,6 +4,8 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "util/fork_mutex.h"
+
 namespace antegrad::aot {
 namespace {
 
@@ -15,15 +17,15 @@ bool is_out_argument(const ArgSchema& arg) { return arg.written && arg.keyword; 
 
 /// "aten::add" → every overload of it.
 const std::vector<c10::OperatorName>& overloads_of(const std::string& name) {
-  static const auto table = [] {
+  static const auto& table = *new const auto([] {
     std::unordered_map<std::string, std::vector<c10::OperatorName>> all;
     for (const auto& op : c10::Dispatcher::singleton().getAllOpNames()) all[op.name].push_back(op);
     for (auto& [key, ops] : all)
       std::sort(ops.begin(), ops.end(),
                 [](const auto& a, const auto& b) { return a.overload_name < b.overload_name; });
     return all;
-  }();
-  static const std::vector<c10::OperatorName> none;
+  }());
+  static const auto& none = *new const std::vector<c10::OperatorName>();
   auto found = table.find(name);
   return found == table.end() ? none : found->second;
 }
@@ -72,8 +74,8 @@ const OpSchema* search(const OpSchema& schema) {
 }  // namespace
 
 const OpSchema* functional_variant(const OpSchema& schema) {
-  static std::mutex mutex;
-  static std::map<const OpSchema*, const OpSchema*> found;
+  static auto& mutex = *new BriefMutex;
+  static auto& found = *new std::map<const OpSchema*, const OpSchema*>;
   std::scoped_lock lock(mutex);
   auto [entry, is_new] = found.try_emplace(&schema, nullptr);
   if (is_new) entry->second = search(schema);

@@ -63,7 +63,7 @@ ir::ValueId as_parent_dtype(const Undo& u) {
 ir::ValueId conjugated(const Undo& u) { return u.emit.op("aten.conj_physical", {u.contents}); }
 ir::ValueId negated(const Undo& u) { return u.emit.op("aten.neg", {u.contents}); }
 
-const std::unordered_map<std::string_view, UndoRule> kUndo = {
+const auto& kUndo = *new const std::unordered_map<std::string_view, UndoRule>{
     {"antegrad.alias", same},
     {"aten.alias", same},
     {"aten.detach", same},

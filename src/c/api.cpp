@@ -9,11 +9,12 @@
 #include "c/callable.h"
 #include "c/options.h"
 #include "c/tensors.h"
+#include "util/thread_object.h"
 
 namespace antegrad::c {
 namespace {
 
-thread_local std::string last_error;
+std::string& last_error() { return thread_object<std::string, struct LastError>(); }
 
 antegrad_status status_of(ErrorCode code) {
   switch (code) {
@@ -38,9 +39,9 @@ antegrad_status status_of(ErrorCode code) {
 
 antegrad_status failed(antegrad_status status, const char* text) noexcept {
   try {
-    last_error = text;
+    last_error() = text;
   } catch (...) {
-    last_error.clear();  // no memory for the text
+    last_error().clear();  // no memory for the text
   }
   return status;
 }
@@ -96,7 +97,7 @@ std::vector<Output> list_of(antegrad_tensor* outputs, size_t count, const char* 
 
 using namespace antegrad::c;
 
-const char* antegrad_last_error(void) { return last_error.c_str(); }
+const char* antegrad_last_error(void) { return last_error().c_str(); }
 
 antegrad_status antegrad_set_threads(int32_t threads) {
   return guarded([&] {

@@ -66,7 +66,7 @@ void set_passes(Options& options, const std::string& value) {
 constexpr Named<Rng> kRngs[] = {{"fused", Rng::Fused}, {"eager", Rng::Eager}};
 
 const std::map<std::string, Setter>& setters() {
-  static const std::map<std::string, Setter> table = {
+  static const auto& table = *new const std::map<std::string, Setter>{
       {"name", text(&Options::name)},
       {"unsupported", choice(&Options::unsupported, compiler::kUnsupported)},
       {"max_versions", number(&Options::max_versions)},

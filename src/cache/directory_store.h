@@ -9,6 +9,7 @@
 #include "cache/catalogue.h"
 #include "cache/secret.h"
 #include "cache/store.h"
+#include "util/fork_mutex.h"
 
 namespace antegrad::cache {
 
@@ -115,7 +116,7 @@ class DirectoryStore : public Store {
   const std::shared_ptr<const Secret> secret_;
   const std::shared_ptr<FileSystem> files_;
   std::atomic<uint64_t> writes_{0};
-  std::mutex collecting_;
+  BriefMutex collecting_;
 };
 
 }  // namespace antegrad::cache

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "cache/store.h"
+#include "util/fork_mutex.h"
 
 namespace antegrad::cache {
 
@@ -31,7 +32,7 @@ class RecordingStore : public Store {
 
   const std::shared_ptr<Store> inner_;
   const size_t most_;
-  mutable std::mutex mutex_;
+  mutable BriefMutex mutex_;
   std::set<Address> used_;
   bool complete_ = true;
 };

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "util/fork_mutex.h"
+
 namespace antegrad::cache {
 
 /// Keeps callers away from a server that failed, for a pause that doubles with each failure. Many threads may
@@ -53,7 +55,7 @@ class RedisBreaker {
 
  private:
   const std::chrono::milliseconds first_, longest_;
-  std::mutex mutex_;
+  BriefMutex mutex_;
   std::chrono::milliseconds pause_{0};  ///< 0: all is well
   Clock::time_point until_;
   std::string reason_;

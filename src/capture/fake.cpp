@@ -121,8 +121,8 @@ bool is_data_access(const std::exception& error) {
 }
 
 void forbid_data_access(const c10::Storage& storage) {
-  static const std::optional<std::string> message = fmt::format(
-      "{} the data of a tensor is read that exists only while a function is captured", kDataAccessPrefix);
+  static const auto& message = *new const std::optional<std::string>(fmt::format(
+      "{} the data of a tensor is read that exists only while a function is captured", kDataAccessPrefix));
   storage.unsafeGetStorageImpl()->release_data_and_set_meta_custom_data_ptr_error_msg_(message);
 }
 

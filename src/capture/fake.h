@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "util/fork_mutex.h"
 
 namespace antegrad::capture {
 
@@ -23,7 +24,7 @@ class FakeRegistry {
   std::vector<at::Tensor> all() const;
 
  private:
-  mutable std::mutex mutex_;  ///< a fake that leaked may die on any thread
+  mutable BriefMutex mutex_;  ///< a fake that leaked may die on any thread
   std::unordered_set<FakeTensor*> fakes_;
 };
 

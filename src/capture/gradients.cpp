@@ -100,7 +100,7 @@ Edge edge_of(const Outsider& outsider) {
 }
 
 const std::shared_ptr<Node>& raw_grad_fn(const at::Tensor& tensor) {
-  static const std::shared_ptr<Node> none;
+  static const auto& none = *new const std::shared_ptr<Node>();
   const auto* meta = impl::get_autograd_meta(tensor);
   return meta != nullptr ? meta->grad_fn_ : none;
 }

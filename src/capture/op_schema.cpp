@@ -4,6 +4,9 @@
 #include <array>
 #include <mutex>
 
+#include "util/fork_mutex.h"
+#include "util/thread_object.h"
+
 namespace antegrad::capture {
 namespace {
 
@@ -13,7 +16,7 @@ struct UnannotatedWrite {
   std::vector<std::string_view> args;
   std::string_view only_if;  ///< a bool argument
 };
-const std::vector<UnannotatedWrite> kUnannotatedWrites = {
+const auto& kUnannotatedWrites = *new const std::vector<UnannotatedWrite>{
     {"aten.native_batch_norm", {"running_mean", "running_var"}, "training"},
     {"aten.cudnn_batch_norm", {"running_mean", "running_var"}, "training"},
     {"aten.miopen_batch_norm", {"running_mean", "running_var"}, "training"},
@@ -174,10 +177,10 @@ OpSchema::OpSchema(const c10::OperatorHandle& op) : handle(op), name(graph_name(
 
 const OpSchema& schema_of(const c10::OperatorHandle& handle) {
   // Ops live as long as the process (custom ops may be unregistered, but a name's schema does not change).
-  thread_local std::unordered_map<c10::OperatorHandle, const OpSchema*> cache;
+  auto& cache = thread_object<std::unordered_map<c10::OperatorHandle, const OpSchema*>, OpSchema>();
   if (auto found = cache.find(handle); found != cache.end()) return *found->second;
-  static std::mutex mutex;
-  static std::unordered_map<c10::OperatorName, std::unique_ptr<OpSchema>> all;
+  static auto& mutex = *new BriefMutex;
+  static auto& all = *new std::unordered_map<c10::OperatorName, std::unique_ptr<OpSchema>>;
   std::scoped_lock lock(mutex);
   auto& schema = all[handle.operator_name()];
   if (!schema) schema = std::make_unique<OpSchema>(handle);
@@ -186,7 +189,7 @@ const OpSchema& schema_of(const c10::OperatorHandle& handle) {
 }
 
 const OpSchema* find_schema(std::string_view graph_name) {
-  thread_local std::unordered_map<std::string, const OpSchema*> cache;
+  auto& cache = thread_object<std::unordered_map<std::string, const OpSchema*>, OpSchema>();
   if (auto found = cache.find(std::string(graph_name)); found != cache.end()) return found->second;
   const auto first = graph_name.find('.');
   if (first == std::string_view::npos) return nullptr;

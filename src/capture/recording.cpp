@@ -9,6 +9,7 @@
 
 #include "antegrad/error.h"
 #include "capture/mode.h"
+#include "util/fork_mutex.h"
 
 namespace antegrad::capture {
 namespace {
@@ -48,8 +49,8 @@ class JitProfilingOff {
   JitProfilingOff& operator=(const JitProfilingOff&) = delete;
 
  private:
-  static std::mutex& mutex() {
-    static std::mutex m;
+  static BriefMutex& mutex() {
+    static auto& m = *new BriefMutex;
     return m;
   }
   static int& depth() {

@@ -1,14 +1,12 @@
 #include "capture/scope.h"
 
 #include "antegrad/options.h"
+#include "util/thread_object.h"
 
 namespace antegrad {
 namespace {
 
-std::string& path() {
-  thread_local std::string text;
-  return text;
-}
+std::string& path() { return thread_object<std::string, Scope>(); }
 
 }  // namespace
 

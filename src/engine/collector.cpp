@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "antegrad/error.h"
+#include "util/thread_object.h"
 
 namespace antegrad::engine {
 
@@ -15,8 +16,7 @@ namespace {
 constexpr size_t kMostSpare = 4;  ///< per thread; a pass of several segments needs several at once
 
 std::vector<std::unique_ptr<Collector>>& spare() {
-  thread_local std::vector<std::unique_ptr<Collector>> collectors;
-  return collectors;
+  return thread_object<std::vector<std::unique_ptr<Collector>>, Collector>();
 }
 
 }  // namespace

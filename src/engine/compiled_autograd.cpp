@@ -20,6 +20,7 @@
 #include "engine/node_functions.h"
 #include "engine/phases.h"
 #include "trace/trace.h"
+#include "util/fork_mutex.h"
 #include "util/reasons.h"
 
 namespace antegrad {
@@ -137,7 +138,7 @@ class Passes {
     if (keep_once(stats_.eager_reasons, reason)) trace::warn("compiled_autograd", reason);
   }
 
-  std::mutex mutex_;
+  BriefMutex mutex_;
   std::map<std::string, std::shared_ptr<detail::Function>, std::less<>> functions_;
   std::set<std::string, std::less<>> failed_;
   std::map<const detail::Function*, uint64_t> versions_;    ///< how many are counted

@@ -15,6 +15,7 @@
 #include <typeindex>
 
 #include "antegrad/error.h"
+#include "util/fork_mutex.h"
 
 namespace antegrad {
 namespace {
@@ -109,7 +110,7 @@ bool retains_gradient(const FunctionPreHook& hook) {
 
 /// The types that Tensor::register_hook() wraps a TraceableHook in: one for each way of passing it.
 const std::vector<std::type_index>& wrappers() {
-  static const auto known = [] {
+  static const auto& known = *new const auto([] {
     const auto tensor = at::empty({0}).set_requires_grad(true);
     detail::TraceableHook hook({}, nullptr);
     tensor.register_hook(std::as_const(hook));
@@ -119,7 +120,7 @@ const std::vector<std::type_index>& wrappers() {
     for (const auto& wrapped : *as_tensor_hooks(*torch::autograd::impl::hooks(tensor).at(0))->hooks_)
       types.emplace_back(wrapped.target_type());
     return types;
-  }();
+  }());
   return known;
 }
 
@@ -169,7 +170,7 @@ class Known {
     std::set<uint64_t> objects;
     size_t graphs = 0;
   };
-  std::mutex mutex_;
+  BriefMutex mutex_;
   std::set<const void*> untraceable_;
   std::map<const void*, States> states_;
 };

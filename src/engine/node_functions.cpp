@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "antegrad/error.h"
+#include "util/fork_mutex.h"
 
 namespace antegrad::engine {
 namespace {
@@ -80,7 +81,7 @@ class NodeFunctions final : public tda::PyCompilerInterface {
   }
 
  private:
-  mutable std::mutex mutex_;
+  mutable BriefMutex mutex_;
   mutable std::unordered_map<std::string, torch::autograd::functional_apply_t> functions_;
   mutable uint64_t customs_ = 0;
 };
@@ -121,8 +122,8 @@ template struct PutBack<&tda::SwapSavedVariables::stashed_variables,
 
 bool is_traceable_function(Node& node) {
   if (!std::string_view(typeid(node).name()).starts_with("N5torch8autograd7CppNode")) return false;
-  static std::mutex mutex;
-  static std::unordered_map<std::type_index, bool> answers;
+  static auto& mutex = *new BriefMutex;
+  static auto& answers = *new std::unordered_map<std::type_index, bool>;
   const std::scoped_lock lock(mutex);
   const auto [known, added] = answers.try_emplace(typeid(node));
   if (!added) return known->second;

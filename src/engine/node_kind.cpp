@@ -11,6 +11,7 @@
 #include "engine/flat_index.h"
 #include "engine/node_functions.h"
 #include "runtime/node.h"
+#include "util/thread_object.h"
 
 namespace antegrad::engine {
 
@@ -34,8 +35,8 @@ NodeKind look_at(const Node& node) {
 }  // namespace
 
 NodeKind kind_of(const Node& node) {
-  thread_local FlatIndex<uintptr_t> types;
-  thread_local std::vector<NodeKind> kinds;
+  auto& types = thread_object<FlatIndex<uintptr_t>, NodeKind>();
+  auto& kinds = thread_object<std::vector<NodeKind>, NodeKind>();
   const auto [index, added] = types.number(reinterpret_cast<uintptr_t>(&typeid(node)));
   if (added) kinds.push_back(look_at(node));
   return kinds[index];

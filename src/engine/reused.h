@@ -2,6 +2,8 @@
 #include <utility>
 #include <vector>
 
+#include "util/thread_object.h"
+
 namespace antegrad::engine {
 
 /// A vector whose memory comes from one that this thread has let go of before: every pass needs the same few
@@ -26,10 +28,7 @@ class Reused : public std::vector<T> {
 
  private:
   static constexpr size_t kMost = 8, kMostBytes = size_t{1} << 24;
-  static std::vector<std::vector<T>>& spare() {
-    thread_local std::vector<std::vector<T>> vectors;
-    return vectors;
-  }
+  static std::vector<std::vector<T>>& spare() { return thread_object<std::vector<std::vector<T>>, Reused>(); }
 };
 
 }  // namespace antegrad::engine

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/flat_index.h"
+#include "util/thread_object.h"
 
 namespace antegrad::engine {
 
@@ -88,8 +89,8 @@ Read find_reader(const Node& node) {
 }  // namespace
 
 bool read_fields(const Node& node, SavedFields& fields) {
-  thread_local FlatIndex<uintptr_t> types;
-  thread_local std::vector<Read> readers;
+  auto& types = thread_object<FlatIndex<uintptr_t>, SavedFields>();
+  auto& readers = thread_object<std::vector<Read>, SavedFields>();
   const auto [index, added] = types.number(reinterpret_cast<uintptr_t>(&typeid(node)));
   if (added) readers.push_back(find_reader(node));
   return readers[index] != nullptr && readers[index](node, fields);

@@ -19,7 +19,7 @@ std::vector<OpInfo> sorted_table() {
 }  // namespace
 
 const std::vector<OpInfo>& all_ops() {
-  static const std::vector<OpInfo> table = sorted_table();
+  static const auto& table = *new const std::vector<OpInfo>(sorted_table());
   return table;
 }
 

@@ -117,7 +117,7 @@ void Printer::arg(std::string& out, const Arg& arg, int indent) const {
   if (const auto* format = arg.as<MemoryFormat>()) out += name(*format);
   if (const auto* bytes = arg.as<Bytes>()) print_bytes(out, *bytes);
   if (const auto* graph = arg.as<GraphPtr>()) {
-    static const Graph kEmpty;
+    static const auto& kEmpty = *new const Graph();
     const Graph& inner = *graph ? **graph : kEmpty;
     const Numbering numbering = number_values(inner);
     Printer(inner, &numbering, one_line_).graph(out, indent);

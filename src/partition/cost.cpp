@@ -124,7 +124,7 @@ ir::OpInfo op_info(const ir::Node& node) {
   using enum ir::OpKind;
   using enum ir::Recompute;
   if (const auto* row = ir::find_op(node.op)) return *row;
-  static const std::vector<ir::OpInfo> kOwn = {
+  static const auto& kOwn = *new const std::vector<ir::OpInfo>{
       {"antegrad.constant", Factory, Free, ""}, {"antegrad.strided", View, Free, ""},
       {"antegrad.alias", View, Free, ""},       {"antegrad.restride", Gather, Cheap, ""},
       {"antegrad.resize", Gather, Cheap, ""},   {"antegrad.strided_scatter", Scatter, Cheap, ""},

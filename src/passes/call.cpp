@@ -22,12 +22,12 @@ T value_or_unusual(const std::optional<T>& value) {
 }  // namespace
 
 const ir::Arg& Call::arg(size_t i) const {
-  static const ir::Arg none;
+  static const auto& none = *new const ir::Arg();
   return i < node_.args.size() ? node_.args[i] : none;
 }
 
 const ir::Arg& Call::keyword(std::string_view name) const {
-  static const ir::Arg none;
+  static const auto& none = *new const ir::Arg();
   for (const auto& attr : node_.attrs)
     if (attr.name == name) return attr.value;
   return none;

@@ -10,7 +10,7 @@ namespace antegrad::passes {
 namespace {
 
 const std::unordered_map<std::string_view, Decomposition>& table() {
-  static const std::unordered_map<std::string_view, Decomposition> rows = [] {
+  static const auto& rows = *new const std::unordered_map<std::string_view, Decomposition>([] {
     std::unordered_map<std::string_view, Decomposition> all;
     for (auto theme : {activation_decompositions(), pointwise_decompositions(), loss_decompositions(),
                        nll_loss_decompositions(), layer_norm_decompositions(), batch_norm_decompositions(),
@@ -18,7 +18,7 @@ const std::unordered_map<std::string_view, Decomposition>& table() {
                        indexing_decompositions(), resampling_decompositions()})
       for (const auto& row : theme) all.emplace(row.op, row.build);
     return all;
-  }();
+  }());
   return rows;
 }
 

@@ -9,12 +9,12 @@ namespace antegrad::passes {
 namespace {
 
 const std::unordered_map<std::string_view, Evaluator>& evaluators() {
-  static const auto table = [] {
+  static const auto& table = *new const auto([] {
     std::unordered_map<std::string_view, Evaluator> all;
     for (const auto* group : {&pointwise_evaluators(), &layout_evaluators(), &factory_evaluators()})
       for (const auto& entry : *group) all.emplace(entry.op, entry.evaluate);
     return all;
-  }();
+  }());
   return table;
 }
 
@@ -52,7 +52,7 @@ std::optional<T> real_as(double value) {
 const ir::TensorType& KnownCall::result_type() const { return graph_.tensor_type(node_.outputs.front()); }
 
 const ir::Arg& KnownCall::arg(size_t position) const {
-  static const ir::Arg none;
+  static const auto& none = *new const ir::Arg();
   return position < node_.args.size() ? node_.args[position] : none;
 }
 

@@ -63,7 +63,7 @@ std::optional<Literal> evaluate_arange_step(const KnownCall& call) {
 }  // namespace
 
 const std::vector<EvaluatorEntry>& factory_evaluators() {
-  static const std::vector<EvaluatorEntry> table = {
+  static const auto& table = *new const std::vector<EvaluatorEntry>{
       {"aten.zeros", evaluate_zeros},
       {"aten.zeros_like", evaluate_zeros},
       {"aten.new_zeros", evaluate_zeros},

@@ -160,7 +160,7 @@ std::optional<Literal> evaluate_slice_scatter(const KnownCall& call) {
 }  // namespace
 
 const std::vector<EvaluatorEntry>& layout_evaluators() {
-  static const std::vector<EvaluatorEntry> table = {
+  static const auto& table = *new const std::vector<EvaluatorEntry>{
       {"aten.alias", same_elements},
       {"aten.detach", same_elements},
       {"aten.clone", same_elements},

@@ -189,7 +189,7 @@ std::optional<Literal> evaluate_to_copy(const KnownCall& call) {
 }  // namespace
 
 const std::vector<EvaluatorEntry>& pointwise_evaluators() {
-  static const std::vector<EvaluatorEntry> table = {
+  static const auto& table = *new const std::vector<EvaluatorEntry>{
       {"aten.add.Tensor", evaluate_add}, {"aten.add.Scalar", evaluate_add},
       {"aten.sub.Tensor", evaluate_sub}, {"aten.sub.Scalar", evaluate_sub},
       {"aten.mul.Tensor", evaluate_mul}, {"aten.mul.Scalar", evaluate_mul},

@@ -103,17 +103,17 @@ void verify_after(const ir::Graph& graph, const Pass& pass) {
 }  // namespace
 
 const std::vector<Pass>& default_pipeline() {
-  static const std::vector<Pass> passes = {kUnreadStatistics, kRemoveNoop, kConstantFolding,
-                                           kCommonSubexpressions, kDeadCode};
+  static const auto& passes = *new const std::vector<Pass>{kUnreadStatistics, kRemoveNoop, kConstantFolding,
+                                                           kCommonSubexpressions, kDeadCode};
   return passes;
 }
 
 const std::vector<Pass>& all_passes() {
-  static const std::vector<Pass> passes = [] {
+  static const auto& passes = *new const std::vector<Pass>([] {
     auto all = default_pipeline();
     all.insert(all.end(), {kKeepErrors, kFunctionalRng, kDecompose, kWriteOutMatmul, kMergePads});
     return all;
-  }();
+  }());
   return passes;
 }
 

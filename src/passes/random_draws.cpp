@@ -28,7 +28,7 @@ struct Row {
 };
 
 const std::unordered_map<std::string_view, Row>& table() {
-  static const std::unordered_map<std::string_view, Row> rows = [] {
+  static const auto& rows = *new const std::unordered_map<std::string_view, Row>([] {
     const Row unit{kUniform, {{-1, 0}, {-1, 1}}}, uniform{kUniform, {{1, 0}, {2, 1}}};
     const Row standard{kNormal, {{-1, 0}, {-1, 1}}}, normal{kNormal, {{1, 0}, {2, 1}}};
     const Row mean_and_std{kNormal, {{0}, {1, 1}}};
@@ -64,7 +64,7 @@ const std::unordered_map<std::string_view, Row>& table() {
         {"aten.log_normal", log_normal},
         {"aten.log_normal_", log_normal},
     };
-  }();
+  }());
   return rows;
 }
 

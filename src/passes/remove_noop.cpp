@@ -16,7 +16,7 @@ size_t index(ir::ValueId id) { return static_cast<size_t>(id.index); }
 /// Views that sizes, strides, offset and dtype tell all about. Not among them: aten._conj and aten._neg_view,
 /// whose result differs from their argument in a bit that types do not show.
 bool is_plain_view(std::string_view op) {
-  static const std::unordered_set<std::string_view> ops = {
+  static const auto& ops = *new const std::unordered_set<std::string_view>{
       "aten.alias",       "aten.detach",         "aten.view",
       "aten.reshape",     "aten._reshape_alias", "aten.permute",
       "aten.expand",      "aten.slice.Tensor",   "aten.squeeze",
@@ -30,7 +30,7 @@ bool is_plain_view(std::string_view op) {
 
 /// Position of the tensor that the op copies, -1 when it is no copy.
 int copied_argument(const ir::Node& node) {
-  static const std::unordered_set<std::string_view> ops = {
+  static const auto& ops = *new const std::unordered_set<std::string_view>{
       "aten.clone",        "aten._to_copy",    "aten.alias_copy",   "aten.detach_copy",    "aten.view_copy",
       "aten.permute_copy", "aten.expand_copy", "aten.squeeze_copy", "aten.lift_fresh_copy"};
   if (node.op == "aten.copy") return 1;

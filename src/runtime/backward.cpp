@@ -14,6 +14,7 @@
 #include "passes/dead_code.h"
 #include "passes/undefined_tangents.h"
 #include "passes/unreached_effects.h"
+#include "runtime/parallel.h"
 
 namespace antegrad::runtime {
 
@@ -102,6 +103,7 @@ static at::Tensor fit(at::Tensor tangent, const TangentType& type) {
 
 std::vector<at::Tensor> Backward::run(std::vector<at::Tensor> saved, std::vector<at::Tensor> tangents,
                                       Flags wanted) const {
+  leave_lost_threads();
   BackwardCase which(wanted.begin(), wanted.end());
   for (const auto& tangent : tangents) which.push_back(tangent.defined());
   const auto& code = executable(which);

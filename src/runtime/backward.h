@@ -13,6 +13,7 @@
 #include "aot/signature.h"
 #include "partition/partition.h"
 #include "runtime/executable.h"
+#include "util/fork_mutex.h"
 
 namespace antegrad::runtime {
 
@@ -107,8 +108,9 @@ class Backward {
   std::vector<TangentType> tangent_types_;
   BackwardFacts facts_;
   BackwardMaker make_;
-  mutable std::mutex make_mutex_;  ///< one is made at a time; taken before `mutex_`
-  mutable std::shared_mutex mutex_;
+  mutable LongMutex make_mutex_{
+      "compiling its backward pass"};  ///< one is made at a time; taken before `mutex_`
+  mutable BriefSharedMutex mutex_;
   mutable std::vector<std::pair<BackwardCase, std::shared_ptr<const Executable>>>
       executables_;  ///< never removed
   mutable std::once_flag identity_once_;

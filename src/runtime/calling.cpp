@@ -135,7 +135,7 @@ Caller::Caller(aot::Signature signature, std::shared_ptr<const Executable> execu
 }
 
 const at::Tensor& Caller::get(const aot::Source& source, const State& state) const {
-  static const at::Tensor undefined;
+  static const auto& undefined = *new const at::Tensor();
   const auto index = static_cast<size_t>(source.index);
   switch (source.kind) {
     case aot::Source::Kind::Undefined:

@@ -8,6 +8,8 @@
 #include <memory>
 #include <mutex>
 
+#include "util/fork_mutex.h"
+
 namespace antegrad::runtime::memory_pool {
 namespace {
 
@@ -53,7 +55,7 @@ class Pool {
     dropped.clear();
     if (!block) {
       try {
-        block = std::make_unique<Block>(Block{c10::GetCPUAllocator()->allocate(bytes), bytes});
+        block = std::make_unique<Block>(Block{fresh(bytes), bytes});
         prepare(block->memory.get(), bytes);
       } catch (...) {
         std::scoped_lock lock(mutex_);
@@ -83,6 +85,17 @@ class Pool {
   }
 
  private:
+  /// What is kept for later goes first when memory runs out.
+  at::DataPtr fresh(size_t bytes) {
+    try {
+      return c10::GetCPUAllocator()->allocate(bytes);
+    } catch (...) {
+      if (statistics().kept == 0) throw;
+    }
+    clear();
+    return c10::GetCPUAllocator()->allocate(bytes);
+  }
+
   static void give_back(void* context) {
     instance().keep(std::unique_ptr<Block>(static_cast<Block*>(context)));
   }
@@ -123,7 +136,7 @@ class Pool {
     }
   }
 
-  std::mutex mutex_;
+  BriefMutex mutex_;
   std::multimap<size_t, std::unique_ptr<Block>> kept_;
   Statistics statistics_;
   uint64_t requests_ = 0;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "capture/guards.h"
+#include "util/thread_object.h"
 
 namespace antegrad::runtime {
 namespace {
@@ -17,7 +18,7 @@ uint64_t draw_seed() {
   return generator.get<at::CPUGeneratorImpl>()->random64();
 }
 
-thread_local at::Tensor replayed_state;
+at::Tensor& replayed_state() { return thread_object<at::Tensor, struct ReplayedState>(); }
 
 void set_generator(const at::Tensor& state) {
   auto generator = at::detail::getDefaultCPUGenerator();
@@ -35,19 +36,19 @@ at::Tensor generator_state() {
 }
 
 RngReplay::RngReplay(at::Tensor state, const at::Tensor& generator)
-    : outer_state_(std::exchange(replayed_state, std::move(state))) {
+    : outer_state_(std::exchange(replayed_state(), std::move(state))) {
   if (!generator.defined()) return;
   generator_before_ = generator_state();
   set_generator(generator);
 }
 
 RngReplay::~RngReplay() {
-  replayed_state = std::move(outer_state_);
+  replayed_state() = std::move(outer_state_);
   if (generator_before_.defined()) set_generator(generator_before_);
 }
 
 at::Tensor take_rng_state() {
-  if (replayed_state.defined()) return replayed_state;
+  if (replayed_state().defined()) return replayed_state();
   const capture::BelowRecording below;
   auto state = at::empty({2}, at::TensorOptions(at::kLong));
   auto* words = state.mutable_data_ptr<int64_t>();

@@ -8,6 +8,7 @@
 
 #include "schedule/program.h"
 #include "trace/trace.h"
+#include "util/fork_mutex.h"
 
 namespace antegrad::runtime {
 
@@ -32,7 +33,7 @@ class StepTimer {
   const trace::Context context_ = trace::current();
   std::vector<std::string> names_;
   std::atomic<int> runs_{0};
-  std::mutex mutex_;
+  BriefMutex mutex_;
   std::vector<std::vector<float>> times_;  ///< per run
 };
 

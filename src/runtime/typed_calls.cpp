@@ -20,7 +20,7 @@ struct Parameter<const at::Tensor&> {
   Parameter(const ir::Arg& arg, const c10::IValue&, const RegisterMap& registers)
       : slot(arg.as<ir::ValueId>() ? registers[static_cast<size_t>(arg.as<ir::ValueId>()->index)] : -1) {}
   const at::Tensor& get(const Registers& registers) const {
-    static const at::Tensor undefined;
+    static const auto& undefined = *new const at::Tensor();
     return slot < 0 ? undefined : registers[static_cast<size_t>(slot)];
   }
 };
@@ -161,7 +161,7 @@ class TypedCall<at::Tensor(Args...)> final : public Instruction {
   static std::unique_ptr<TypedCall> make(const ir::Node& node, const capture::OpSchema& schema,
                                          const RegisterMap& registers, std::index_sequence<I...>) {
     const auto boxed = capture::boxed_arguments(node, schema, [](ir::ValueId) { return at::Tensor(); });
-    static const ir::Arg none;
+    static const auto& none = *new const ir::Arg();
     auto arg = [&](size_t i) -> const ir::Arg& { return i < node.args.size() ? node.args[i] : none; };
     return std::make_unique<TypedCall>(
         schema.handle.typed<at::Tensor(Args...)>(),

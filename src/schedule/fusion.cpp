@@ -5,7 +5,7 @@
 namespace antegrad::schedule {
 namespace {
 
-const ir::Dim kOne(1);
+const ir::Dim& kOne = *new const ir::Dim(1);
 
 }  // namespace
 
@@ -64,7 +64,7 @@ Item Fusion::copy_of(ir::ValueId source, const Item& scatter) const {
 }
 
 const std::vector<int32_t>& Fusion::makers(ir::ValueId id) const {
-  static const std::vector<int32_t> kNone;
+  static const auto& kNone = *new const std::vector<int32_t>();
   const auto owner = places_.owner(id);
   const auto found = owner.valid() ? makers_.find(owner.index) : makers_.end();
   return found == makers_.end() ? kNone : found->second;

@@ -8,7 +8,7 @@
 namespace antegrad::schedule {
 namespace {
 
-const ir::Dim kOne(1);
+const ir::Dim& kOne = *new const ir::Dim(1);
 constexpr int64_t kSmallReduction = 8192;  // elements that one thread reduces at once
 
 /// Whether every dim that is reduced lies outside of every dim that is kept.

@@ -7,7 +7,7 @@
 namespace antegrad::schedule {
 namespace {
 
-const ir::Dim kOne(1);
+const ir::Dim& kOne = *new const ir::Dim(1);
 
 void replace_in(Atoms& atoms, int32_t atom, const Atoms& by) {
   const auto found = std::ranges::find(atoms, atom);

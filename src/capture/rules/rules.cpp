@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "capture/rules/table.h"
+#include "util/fork_mutex.h"
 
 namespace antegrad::capture {
 namespace rules {
@@ -89,7 +90,7 @@ class Rules {
   }
 
   static Rules& instance() {
-    static Rules rules;
+    static auto& rules = *new Rules;
     return rules;
   }
 
@@ -133,7 +134,7 @@ class Rules {
 
   const RuleTable table_;
   std::unordered_map<std::string, std::vector<std::pair<c10::OperatorName, const RuleSet*>>> by_name_;
-  std::shared_mutex mutex_;
+  BriefSharedMutex mutex_;
   std::unordered_map<c10::OperatorName, ShapeRule> known_;  ///< also those that have none
 };
 
@@ -170,7 +171,7 @@ void finish_out(Stack& stack, const std::vector<Tensor>& results, bool contiguou
 ShapeRule find_shape_rule(const c10::OperatorName& name) { return rules::Rules::instance().find(name); }
 
 bool has_data_dependent_shape(const c10::OperatorName& name) {
-  static const std::unordered_set<std::string> kNames = {
+  static const auto& kNames = *new const std::unordered_set<std::string>{
       "aten::nonzero",
       "aten::nonzero_numpy",
       "aten::argwhere",
@@ -190,7 +191,7 @@ bool has_data_dependent_shape(const c10::OperatorName& name) {
       "aten::_to_sparse_bsr",
       "aten::_to_sparse_bsc",
   };
-  static const std::unordered_set<c10::OperatorName> kOverloads = {
+  static const auto& kOverloads = *new const std::unordered_set<c10::OperatorName>{
       {"aten::repeat_interleave", "Tensor"},
       {"aten::repeat_interleave", "Tensor_out"},
       {"aten::_ctc_loss", "Tensor"},

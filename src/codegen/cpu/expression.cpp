@@ -245,7 +245,7 @@ std::string expression_text(std::string_view text, DType operand, const std::vec
 }
 
 bool expression_supported(std::string_view text, DType operand) {
-  static const std::vector<std::string> kArguments{"a", "b", "c", "d", "e", "f", "g", "h"};
+  static const auto& kArguments = *new const std::vector<std::string>{"a", "b", "c", "d", "e", "f", "g", "h"};
   std::set<std::string> functions;
   if (text.empty() || ir::is_complex(operand)) return false;
   try {

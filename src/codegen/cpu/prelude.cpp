@@ -146,7 +146,7 @@ struct Prelude {
 };
 
 const Prelude& prelude() {
-  static const Prelude instance;
+  static const auto& instance = *new const Prelude();
   return instance;
 }
 
