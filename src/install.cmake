@@ -6,6 +6,7 @@ set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/antegrad)
 install(TARGETS antegrad EXPORT antegrad-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(TARGET antegrad_clang)  # opened at run time, from beside the library
   install(TARGETS antegrad_clang LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS antegrad_clang_program RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/antegrad)
 endif()
 install(TARGETS antegrad_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS antegrad_torch_program RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/antegrad)

@@ -1,80 +1,41 @@
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <filesystem>
+#include <optional>
 
 #include "toolchain/clang_plugin.h"
+#include "toolchain/clang_process.h"
 #include "toolchain/compile_error.h"
 #include "toolchain/elf_file.h"
-#include "toolchain/plugin_api.h"
 #include "toolchain/toolchain.h"
+#include "util/memory_room.h"
+#include "util/process_end.h"
 
 #ifndef ANTEGRAD_CLANG_VERSION
 #define ANTEGRAD_CLANG_VERSION "19"
 #endif
-#ifndef ANTEGRAD_CLANG_PLUGIN_PATH
-#define ANTEGRAD_CLANG_PLUGIN_PATH ""
-#endif
-#ifndef ANTEGRAD_LIBRARY_FOLDER
-#define ANTEGRAD_LIBRARY_FOLDER "lib"
-#endif
-
 namespace antegrad::toolchain {
 namespace {
 
-constexpr const char* kPluginFile = "libantegrad_clang.so";
+/// LLVM is opened here only where that leaves much of what a limit allows to the program (it takes some 300
+/// MB of address space for good), and compiles here only where one large kernel and a thread fit easily.
+constexpr size_t kRoomToOpen = size_t{1} << 30, kRoomToCompile = size_t{1} << 28;
 
-/// Where the library or the program that holds this code lies.
-std::filesystem::path own_folder() {
-  Dl_info info;
-  if (!dladdr(reinterpret_cast<const void*>(&own_folder), &info) || !info.dli_fname) return {};
+std::atomic<bool> broken = false;  ///< LLVM ran out of memory in this process
+
+/// Whether LLVM can be used in this process now; else in another one.
+bool fits_here() {
+  if (broken || process_end::llvm_lost()) return false;
+  return has_room(opened_clang_plugin() != nullptr ? kRoomToCompile : kRoomToOpen);
+}
+
+/// Why no process could be started for clang.
+std::string program_problem() {
   std::error_code ignored;
-  return std::filesystem::canonical(info.dli_fname, ignored).parent_path();
-}
-
-std::filesystem::path plugin_path() {
-  if (const char* given = std::getenv("ANTEGRAD_CLANG_PLUGIN")) return given;
-  std::error_code ignored;
-  const auto folder = own_folder();
-  const auto beside = folder / kPluginFile;
-  if (std::filesystem::exists(beside, ignored)) return beside;
-  // The programs of an installation are in its bin and libexec/antegrad.
-  for (const auto* prefix : {"..", "../.."}) {
-    auto path = (folder / prefix / ANTEGRAD_LIBRARY_FOLDER / kPluginFile).lexically_normal();
-    if (std::filesystem::exists(path, ignored)) return path;
-  }
-  if (std::filesystem::exists(ANTEGRAD_CLANG_PLUGIN_PATH, ignored)) return ANTEGRAD_CLANG_PLUGIN_PATH;
-  return beside;
-}
-
-/// The opened plugin, or why there is none. Never closed: LLVM leaves threads and handlers that point into
-/// it.
-struct Plugin {
-  antegrad_clang_compile_function compile = nullptr;
-  std::string problem;
-  std::string version;
-};
-
-Plugin open_plugin() {
-  const auto path = plugin_path();
-  void* handle = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
-  if (!handle) return {nullptr, dlerror(), {}};
-  const auto compile = reinterpret_cast<antegrad_clang_compile_function>(dlsym(handle, kPluginCompile));
-  if (!compile)
-    return {
-        nullptr, fmt::format("{} has no {}; it is not of this antegrad", path.string(), kPluginCompile), {}};
-  const auto version = reinterpret_cast<antegrad_clang_version_function>(dlsym(handle, kPluginVersion));
-  return {compile, {}, version ? version() : ""};
-}
-
-std::atomic<bool> plugin_known = false;  ///< whether plugin() was called
-
-const Plugin& plugin() {
-  static const Plugin opened = open_plugin();
-  plugin_known = true;
-  return opened;
+  for (const auto& path : {clang_plugin_path(), clang_program_path()})
+    if (!std::filesystem::exists(path, ignored)) return fmt::format("{} does not exist", path);
+  return {};
 }
 
 /// Measured on pointwise and row kernels: vectorising straight-line code (-vectorize-slp) costs a few percent
@@ -106,44 +67,65 @@ std::vector<std::string> arguments_for(Isa isa) {
   return arguments;
 }
 
-struct Result {
-  std::vector<uint8_t> object;
-  std::string diagnostics;
-};
+/// The stack of the main thread grows when it is used; where there is no memory left then, the process gets a
+/// signal. LLVM uses some of it: that much is made sure of while there is room.
+[[gnu::noinline]] void grow_stack() {
+  volatile char bytes[size_t{1} << 20];
+  for (size_t i = 0; i < sizeof(bytes); i += 4096) bytes[i] = 0;
+}
+
+/// Nothing: LLVM found no memory.
+std::optional<ClangRun> run_plugin(const ClangPlugin& plugin, const std::vector<std::string>& arguments,
+                                   const std::string& source) {
+  std::vector<const char*> pointers;
+  for (const auto& argument : arguments) pointers.push_back(argument.c_str());
+  ClangRun run;
+  const antegrad_clang_request request = {source.data(),
+                                          source.size(),
+                                          pointers.data(),
+                                          pointers.size(),
+                                          &run,
+                                          [](void* context, const char* bytes, size_t size) {
+                                            static_cast<ClangRun*>(context)->object.assign(bytes,
+                                                                                           bytes + size);
+                                          },
+                                          [](void* context, const char* text, size_t size) {
+                                            static_cast<ClangRun*>(context)->diagnostics.assign(text, size);
+                                          }};
+  grow_stack();
+  const process_end::Section section(process_end::Work::InLlvm);
+  const int made = plugin.compile(&request);
+  if (made == kOutOfMemory) return std::nullopt;
+  if (made == kRejected) run.object.clear();
+  return run;
+}
 
 class ClangToolchain final : public Toolchain {
  public:
   std::string name() const override { return "clang-" ANTEGRAD_CLANG_VERSION; }
 
   Object compile(const std::string& source, Isa isa) const override {
-    if (!plugin().compile) {
-      throw Error(ErrorCode::Compile, "toolchain", "clang cannot be opened: " + plugin().problem,
-                  "Install clang 19's libraries (libclang-cpp19), name the plugin in ANTEGRAD_CLANG_PLUGIN, "
-                  "or use the "
-                  "system compiler");
-    }
     const auto arguments = arguments_for(isa);
-    std::vector<const char*> pointers;
-    for (const auto& argument : arguments) pointers.push_back(argument.c_str());
-    Result result;
-    const antegrad_clang_request request = {source.data(),
-                                            source.size(),
-                                            pointers.data(),
-                                            pointers.size(),
-                                            &result,
-                                            [](void* context, const char* bytes, size_t size) {
-                                              static_cast<Result*>(context)->object.assign(bytes,
-                                                                                           bytes + size);
-                                            },
-                                            [](void* context, const char* text, size_t size) {
-                                              static_cast<Result*>(context)->diagnostics.assign(text, size);
-                                            }};
-    if (!plugin().compile(&request)) throw failure(arguments, result.diagnostics, source);
-    auto symbols = defined_functions(result.object);
-    return {std::move(result.object), std::move(symbols)};
+    std::optional<ClangRun> run;
+    if (fits_here()) {
+      const auto& plugin = clang_plugin();
+      if (!plugin.compile) throw unavailable(plugin.problem);
+      run = run_plugin(plugin, arguments, source);
+      if (!run) broken = true;
+    }
+    if (!run) run = run_clang_program(arguments, source);
+    if (run->object.empty()) throw failure(arguments, run->diagnostics, source);
+    auto symbols = defined_functions(run->object);
+    return {std::move(run->object), std::move(symbols)};
   }
 
  private:
+  static Error unavailable(const std::string& problem) {
+    return Error(ErrorCode::Compile, "toolchain", "clang cannot be opened: " + problem,
+                 "Install clang 19's libraries (libclang-cpp19), name the plugin in ANTEGRAD_CLANG_PLUGIN, "
+                 "or use the "
+                 "system compiler");
+  }
   Error failure(std::vector<std::string> arguments, const std::string& diagnostics,
                 const std::string& source) const {
     arguments.insert(arguments.begin(), {"clang", "-cc1"});
@@ -154,19 +136,19 @@ class ClangToolchain final : public Toolchain {
 }  // namespace
 
 ToolchainPtr clang_toolchain() {
-  static const ToolchainPtr toolchain = std::make_shared<ClangToolchain>();
+  static const auto& toolchain = *new ToolchainPtr(std::make_shared<ClangToolchain>());
   return toolchain;
 }
 
-std::string clang_unavailable() { return plugin().problem; }
-
-std::string clang_plugin_path() { return plugin_path(); }
-
-std::string clang_plugin_version() { return plugin().version; }
+std::string clang_unavailable() {
+  if (const auto* plugin = opened_clang_plugin()) return plugin->problem;
+  return fits_here() ? clang_plugin().problem : program_problem();
+}
 
 std::string default_toolchain_name() {
   std::error_code ignored;
-  if (plugin_known ? clang_unavailable().empty() : std::filesystem::exists(plugin_path(), ignored))
+  if (opened_clang_plugin() != nullptr ? clang_unavailable().empty()
+                                       : std::filesystem::exists(clang_plugin_path(), ignored))
     return clang_toolchain()->name();
   return system_toolchain()->name();
 }

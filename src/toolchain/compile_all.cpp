@@ -9,6 +9,8 @@
 
 #include "toolchain/toolchain.h"
 #include "trace/trace.h"
+#include "util/memory_room.h"
+#include "util/process_end.h"
 
 namespace antegrad::toolchain {
 namespace {
@@ -29,6 +31,7 @@ class Job {
       const trace::Span span("compile C");
       const auto start = std::chrono::steady_clock::now();
       try {
+        if (process_end::begun()) throw process_end::Ending();
         objects_[i] = toolchain_.compile(*sources_[i], isa_);
         objects_[i].seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         tell_progress();
@@ -70,12 +73,16 @@ class Job {
   std::vector<std::exception_ptr> errors_;
 };
 
+/// A thread's stack and the memory that it is given to take its own from, with room to compile in.
+constexpr size_t kRoomForThread = size_t{1} << 29;
+
 /// The calling thread works too, so that a machine that gives no more threads still compiles.
 void work_in_parallel(Job& job, size_t count) {
   const size_t threads = std::min<size_t>(count, std::max(1u, std::thread::hardware_concurrency()));
   std::vector<std::jthread> helpers;
   try {
-    while (helpers.size() + 1 < threads) helpers.emplace_back([&job] { job.work(); });
+    while (helpers.size() + 1 < threads && has_room(kRoomForThread))
+      helpers.emplace_back([&job] { job.work(); });
   } catch (const std::system_error&) {
   }
   job.work();

@@ -46,12 +46,15 @@ struct Pipe {
   int ends[2] = {-1, -1};
 };
 
-/// What the started program gets: no input, the pipe as output, no signals blocked or ignored.
+/// What the started program gets: its files or none, the pipe as output, no signals blocked or ignored.
 struct SpawnSettings {
-  explicit SpawnSettings(int output) {
+  SpawnSettings(const ProcessFiles& given, int output) {
     posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
+    if (given.input >= 0)
+      posix_spawn_file_actions_adddup2(&files, given.input, STDIN_FILENO);
+    else
+      posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&files, given.output >= 0 ? given.output : output, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&files, output, STDERR_FILENO);
     posix_spawnattr_init(&attributes);
     sigset_t none, all;
@@ -82,12 +85,12 @@ int wait_for(pid_t process) {
 
 }  // namespace
 
-ProcessResult run_process(const std::vector<std::string>& command) {
+ProcessResult run_process(const std::vector<std::string>& command, const ProcessFiles& files) {
   std::vector<char*> arguments;
   for (const auto& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   Pipe pipe;
-  const SpawnSettings settings(pipe.ends[1]);
+  const SpawnSettings settings(files, pipe.ends[1]);
   pid_t process = 0;
   const int error =
       posix_spawnp(&process, arguments[0], &settings.files, &settings.attributes, arguments.data(), environ);

@@ -10,9 +10,13 @@ struct ProcessResult {
   std::string output;  ///< standard output and standard error together
 };
 
-/// Runs a program (found on PATH) to its end, without a shell and with nothing on its standard input. Throws
-/// Error when it cannot be started.
-ProcessResult run_process(const std::vector<std::string>& command);
+/// Open files for a program. -1: nothing on its standard input; its standard output goes where its errors go.
+struct ProcessFiles {
+  int input = -1, output = -1;
+};
+
+/// Runs a program (found on PATH) to its end, without a shell. Throws Error when it cannot be started.
+ProcessResult run_process(const std::vector<std::string>& command, const ProcessFiles& files = {});
 
 /// A new folder for temporary files; removed with all its files when it goes.
 class TemporaryFolder {

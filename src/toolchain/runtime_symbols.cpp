@@ -94,7 +94,7 @@ Table make_table() {
 }  // namespace
 
 const void* runtime_symbol(std::string_view name) {
-  static const Table table = make_table();
+  static const auto& table = *new const Table(make_table());
   const auto found = table.find(name);
   return found == table.end() ? nullptr : found->second;
 }

@@ -32,8 +32,16 @@ set_target_properties(antegrad_clang PROPERTIES LINK_DEPENDS ${CMAKE_CURRENT_LIS
 set_target_properties(antegrad_clang PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}
                                                 INSTALL_RPATH_USE_LINK_PATH ON)
 
+# clang in a process of its own, for where there is no room in the user's.
+add_executable(antegrad_clang_program toolchain/clang/program.cpp)
+set_target_properties(antegrad_clang_program PROPERTIES OUTPUT_NAME antegrad-clang RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+target_include_directories(antegrad_clang_program PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+target_link_libraries(antegrad_clang_program PRIVATE ${CMAKE_DL_LIBS})
+add_dependencies(antegrad_clang antegrad_clang_program)
+
 # Programs that hold the objects of the core (tests, the command) have no libantegrad.so to look beside.
 include(GNUInstallDirs)
-set_source_files_properties(toolchain/clang_toolchain.cpp PROPERTIES COMPILE_DEFINITIONS
-  "ANTEGRAD_CLANG_VERSION=\"${version}\";ANTEGRAD_CLANG_PLUGIN_PATH=\"${CMAKE_CURRENT_BINARY_DIR}/libantegrad_clang.so\";ANTEGRAD_LIBRARY_FOLDER=\"${CMAKE_INSTALL_LIBDIR}\"")
+file(RELATIVE_PATH program_folder /prefix/${CMAKE_INSTALL_LIBDIR} /prefix/${CMAKE_INSTALL_LIBEXECDIR}/antegrad)
+set_source_files_properties(toolchain/clang_toolchain.cpp toolchain/clang_plugin.cpp toolchain/clang_process.cpp PROPERTIES COMPILE_DEFINITIONS
+  "ANTEGRAD_CLANG_VERSION=\"${version}\";ANTEGRAD_CLANG_PLUGIN_PATH=\"${CMAKE_CURRENT_BINARY_DIR}/libantegrad_clang.so\";ANTEGRAD_LIBRARY_FOLDER=\"${CMAKE_INSTALL_LIBDIR}\";ANTEGRAD_CLANG_PROGRAM_FOLDER=\"${program_folder}\"")
 add_dependencies(antegrad_core antegrad_clang)

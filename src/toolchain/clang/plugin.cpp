@@ -8,11 +8,15 @@
 #include <clang/Frontend/TextDiagnosticPrinter.h>
 #include <llvm/ADT/SmallString.h>
 #include <llvm/IR/LLVMContext.h>
+#include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/VirtualFileSystem.h>
 
 #include <exception>
+#include <memory>
 #include <mutex>
+#include <new>
+#include <optional>
 #include <string>
 
 #include "toolchain/plugin_api.h"
@@ -20,53 +24,91 @@
 namespace {
 
 void initialize_target() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    LLVMInitializeX86TargetInfo();
-    LLVMInitializeX86Target();
-    LLVMInitializeX86TargetMC();
-    LLVMInitializeX86AsmPrinter();
-  });
+  LLVMInitializeX86TargetInfo();
+  LLVMInitializeX86Target();
+  LLVMInitializeX86TargetMC();
+  LLVMInitializeX86AsmPrinter();
 }
 
-/// A file system with the source as its only file.
+/// A file system with the source as its only file. It is not copied: where there is no memory for that, LLVM
+/// does not say so.
 llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> one_file(llvm::StringRef name, llvm::StringRef text) {
   auto files = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
-  files->addFile(name, 0, llvm::MemoryBuffer::getMemBufferCopy(text, name));
+  files->addFile(name, 0, llvm::MemoryBuffer::getMemBuffer(text, name));
   return files;
 }
 
-bool emit_object(const antegrad_clang_request& request, llvm::SmallVectorImpl<char>& object,
-                 llvm::raw_ostream& diagnostics) {
-  const llvm::ArrayRef<const char*> arguments(request.arguments, request.argument_count);
-  auto options = llvm::makeIntrusiveRefCnt<clang::DiagnosticOptions>();
-  options->ShowColors = false;
-  auto engine = llvm::makeIntrusiveRefCnt<clang::DiagnosticsEngine>(
-      llvm::makeIntrusiveRefCnt<clang::DiagnosticIDs>(), options,
-      new clang::TextDiagnosticPrinter(diagnostics, options.get()));
-  auto invocation = std::make_shared<clang::CompilerInvocation>();
-  if (!clang::CompilerInvocation::CreateFromArgs(*invocation, arguments, *engine)) return false;
+/// LLVM has no way to go on.
+struct Fatal {
+  std::string reason;
+};
 
-  clang::CompilerInstance compiler;
-  compiler.setInvocation(std::move(invocation));
-  compiler.setDiagnostics(engine.get());
-  compiler.setVerboseOutputStream(diagnostics);
-  compiler.createFileManager(one_file(arguments.back(), {request.source, request.source_size}));
-  compiler.setOutputStream(std::make_unique<llvm::raw_svector_ostream>(object));
-  llvm::LLVMContext context;
-  clang::EmitObjAction action(&context);
-  return compiler.ExecuteAction(action) && !engine->hasErrorOccurred();
+thread_local bool inside = false;  ///< of a compilation of ours: others in the process may use the same LLVM
+
+/// LLVM ends the process when it finds no memory, and in states that it does not know. Exceptions pass
+/// through it, though without destroying anything: that is left as it is, and LLVM is not used again.
+void install_handlers() {
+  llvm::install_bad_alloc_error_handler([](void*, const char*, bool) { throw std::bad_alloc(); });
+  llvm::install_fatal_error_handler([](void*, const char* reason, bool) {
+    if (inside) throw Fatal{reason};
+  });
 }
 
-int compile(const antegrad_clang_request& request) {
-  initialize_target();
-  llvm::SmallVector<char, 0> object;
+void initialize() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    install_handlers();
+    initialize_target();
+  });
+}
+
+/// One compilation. Destroyed only when it has come to its end.
+struct Compilation {
   std::string text;
-  llvm::raw_string_ostream diagnostics(text);
-  const bool made = emit_object(request, object, diagnostics);
+  llvm::raw_string_ostream diagnostics{text};
+  llvm::SmallVector<char, 0> object;
+  llvm::LLVMContext context;
+  clang::CompilerInstance compiler;
+  std::optional<clang::EmitObjAction> action;
+
+  bool run(const antegrad_clang_request& request) {
+    const llvm::ArrayRef<const char*> arguments(request.arguments, request.argument_count);
+    options->ShowColors = false;
+    engine = llvm::makeIntrusiveRefCnt<clang::DiagnosticsEngine>(
+        llvm::makeIntrusiveRefCnt<clang::DiagnosticIDs>(), options,
+        new clang::TextDiagnosticPrinter(diagnostics, options.get()));
+    if (!clang::CompilerInvocation::CreateFromArgs(*invocation, arguments, *engine)) return false;
+    compiler.setInvocation(invocation);
+    compiler.setDiagnostics(engine.get());
+    compiler.setVerboseOutputStream(diagnostics);
+    compiler.createFileManager(one_file(arguments.back(), {request.source, request.source_size}));
+    compiler.setOutputStream(std::make_unique<llvm::raw_svector_ostream>(object));
+    action.emplace(&context);
+    return compiler.ExecuteAction(*action) && !engine->hasErrorOccurred();
+  }
+
+ private:
+  llvm::IntrusiveRefCntPtr<clang::DiagnosticOptions> options =
+      llvm::makeIntrusiveRefCnt<clang::DiagnosticOptions>();
+  llvm::IntrusiveRefCntPtr<clang::DiagnosticsEngine> engine;
+  std::shared_ptr<clang::CompilerInvocation> invocation = std::make_shared<clang::CompilerInvocation>();
+};
+
+int compile(const antegrad_clang_request& request) {
+  initialize();
+  auto* compilation = new Compilation;
+  const bool made = compilation->run(request);
+  auto& text = compilation->text;
   if (!text.empty()) request.diagnostics(request.context, text.data(), text.size());
-  if (made) request.object(request.context, object.data(), object.size());
-  return made;
+  if (made) request.object(request.context, compilation->object.data(), compilation->object.size());
+  delete compilation;
+  return made ? antegrad::toolchain::kMade : antegrad::toolchain::kRejected;
+}
+
+int ended(const antegrad_clang_request& request, llvm::StringRef why) {
+  inside = false;
+  request.diagnostics(request.context, why.data(), why.size());
+  return antegrad::toolchain::kOutOfMemory;
 }
 
 }  // namespace
@@ -75,11 +117,14 @@ extern "C" {
 
 __attribute__((visibility("default"))) int antegrad_clang_compile_v1(const antegrad_clang_request* request) {
   try {
-    return compile(*request);
+    inside = true;
+    const int made = compile(*request);
+    inside = false;
+    return made;
+  } catch (const Fatal& fatal) {
+    return ended(*request, fatal.reason);
   } catch (const std::exception& error) {
-    const llvm::StringRef text = error.what();
-    request->diagnostics(request->context, text.data(), text.size());
-    return 0;
+    return ended(*request, error.what());
   }
 }
 
