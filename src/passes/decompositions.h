@@ -29,6 +29,13 @@ std::span<const DecompositionRow> moment_decompositions();
 std::span<const DecompositionRow> indexing_decompositions();
 std::span<const DecompositionRow> resampling_decompositions();
 
+/// The mean over some dimensions, in the type of x, and the mean of the squared distances from it, in f64.
+/// A mean that is large compared with the distances costs them no digits.
+struct Moments {
+  Value mean, variance;
+};
+Moments moments_of(Builder& b, Value x, const Dims& dims, bool keepdim);
+
 /// self + value * left * right, or self + value * left / right.
 Value add_product_of(Builder& b, Value self, Value left, Value right, double value, bool divides);
 

@@ -53,27 +53,36 @@ Value updated(Builder& b, Value running, Value batch, double momentum) {
 
 /// The statistics after the batch are outputs 3 and 4 where the op writes them or is functional.
 void define_running(Builder& b, const Call& call, const Form& form, const Batch& batch, Value mean,
-                    Value squares) {
+                    Value variance) {
   if (call.output_count() == 3) return;
   if (call.output_count() != 5 || form.running_mean < 0) throw Unusual();
   const auto at = static_cast<size_t>(form.running_mean);
   const auto momentum = call.number(static_cast<size_t>(form.momentum));
-  const auto unbiased = b.div(squares, b.count(batch.x, batch.dims) - 1);
+  const auto count = b.count(batch.x, batch.dims);
+  const auto unbiased = b.div(b.mul(variance, count), count - 1);
   const auto new_mean = updated(b, call.tensor(at), mean, momentum);
   const auto new_variance = updated(b, call.tensor(at + 1), unbiased, momentum);
   b.define(call.output(3), new_mean);
   b.define(call.output(4), new_variance);
 }
 
+/// Long sums are added up in blocks and so accurate that correcting them, as moments_of does, does not pay.
+Moments moments(Builder& b, const Batch& batch) {
+  constexpr int64_t kLong = 2048;
+  if (b.likely(b.count(batch.x, batch.dims)) < kLong) {
+    const auto [mean, variance] = moments_of(b, batch.x, batch.dims, false);
+    return {mean, b.to(variance, batch.dtype)};
+  }
+  const auto mean = b.mean(batch.x, batch.dims);
+  return {mean, b.mean(b.square(b.sub(batch.x, batch.channels(b, mean))), batch.dims)};
+}
+
 void train(Builder& b, const Call& call, const Form& form) {
   const Batch batch(b, call.tensor(0));
-  const auto mean = b.mean(batch.x, batch.dims);
-  const auto centered = b.sub(batch.x, batch.channels(b, mean));
-  const auto squares = b.sum(b.square(centered), batch.dims);
-  const auto variance = b.div(squares, b.count(batch.x, batch.dims));
+  const auto [mean, variance] = moments(b, batch);
   const auto invstd = b.rsqrt(b.add(variance, call.number(static_cast<size_t>(form.momentum) + 1)));
   const auto result = normalized(b, batch, call, batch.channels(b, mean), batch.channels(b, invstd));
-  define_running(b, call, form, batch, mean, squares);
+  define_running(b, call, form, batch, mean, variance);
   b.define(call.output(0), result);
   b.define(call.output(1), mean);
   b.define(call.output(2), invstd);

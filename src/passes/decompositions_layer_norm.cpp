@@ -17,17 +17,15 @@ Value affine(Builder& b, Value x, Value weight, Value bias) {
   return x;
 }
 
-struct Moments {
+struct Normalized {
   Value mean, rstd, xhat;
 };
 
-/// In two passes: the mean first, then the mean of the squared distances from it.
-Moments normalize(Builder& b, Value x, const Dims& dims, double eps, bool keepdim) {
+Normalized normalize(Builder& b, Value x, const Dims& dims, double eps, bool keepdim) {
   const auto beside_x = [&](Value statistic) { return keepdim ? statistic : b.unsqueeze(statistic, dims); };
-  const auto mean = b.mean(x, dims, keepdim);
-  const auto centered = b.sub(x, beside_x(mean));
-  const auto rstd = b.rsqrt(b.add(b.mean(b.square(centered), dims, keepdim), eps));
-  return {mean, rstd, b.mul(centered, beside_x(rstd))};
+  const auto [mean, variance] = moments_of(b, x, dims, keepdim);
+  const auto rstd = b.rsqrt(b.add(b.to(variance, b.type(x).dtype), eps));
+  return {mean, rstd, b.mul(b.sub(x, beside_x(mean)), beside_x(rstd))};
 }
 
 /// The last dimensions of x, as many as `shape` has; the others come first.

@@ -1,4 +1,5 @@
-// Variance and standard deviation, in two passes: the mean first, then the squared distances from it.
+// Means, variances and standard deviations, in two passes: the mean first, then the squared distances from
+// it.
 #include <algorithm>
 #include <cmath>
 
@@ -15,12 +16,11 @@ ir::Arg divisor(Builder& b, const ir::Dim& count, double correction) {
   return b.least(rest) >= 0 ? rest : max(rest, ir::Dim(0));
 }
 
-struct Moments {
-  Value mean, variance;
-};
-
-Moments moments(Builder& b, const Call& call) {
-  const auto x = b.to(call.tensor(0), wide(call.output_type(0).dtype));
+/// In f64 whatever the tensor is, as LibTorch does: no distance is too small or too large to be squared.
+template <bool kRoot, bool kMean>
+void variance(Builder& b, const Call& call) {
+  wide(call.output_type(0).dtype);  // refuses what is not real
+  const auto x = b.to(call.tensor(0), ir::DType::F64);
   if (b.rank(x) == 0) throw Unusual();
   auto dims = call.dims_or_all(1, b.rank(x));
   const bool keepdim = call.keyword("keepdim") == ir::Arg(true);
@@ -28,12 +28,7 @@ Moments moments(Builder& b, const Call& call) {
   const auto mean = b.mean(x, dims, keepdim);
   const auto centered = b.sub(x, keepdim ? mean : b.unsqueeze(mean, dims));
   const auto squares = b.sum(b.square(centered), dims, keepdim);
-  return {mean, b.div(squares, divisor(b, b.count(x, dims), call.keyword_number("correction", 1)))};
-}
-
-template <bool kRoot, bool kMean>
-void variance(Builder& b, const Call& call) {
-  const auto [mean, variance] = moments(b, call);
+  const auto variance = b.div(squares, divisor(b, b.count(x, dims), call.keyword_number("correction", 1)));
   b.define(call.output(0), kRoot ? b.sqrt(variance) : variance);
   if (kMean) b.define(call.output(1), mean);
 }
@@ -46,6 +41,22 @@ constexpr DecompositionRow kRows[] = {
 };
 
 }  // namespace
+
+Moments moments_of(Builder& b, Value x, const Dims& dims, bool keepdim) {
+  const auto count = b.count(x, dims);
+  const auto first = b.mean(x, dims, keepdim);
+  const auto centered = b.sub(x, keepdim ? first : b.unsqueeze(first, dims));
+  const auto squares = b.square(centered);
+  if (b.type(x).dtype == ir::DType::F64) return {first, b.mean(squares, dims, keepdim)};
+  const auto average = [&](Value terms) {
+    const auto sum = b.to(b.sum(terms, dims, keepdim), ir::DType::F64);
+    return count.is_constant() ? b.mul(sum, 1 / static_cast<double>(count.constant())) : b.div(sum, count);
+  };
+  // The first mean is off by the roundings of a long sum, which is what the distances from it add up to.
+  const auto shift = average(centered);
+  const auto mean = b.to(b.add(b.to(first, ir::DType::F64), shift), b.type(x).dtype);
+  return {mean, b.clamp_min(b.sub(average(squares), b.square(shift)), 0)};
+}
 
 std::span<const DecompositionRow> moment_decompositions() { return kRows; }
 

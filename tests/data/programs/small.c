@@ -15,15 +15,27 @@
 // %3 = buffer 3
 // %4: f32[8,1] = aten.sum.dim_IntList(%0)
 // %5: f32[8,1] = aten.div.Scalar(%4, 16)
-// %6: f32[8,16] = aten.sub.Tensor(%0, %5)
-// %7: f32[8,16] = aten.mul.Tensor(%6, %6)
+// %6: f64[8,1] = aten._to_copy(%5)
+// %7: f32[8,16] = aten.sub.Tensor(%0, %5)
 // %8: f32[8,1] = aten.sum.dim_IntList(%7)
-// %9: f32[8,1] = aten.div.Scalar(%8, 16)
-// %10: f32[8,1] = aten.add.Scalar(%9, 1e-05)
-// %11: f32[8,1] = aten.rsqrt(%10)
-// %12: f32[8,16] = aten.mul.Tensor(%6, %11)
-// %13: f32[8,16] = aten.mul.Tensor(%12, %1)
-// %3: f32[8,16] = aten.add.Tensor(%13, %2)
+// %9: f64[8,1] = aten._to_copy(%8)
+// %10: f64[8,1] = aten.mul.Scalar(%9, 0.0625)
+// %11: f64[8,1] = aten.add.Tensor(%6, %10)
+// %12: f32[8,1] = aten._to_copy(%11)
+// %13: f32[8,16] = aten.sub.Tensor(%0, %12)
+// %14: f32[8,16] = aten.mul.Tensor(%7, %7)
+// %15: f32[8,1] = aten.sum.dim_IntList(%14)
+// %16: f64[8,1] = aten._to_copy(%15)
+// %17: f64[8,1] = aten.mul.Scalar(%16, 0.0625)
+// %18: f64[8,1] = aten.mul.Tensor(%10, %10)
+// %19: f64[8,1] = aten.sub.Tensor(%17, %18)
+// %20: f64[8,1] = aten.clamp_min(%19, 0)
+// %21: f32[8,1] = aten._to_copy(%20)
+// %22: f32[8,1] = aten.add.Scalar(%21, 1e-05)
+// %23: f32[8,1] = aten.rsqrt(%22)
+// %24: f32[8,16] = aten.mul.Tensor(%13, %23)
+// %25: f32[8,16] = aten.mul.Tensor(%24, %1)
+// %3: f32[8,16] = aten.add.Tensor(%25, %2)
 int64_t k0_add(void* const* buffers, const int64_t* dims, int64_t begin, int64_t end) {
   const float* b0 = (const float*)buffers[0];
   const float* b1 = (const float*)buffers[1];
@@ -40,38 +52,61 @@ int64_t k0_add(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
     const float v3 = 16.0f;
     // aten.div.Scalar -> f32[8,1]
     const float v4 = v1 / v3;
-    float v7 = 0.0f;
-#pragma omp simd reduction(+:v7)
+    float v6 = 0.0f;
+    float v8 = 0.0f;
+#pragma omp simd reduction(+:v6) reduction(+:v8)
     for (int64_t i1 = 0; i1 < 16; ++i1) {
       // aten.sub.Tensor -> f32[8,16]
       const float v2 = b0[i0 * 16 + i1];
       const float v5 = v2 - v4;
-      // aten.mul.Tensor -> f32[8,16]
-      const float v6 = v5 * v5;
       // aten.sum.dim_IntList -> f32[8,1]
-      v7 += v6;
+      v6 += v5;
+      // aten.mul.Tensor -> f32[8,16]
+      const float v7 = v5 * v5;
+      // aten.sum.dim_IntList -> f32[8,1]
+      v8 += v7;
     }
-    const float v10 = 16.0f;
-    // aten.div.Scalar -> f32[8,1]
-    const float v11 = v7 / v10;
-    const float v12 = 1e-05f;
+    // aten._to_copy -> f64[8,1]
+    const double v10 = (double)v4;
+    const double v11 = (double)v6;
+    const double v12 = 0.0625;
+    // aten.mul.Scalar -> f64[8,1]
+    const double v13 = v11 * v12;
+    // aten.add.Tensor -> f64[8,1]
+    const double v14 = v10 + v13;
+    // aten._to_copy -> f32[8,1]
+    const float v15 = (float)v14;
+    // aten._to_copy -> f64[8,1]
+    const double v17 = (double)v8;
+    // aten.mul.Scalar -> f64[8,1]
+    const double v18 = v17 * v12;
+    // aten.mul.Tensor -> f64[8,1]
+    const double v19 = v13 * v13;
+    // aten.sub.Tensor -> f64[8,1]
+    const double v20 = v18 - v19;
+    const double v21 = 0.0;
+    // aten.clamp_min -> f64[8,1]
+    const double v22 = ag_clamp_min_f64(v20, v21);
+    // aten._to_copy -> f32[8,1]
+    const float v23 = (float)v22;
+    const float v24 = 1e-05f;
     // aten.add.Scalar -> f32[8,1]
-    const float v13 = v11 + v12;
+    const float v25 = v23 + v24;
     // aten.rsqrt -> f32[8,1]
-    const float v14 = ag_rsqrt_f32(v13);
+    const float v26 = ag_rsqrt_f32(v25);
 #pragma omp simd
     for (int64_t i1 = 0; i1 < 16; ++i1) {
       // aten.sub.Tensor -> f32[8,16]
-      const float v8 = b0[i0 * 16 + i1];
-      const float v9 = v8 - v4;
+      const float v9 = b0[i0 * 16 + i1];
+      const float v16 = v9 - v15;
       // aten.mul.Tensor -> f32[8,16]
-      const float v15 = v9 * v14;
-      const float v16 = b1[i1];
-      const float v17 = v15 * v16;
+      const float v27 = v16 * v26;
+      const float v28 = b1[i1];
+      const float v29 = v27 * v28;
       // aten.add.Tensor -> f32[8,16]
-      const float v18 = b2[i1];
-      const float v19 = v17 + v18;
-      b3[i0 * 16 + i1] = v19;
+      const float v30 = b2[i1];
+      const float v31 = v29 + v30;
+      b3[i0 * 16 + i1] = v31;
     }
   }
   return 0;
@@ -125,15 +160,27 @@ int64_t k1_add(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
 // %2: f32[8,16] = aten.add.Tensor(%0, %6)
 // %7: f32[8,1] = aten.sum.dim_IntList(%2)
 // %8: f32[8,1] = aten.div.Scalar(%7, 16)
-// %9: f32[8,16] = aten.sub.Tensor(%2, %8)
-// %10: f32[8,16] = aten.mul.Tensor(%9, %9)
+// %9: f64[8,1] = aten._to_copy(%8)
+// %10: f32[8,16] = aten.sub.Tensor(%2, %8)
 // %11: f32[8,1] = aten.sum.dim_IntList(%10)
-// %12: f32[8,1] = aten.div.Scalar(%11, 16)
-// %13: f32[8,1] = aten.add.Scalar(%12, 1e-05)
-// %14: f32[8,1] = aten.rsqrt(%13)
-// %15: f32[8,16] = aten.mul.Tensor(%9, %14)
-// %16: f32[8,16] = aten.mul.Tensor(%15, %3)
-// %5: f32[8,16] = aten.add.Tensor(%16, %4)
+// %12: f64[8,1] = aten._to_copy(%11)
+// %13: f64[8,1] = aten.mul.Scalar(%12, 0.0625)
+// %14: f64[8,1] = aten.add.Tensor(%9, %13)
+// %15: f32[8,1] = aten._to_copy(%14)
+// %16: f32[8,16] = aten.sub.Tensor(%2, %15)
+// %17: f32[8,16] = aten.mul.Tensor(%10, %10)
+// %18: f32[8,1] = aten.sum.dim_IntList(%17)
+// %19: f64[8,1] = aten._to_copy(%18)
+// %20: f64[8,1] = aten.mul.Scalar(%19, 0.0625)
+// %21: f64[8,1] = aten.mul.Tensor(%13, %13)
+// %22: f64[8,1] = aten.sub.Tensor(%20, %21)
+// %23: f64[8,1] = aten.clamp_min(%22, 0)
+// %24: f32[8,1] = aten._to_copy(%23)
+// %25: f32[8,1] = aten.add.Scalar(%24, 1e-05)
+// %26: f32[8,1] = aten.rsqrt(%25)
+// %27: f32[8,16] = aten.mul.Tensor(%16, %26)
+// %28: f32[8,16] = aten.mul.Tensor(%27, %3)
+// %5: f32[8,16] = aten.add.Tensor(%28, %4)
 int64_t k2_add(void* const* buffers, const int64_t* dims, int64_t begin, int64_t end) {
   const float* b0 = (const float*)buffers[0];
   const float* b1 = (const float*)buffers[1];
@@ -159,40 +206,63 @@ int64_t k2_add(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
     const float v6 = 16.0f;
     // aten.div.Scalar -> f32[8,1]
     const float v7 = v4 / v6;
-    float v10 = 0.0f;
-#pragma omp simd reduction(+:v10)
+    float v9 = 0.0f;
+    float v11 = 0.0f;
+#pragma omp simd reduction(+:v9) reduction(+:v11)
     for (int64_t i1 = 0; i1 < 16; ++i1) {
       // aten.add.Tensor -> f32[8,16]
       const float v5 = b2[i0 * 16 + i1];
       // aten.sub.Tensor -> f32[8,16]
       const float v8 = v5 - v7;
-      // aten.mul.Tensor -> f32[8,16]
-      const float v9 = v8 * v8;
       // aten.sum.dim_IntList -> f32[8,1]
-      v10 += v9;
+      v9 += v8;
+      // aten.mul.Tensor -> f32[8,16]
+      const float v10 = v8 * v8;
+      // aten.sum.dim_IntList -> f32[8,1]
+      v11 += v10;
     }
-    const float v13 = 16.0f;
-    // aten.div.Scalar -> f32[8,1]
-    const float v14 = v10 / v13;
-    const float v15 = 1e-05f;
+    // aten._to_copy -> f64[8,1]
+    const double v13 = (double)v7;
+    const double v14 = (double)v9;
+    const double v15 = 0.0625;
+    // aten.mul.Scalar -> f64[8,1]
+    const double v16 = v14 * v15;
+    // aten.add.Tensor -> f64[8,1]
+    const double v17 = v13 + v16;
+    // aten._to_copy -> f32[8,1]
+    const float v18 = (float)v17;
+    // aten._to_copy -> f64[8,1]
+    const double v20 = (double)v11;
+    // aten.mul.Scalar -> f64[8,1]
+    const double v21 = v20 * v15;
+    // aten.mul.Tensor -> f64[8,1]
+    const double v22 = v16 * v16;
+    // aten.sub.Tensor -> f64[8,1]
+    const double v23 = v21 - v22;
+    const double v24 = 0.0;
+    // aten.clamp_min -> f64[8,1]
+    const double v25 = ag_clamp_min_f64(v23, v24);
+    // aten._to_copy -> f32[8,1]
+    const float v26 = (float)v25;
+    const float v27 = 1e-05f;
     // aten.add.Scalar -> f32[8,1]
-    const float v16 = v14 + v15;
+    const float v28 = v26 + v27;
     // aten.rsqrt -> f32[8,1]
-    const float v17 = ag_rsqrt_f32(v16);
+    const float v29 = ag_rsqrt_f32(v28);
 #pragma omp simd
     for (int64_t i1 = 0; i1 < 16; ++i1) {
       // aten.add.Tensor -> f32[8,16]
-      const float v11 = b2[i0 * 16 + i1];
+      const float v12 = b2[i0 * 16 + i1];
       // aten.sub.Tensor -> f32[8,16]
-      const float v12 = v11 - v7;
+      const float v19 = v12 - v18;
       // aten.mul.Tensor -> f32[8,16]
-      const float v18 = v12 * v17;
-      const float v19 = b3[i1];
-      const float v20 = v18 * v19;
+      const float v30 = v19 * v29;
+      const float v31 = b3[i1];
+      const float v32 = v30 * v31;
       // aten.add.Tensor -> f32[8,16]
-      const float v21 = b4[i1];
-      const float v22 = v20 + v21;
-      b5[i0 * 16 + i1] = v22;
+      const float v33 = b4[i1];
+      const float v34 = v32 + v33;
+      b5[i0 * 16 + i1] = v34;
     }
   }
   return 0;
@@ -305,38 +375,74 @@ int64_t k3_div(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
 // %8: f32[8,16] = aten.mul.Tensor(%36, %39)
 // %40: f32[8,1] = aten.sum.dim_IntList(%30)
 // %41: f32[8,1] = aten.div.Scalar(%40, 16)
-// %42: f32[8,16] = aten.sub.Tensor(%30, %41)
-// %43: f32[8,16] = aten.mul.Tensor(%42, %42)
+// %42: f64[8,1] = aten._to_copy(%41)
+// %43: f32[8,16] = aten.sub.Tensor(%30, %41)
 // %44: f32[8,1] = aten.sum.dim_IntList(%43)
-// %45: f32[8,1] = aten.div.Scalar(%44, 16)
-// %46: f32[8,1] = aten.add.Scalar(%45, 1e-05)
-// %10: f32[8,1] = aten.rsqrt(%46)
-// %11: f32[8,16] = aten.mul.Tensor(%42, %10)
-// %47: f32[8,16] = aten.mul.Tensor(%11, %12)
-// %14: f32[8,16] = aten.add.Tensor(%47, %13)
+// %45: f64[8,1] = aten._to_copy(%44)
+// %46: f64[8,1] = aten.mul.Scalar(%45, 0.0625)
+// %47: f64[8,1] = aten.add.Tensor(%42, %46)
+// %48: f32[8,1] = aten._to_copy(%47)
+// %49: f32[8,16] = aten.sub.Tensor(%30, %48)
+// %50: f32[8,16] = aten.mul.Tensor(%43, %43)
+// %51: f32[8,1] = aten.sum.dim_IntList(%50)
+// %52: f64[8,1] = aten._to_copy(%51)
+// %53: f64[8,1] = aten.mul.Scalar(%52, 0.0625)
+// %54: f64[8,1] = aten.mul.Tensor(%46, %46)
+// %55: f64[8,1] = aten.sub.Tensor(%53, %54)
+// %56: f64[8,1] = aten.clamp_min(%55, 0)
+// %57: f32[8,1] = aten._to_copy(%56)
+// %58: f32[8,1] = aten.add.Scalar(%57, 1e-05)
+// %10: f32[8,1] = aten.rsqrt(%58)
+// %11: f32[8,16] = aten.mul.Tensor(%49, %10)
+// %59: f32[8,16] = aten.mul.Tensor(%11, %12)
+// %14: f32[8,16] = aten.add.Tensor(%59, %13)
 // %9: f32[1,16] = aten.sum.dim_IntList(%8)
-// %48: f32[8,1] = aten.sum.dim_IntList(%28)
-// %49: f32[8,1] = aten.div.Scalar(%48, 16)
-// %50: f32[8,16] = aten.sub.Tensor(%28, %49)
-// %51: f32[8,16] = aten.mul.Tensor(%50, %50)
-// %52: f32[8,1] = aten.sum.dim_IntList(%51)
-// %53: f32[8,1] = aten.div.Scalar(%52, 16)
-// %54: f32[8,1] = aten.add.Scalar(%53, 1e-05)
-// %15: f32[8,1] = aten.rsqrt(%54)
-// %16: f32[8,16] = aten.mul.Tensor(%50, %15)
-// %55: f32[8,16] = aten.mul.Tensor(%16, %17)
-// %19: f32[8,16] = aten.add.Tensor(%55, %18)
-// %56: f32[8,1] = aten.sum.dim_IntList(%26)
-// %57: f32[8,1] = aten.div.Scalar(%56, 16)
-// %58: f32[8,16] = aten.sub.Tensor(%26, %57)
-// %59: f32[8,16] = aten.mul.Tensor(%58, %58)
-// %60: f32[8,1] = aten.sum.dim_IntList(%59)
+// %60: f32[8,1] = aten.sum.dim_IntList(%28)
 // %61: f32[8,1] = aten.div.Scalar(%60, 16)
-// %62: f32[8,1] = aten.add.Scalar(%61, 1e-05)
-// %20: f32[8,1] = aten.rsqrt(%62)
-// %21: f32[8,16] = aten.mul.Tensor(%58, %20)
-// %63: f32[8,16] = aten.mul.Tensor(%21, %22)
-// %24: f32[8,16] = aten.add.Tensor(%63, %23)
+// %62: f64[8,1] = aten._to_copy(%61)
+// %63: f32[8,16] = aten.sub.Tensor(%28, %61)
+// %64: f32[8,1] = aten.sum.dim_IntList(%63)
+// %65: f64[8,1] = aten._to_copy(%64)
+// %66: f64[8,1] = aten.mul.Scalar(%65, 0.0625)
+// %67: f64[8,1] = aten.add.Tensor(%62, %66)
+// %68: f32[8,1] = aten._to_copy(%67)
+// %69: f32[8,16] = aten.sub.Tensor(%28, %68)
+// %70: f32[8,16] = aten.mul.Tensor(%63, %63)
+// %71: f32[8,1] = aten.sum.dim_IntList(%70)
+// %72: f64[8,1] = aten._to_copy(%71)
+// %73: f64[8,1] = aten.mul.Scalar(%72, 0.0625)
+// %74: f64[8,1] = aten.mul.Tensor(%66, %66)
+// %75: f64[8,1] = aten.sub.Tensor(%73, %74)
+// %76: f64[8,1] = aten.clamp_min(%75, 0)
+// %77: f32[8,1] = aten._to_copy(%76)
+// %78: f32[8,1] = aten.add.Scalar(%77, 1e-05)
+// %15: f32[8,1] = aten.rsqrt(%78)
+// %16: f32[8,16] = aten.mul.Tensor(%69, %15)
+// %79: f32[8,16] = aten.mul.Tensor(%16, %17)
+// %19: f32[8,16] = aten.add.Tensor(%79, %18)
+// %80: f32[8,1] = aten.sum.dim_IntList(%26)
+// %81: f32[8,1] = aten.div.Scalar(%80, 16)
+// %82: f64[8,1] = aten._to_copy(%81)
+// %83: f32[8,16] = aten.sub.Tensor(%26, %81)
+// %84: f32[8,1] = aten.sum.dim_IntList(%83)
+// %85: f64[8,1] = aten._to_copy(%84)
+// %86: f64[8,1] = aten.mul.Scalar(%85, 0.0625)
+// %87: f64[8,1] = aten.add.Tensor(%82, %86)
+// %88: f32[8,1] = aten._to_copy(%87)
+// %89: f32[8,16] = aten.sub.Tensor(%26, %88)
+// %90: f32[8,16] = aten.mul.Tensor(%83, %83)
+// %91: f32[8,1] = aten.sum.dim_IntList(%90)
+// %92: f64[8,1] = aten._to_copy(%91)
+// %93: f64[8,1] = aten.mul.Scalar(%92, 0.0625)
+// %94: f64[8,1] = aten.mul.Tensor(%86, %86)
+// %95: f64[8,1] = aten.sub.Tensor(%93, %94)
+// %96: f64[8,1] = aten.clamp_min(%95, 0)
+// %97: f32[8,1] = aten._to_copy(%96)
+// %98: f32[8,1] = aten.add.Scalar(%97, 1e-05)
+// %20: f32[8,1] = aten.rsqrt(%98)
+// %21: f32[8,16] = aten.mul.Tensor(%89, %20)
+// %99: f32[8,16] = aten.mul.Tensor(%21, %22)
+// %24: f32[8,16] = aten.add.Tensor(%99, %23)
 int64_t k0_add(void* const* buffers, const int64_t* dims, int64_t begin, int64_t end) {
   const float* b0 = (const float*)buffers[0];
   _Alignas(64) float b1[16];
@@ -435,12 +541,15 @@ int64_t k0_add(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
       const float v38 = 16.0f;
       // aten.div.Scalar -> f32[8,1]
       const float v39 = v28 / v38;
-      const float v43 = v29 / v38;
-      const float v47 = v30 / v38;
-      float v42 = 0.0f;
+      const float v44 = v29 / v38;
+      const float v49 = v30 / v38;
+      float v41 = 0.0f;
+      float v43 = 0.0f;
       float v46 = 0.0f;
-      float v50 = 0.0f;
-#pragma omp simd reduction(+:v42) reduction(+:v46) reduction(+:v50)
+      float v48 = 0.0f;
+      float v51 = 0.0f;
+      float v53 = 0.0f;
+#pragma omp simd reduction(+:v41) reduction(+:v43) reduction(+:v46) reduction(+:v48) reduction(+:v51) reduction(+:v53)
       for (int64_t i1 = 0; i1 < 16; ++i1) {
         // aten.add.Tensor -> f32[8,16]
         const float v31 = b6[i0 * 16 + i1];
@@ -458,95 +567,162 @@ int64_t k0_add(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
         const float v37 = v35 + v36;
         // aten.sub.Tensor -> f32[8,16]
         const float v40 = v37 - v39;
-        // aten.mul.Tensor -> f32[8,16]
-        const float v41 = v40 * v40;
         // aten.sum.dim_IntList -> f32[8,1]
-        v42 += v41;
-        // aten.sub.Tensor -> f32[8,16]
-        const float v44 = v35 - v43;
+        v41 += v40;
         // aten.mul.Tensor -> f32[8,16]
-        const float v45 = v44 * v44;
+        const float v42 = v40 * v40;
+        // aten.sum.dim_IntList -> f32[8,1]
+        v43 += v42;
+        // aten.sub.Tensor -> f32[8,16]
+        const float v45 = v35 - v44;
         // aten.sum.dim_IntList -> f32[8,1]
         v46 += v45;
-        // aten.sub.Tensor -> f32[8,16]
-        const float v48 = v33 - v47;
         // aten.mul.Tensor -> f32[8,16]
-        const float v49 = v48 * v48;
+        const float v47 = v45 * v45;
         // aten.sum.dim_IntList -> f32[8,1]
-        v50 += v49;
+        v48 += v47;
+        // aten.sub.Tensor -> f32[8,16]
+        const float v50 = v33 - v49;
+        // aten.sum.dim_IntList -> f32[8,1]
+        v51 += v50;
+        // aten.mul.Tensor -> f32[8,16]
+        const float v52 = v50 * v50;
+        // aten.sum.dim_IntList -> f32[8,1]
+        v53 += v52;
       }
-      const float v51 = 16.0f;
-      // aten.div.Scalar -> f32[8,1]
-      const float v52 = v42 / v51;
-      const float v53 = 1e-05f;
+      // aten._to_copy -> f64[8,1]
+      const double v54 = (double)v43;
+      const double v55 = 0.0625;
+      // aten.mul.Scalar -> f64[8,1]
+      const double v56 = v54 * v55;
+      // aten._to_copy -> f64[8,1]
+      const double v57 = (double)v41;
+      // aten.mul.Scalar -> f64[8,1]
+      const double v58 = v57 * v55;
+      // aten.mul.Tensor -> f64[8,1]
+      const double v59 = v58 * v58;
+      // aten.sub.Tensor -> f64[8,1]
+      const double v60 = v56 - v59;
+      const double v61 = 0.0;
+      // aten.clamp_min -> f64[8,1]
+      const double v62 = ag_clamp_min_f64(v60, v61);
+      // aten._to_copy -> f32[8,1]
+      const float v63 = (float)v62;
+      const float v64 = 1e-05f;
       // aten.add.Scalar -> f32[8,1]
-      const float v54 = v52 + v53;
+      const float v65 = v63 + v64;
       // aten.rsqrt -> f32[8,1]
-      const float v55 = ag_rsqrt_f32(v54);
-      b13[i0] = v55;
-      // aten.div.Scalar -> f32[8,1]
-      const float v69 = v46 / v51;
+      const float v66 = ag_rsqrt_f32(v65);
+      b13[i0] = v66;
+      // aten._to_copy -> f64[8,1]
+      const double v74 = (double)v39;
+      // aten.add.Tensor -> f64[8,1]
+      const double v75 = v74 + v58;
+      // aten._to_copy -> f32[8,1]
+      const float v76 = (float)v75;
+      // aten._to_copy -> f64[8,1]
+      const double v83 = (double)v48;
+      // aten.mul.Scalar -> f64[8,1]
+      const double v84 = v83 * v55;
+      // aten._to_copy -> f64[8,1]
+      const double v85 = (double)v46;
+      // aten.mul.Scalar -> f64[8,1]
+      const double v86 = v85 * v55;
+      // aten.mul.Tensor -> f64[8,1]
+      const double v87 = v86 * v86;
+      // aten.sub.Tensor -> f64[8,1]
+      const double v88 = v84 - v87;
+      // aten.clamp_min -> f64[8,1]
+      const double v89 = ag_clamp_min_f64(v88, v61);
+      // aten._to_copy -> f32[8,1]
+      const float v90 = (float)v89;
       // aten.add.Scalar -> f32[8,1]
-      const float v70 = v69 + v53;
+      const float v91 = v90 + v64;
       // aten.rsqrt -> f32[8,1]
-      const float v71 = ag_rsqrt_f32(v70);
-      b18[i0] = v71;
-      // aten.div.Scalar -> f32[8,1]
-      const float v78 = v50 / v51;
+      const float v92 = ag_rsqrt_f32(v91);
+      b18[i0] = v92;
+      // aten._to_copy -> f64[8,1]
+      const double v93 = (double)v44;
+      // aten.add.Tensor -> f64[8,1]
+      const double v94 = v93 + v86;
+      // aten._to_copy -> f32[8,1]
+      const float v95 = (float)v94;
+      // aten._to_copy -> f64[8,1]
+      const double v102 = (double)v53;
+      // aten.mul.Scalar -> f64[8,1]
+      const double v103 = v102 * v55;
+      // aten._to_copy -> f64[8,1]
+      const double v104 = (double)v51;
+      // aten.mul.Scalar -> f64[8,1]
+      const double v105 = v104 * v55;
+      // aten.mul.Tensor -> f64[8,1]
+      const double v106 = v105 * v105;
+      // aten.sub.Tensor -> f64[8,1]
+      const double v107 = v103 - v106;
+      // aten.clamp_min -> f64[8,1]
+      const double v108 = ag_clamp_min_f64(v107, v61);
+      // aten._to_copy -> f32[8,1]
+      const float v109 = (float)v108;
       // aten.add.Scalar -> f32[8,1]
-      const float v79 = v78 + v53;
+      const float v110 = v109 + v64;
       // aten.rsqrt -> f32[8,1]
-      const float v80 = ag_rsqrt_f32(v79);
-      b23[i0] = v80;
+      const float v111 = ag_rsqrt_f32(v110);
+      b23[i0] = v111;
+      // aten._to_copy -> f64[8,1]
+      const double v112 = (double)v49;
+      // aten.add.Tensor -> f64[8,1]
+      const double v113 = v112 + v105;
+      // aten._to_copy -> f32[8,1]
+      const float v114 = (float)v113;
 #pragma omp simd
       for (int64_t i1 = 0; i1 < 16; ++i1) {
         // aten.add.Tensor -> f32[8,16]
-        const float v56 = b6[i0 * 16 + i1];
+        const float v67 = b6[i0 * 16 + i1];
         // aten.silu -> f32[8,16]
-        const float v57 = b1[i1];
+        const float v68 = b1[i1];
         // aten.add.Tensor -> f32[8,16]
-        const float v58 = v56 + v57;
+        const float v69 = v67 + v68;
         // aten.silu -> f32[8,16]
-        const float v59 = b3[i1];
+        const float v70 = b3[i1];
         // aten.add.Tensor -> f32[8,16]
-        const float v60 = v58 + v59;
+        const float v71 = v69 + v70;
         // aten.silu -> f32[8,16]
-        const float v61 = b5[i1];
+        const float v72 = b5[i1];
         // aten.add.Tensor -> f32[8,16]
-        const float v62 = v60 + v61;
+        const float v73 = v71 + v72;
         // aten.sub.Tensor -> f32[8,16]
-        const float v63 = v62 - v39;
+        const float v77 = v73 - v76;
         // aten.mul.Tensor -> f32[8,16]
-        const float v64 = v63 * v55;
-        b14[i0 * 16 + i1] = v64;
-        const float v65 = b15[i1];
-        const float v66 = v64 * v65;
+        const float v78 = v77 * v66;
+        b14[i0 * 16 + i1] = v78;
+        const float v79 = b15[i1];
+        const float v80 = v78 * v79;
         // aten.add.Tensor -> f32[8,16]
-        const float v67 = b16[i1];
-        const float v68 = v66 + v67;
-        b17[i0 * 16 + i1] = v68;
+        const float v81 = b16[i1];
+        const float v82 = v80 + v81;
+        b17[i0 * 16 + i1] = v82;
         // aten.sub.Tensor -> f32[8,16]
-        const float v72 = v60 - v43;
+        const float v96 = v71 - v95;
         // aten.mul.Tensor -> f32[8,16]
-        const float v73 = v72 * v71;
-        b19[i0 * 16 + i1] = v73;
-        const float v74 = b20[i1];
-        const float v75 = v73 * v74;
+        const float v97 = v96 * v92;
+        b19[i0 * 16 + i1] = v97;
+        const float v98 = b20[i1];
+        const float v99 = v97 * v98;
         // aten.add.Tensor -> f32[8,16]
-        const float v76 = b21[i1];
-        const float v77 = v75 + v76;
-        b22[i0 * 16 + i1] = v77;
+        const float v100 = b21[i1];
+        const float v101 = v99 + v100;
+        b22[i0 * 16 + i1] = v101;
         // aten.sub.Tensor -> f32[8,16]
-        const float v81 = v58 - v47;
+        const float v115 = v69 - v114;
         // aten.mul.Tensor -> f32[8,16]
-        const float v82 = v81 * v80;
-        b24[i0 * 16 + i1] = v82;
-        const float v83 = b25[i1];
-        const float v84 = v82 * v83;
+        const float v116 = v115 * v111;
+        b24[i0 * 16 + i1] = v116;
+        const float v117 = b25[i1];
+        const float v118 = v116 * v117;
         // aten.add.Tensor -> f32[8,16]
-        const float v85 = b26[i1];
-        const float v86 = v84 + v85;
-        b27[i0 * 16 + i1] = v86;
+        const float v119 = b26[i1];
+        const float v120 = v118 + v119;
+        b27[i0 * 16 + i1] = v120;
       }
     }
   }
@@ -949,17 +1125,29 @@ int64_t k6_sum(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
 // %5 = buffer 5
 // %6: f32[8,1] = aten.sum.dim_IntList(%0)
 // %7: f32[8,1] = aten.div.Scalar(%6, 16)
-// %8: f32[8,16] = aten.sub.Tensor(%0, %7)
-// %9: f32[8,16] = aten.mul.Tensor(%8, %8)
+// %8: f64[8,1] = aten._to_copy(%7)
+// %9: f32[8,16] = aten.sub.Tensor(%0, %7)
 // %10: f32[8,1] = aten.sum.dim_IntList(%9)
-// %11: f32[8,1] = aten.div.Scalar(%10, 16)
-// %12: f32[8,1] = aten.add.Scalar(%11, 1e-05)
-// %13: f32[8,1] = aten.rsqrt(%12)
-// %14: f32[8,16] = aten.mul.Tensor(%8, %13)
-// %15: f32[8,16] = aten.mul.Tensor(%14, %1)
-// %3: f32[8,16] = aten.add.Tensor(%15, %2)
-// %16: f32[8,16] = aten.mul.Tensor(%4, %14)
-// %5: f32[16] = aten.sum.dim_IntList(%16)
+// %11: f64[8,1] = aten._to_copy(%10)
+// %12: f64[8,1] = aten.mul.Scalar(%11, 0.0625)
+// %13: f64[8,1] = aten.add.Tensor(%8, %12)
+// %14: f32[8,1] = aten._to_copy(%13)
+// %15: f32[8,16] = aten.sub.Tensor(%0, %14)
+// %16: f32[8,16] = aten.mul.Tensor(%9, %9)
+// %17: f32[8,1] = aten.sum.dim_IntList(%16)
+// %18: f64[8,1] = aten._to_copy(%17)
+// %19: f64[8,1] = aten.mul.Scalar(%18, 0.0625)
+// %20: f64[8,1] = aten.mul.Tensor(%12, %12)
+// %21: f64[8,1] = aten.sub.Tensor(%19, %20)
+// %22: f64[8,1] = aten.clamp_min(%21, 0)
+// %23: f32[8,1] = aten._to_copy(%22)
+// %24: f32[8,1] = aten.add.Scalar(%23, 1e-05)
+// %25: f32[8,1] = aten.rsqrt(%24)
+// %26: f32[8,16] = aten.mul.Tensor(%15, %25)
+// %27: f32[8,16] = aten.mul.Tensor(%26, %1)
+// %3: f32[8,16] = aten.add.Tensor(%27, %2)
+// %28: f32[8,16] = aten.mul.Tensor(%4, %26)
+// %5: f32[16] = aten.sum.dim_IntList(%28)
 int64_t k7_sum(void* const* buffers, const int64_t* dims, int64_t begin, int64_t end) {
   const float* b0 = (const float*)buffers[0];
   const float* b1 = (const float*)buffers[1];
@@ -983,43 +1171,66 @@ int64_t k7_sum(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
       const float v3 = 16.0f;
       // aten.div.Scalar -> f32[8,1]
       const float v4 = v1 / v3;
-      float v7 = 0.0f;
-#pragma omp simd reduction(+:v7)
+      float v6 = 0.0f;
+      float v8 = 0.0f;
+#pragma omp simd reduction(+:v6) reduction(+:v8)
       for (int64_t i1 = 0; i1 < 16; ++i1) {
         // aten.sub.Tensor -> f32[8,16]
         const float v2 = b0[i0 * 16 + i1];
         const float v5 = v2 - v4;
-        // aten.mul.Tensor -> f32[8,16]
-        const float v6 = v5 * v5;
         // aten.sum.dim_IntList -> f32[8,1]
-        v7 += v6;
+        v6 += v5;
+        // aten.mul.Tensor -> f32[8,16]
+        const float v7 = v5 * v5;
+        // aten.sum.dim_IntList -> f32[8,1]
+        v8 += v7;
       }
-      const float v10 = 16.0f;
-      // aten.div.Scalar -> f32[8,1]
-      const float v11 = v7 / v10;
-      const float v12 = 1e-05f;
+      // aten._to_copy -> f64[8,1]
+      const double v10 = (double)v4;
+      const double v11 = (double)v6;
+      const double v12 = 0.0625;
+      // aten.mul.Scalar -> f64[8,1]
+      const double v13 = v11 * v12;
+      // aten.add.Tensor -> f64[8,1]
+      const double v14 = v10 + v13;
+      // aten._to_copy -> f32[8,1]
+      const float v15 = (float)v14;
+      // aten._to_copy -> f64[8,1]
+      const double v17 = (double)v8;
+      // aten.mul.Scalar -> f64[8,1]
+      const double v18 = v17 * v12;
+      // aten.mul.Tensor -> f64[8,1]
+      const double v19 = v13 * v13;
+      // aten.sub.Tensor -> f64[8,1]
+      const double v20 = v18 - v19;
+      const double v21 = 0.0;
+      // aten.clamp_min -> f64[8,1]
+      const double v22 = ag_clamp_min_f64(v20, v21);
+      // aten._to_copy -> f32[8,1]
+      const float v23 = (float)v22;
+      const float v24 = 1e-05f;
       // aten.add.Scalar -> f32[8,1]
-      const float v13 = v11 + v12;
+      const float v25 = v23 + v24;
       // aten.rsqrt -> f32[8,1]
-      const float v14 = ag_rsqrt_f32(v13);
+      const float v26 = ag_rsqrt_f32(v25);
 #pragma omp simd
       for (int64_t i1 = 0; i1 < 16; ++i1) {
         // aten.sub.Tensor -> f32[8,16]
-        const float v8 = b0[i0 * 16 + i1];
-        const float v9 = v8 - v4;
+        const float v9 = b0[i0 * 16 + i1];
+        const float v16 = v9 - v15;
         // aten.mul.Tensor -> f32[8,16]
-        const float v15 = v9 * v14;
-        const float v16 = b1[i1];
-        const float v17 = v15 * v16;
+        const float v27 = v16 * v26;
+        const float v28 = b1[i1];
+        const float v29 = v27 * v28;
         // aten.add.Tensor -> f32[8,16]
-        const float v18 = b2[i1];
-        const float v19 = v17 + v18;
-        b3[i0 * 16 + i1] = v19;
+        const float v30 = b2[i1];
+        const float v31 = v29 + v30;
+        b3[i0 * 16 + i1] = v31;
         // aten.mul.Tensor -> f32[8,16]
-        const float v20 = b4[i0 * 16 + i1];
-        const float v21 = v20 * v15;
+        const float v32 = b4[i0 * 16 + i1];
+        const float v33 = v32 * v27;
         // aten.sum.dim_IntList -> f32[16]
-        acc0[i1] += v21;
+        acc0[i1] += v33;
       }
     }
   }

@@ -1,0 +1,93 @@
+// How accurate variances and normalizations are: eager's and compiled ones against f64.
+#include <antegrad/antegrad.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "closeness.h"
+
+namespace antegrad {
+namespace {
+
+using Results = std::vector<at::Tensor>;
+using Moments = std::function<Results(const at::Tensor&)>;
+
+Results layer_norm(const at::Tensor& x) {
+  auto [y, mean, rstd] = at::native_layer_norm(x, {x.size(-1)}, {}, {}, 1e-5);
+  return {y, rstd};
+}
+Results group_norm(const at::Tensor& x) {
+  auto [y, mean, rstd] = at::native_group_norm(x, {}, {}, x.size(0), x.size(1), 1, 4, 1e-5);
+  return {y, rstd};
+}
+Results batch_norm(const at::Tensor& x) {
+  auto [y, mean, rstd] = at::native_batch_norm(x, {}, {}, {}, {}, true, 0.1, 1e-5);
+  return {y, rstd};
+}
+Results variances(const at::Tensor& x) { return {x.var(-1), x.std(-1), x.var(0, false), x.std()}; }
+
+/// The largest distance from the exact result, compared with the largest result.
+double error(const at::Tensor& result, const at::Tensor& exact) {
+  const auto distance = result.to(at::kDouble).sub(exact).abs().max().item<double>();
+  const auto size = exact.abs().max().item<double>();
+  return size == 0 ? distance : distance / size;
+}
+
+/// Compiled results are no worse than `factor` times eager's, or than some roundings.
+void check(const char* name, const Moments& f, const at::Tensor& x, double factor, const std::string& what) {
+  const auto eager = f(x), compiled = compile(f)(x), exact = f(x.to(at::kDouble));
+  const double roundings = x.scalar_type() == at::kFloat ? 1e-6 : test::rounding_of(x.scalar_type());
+  for (size_t i = 0; i < exact.size(); ++i) {
+    const auto ours = error(compiled[i], exact[i]), theirs = error(eager[i], exact[i]);
+    std::printf("%s[%zu] %s: eager %.1e, compiled %.1e\n", name, i, what.c_str(), theirs, ours);
+    EXPECT_LE(ours, std::max(factor * theirs, roundings)) << name << " " << i << " " << what;
+  }
+}
+
+TEST(MomentsAccuracy, OfLargeMeans) {
+  at::NoGradGuard no_grad;
+  at::manual_seed(0);
+  for (const int64_t columns : {64, 129, 768})
+    for (const double mean : {0.0, 1e2, 1e4, 1e6, 1e7}) {
+      const auto x = at::randn({32, columns}) + mean;
+      const auto what = c10::str(columns, " columns, mean ", mean);
+      check("layer_norm", layer_norm, x, 1, what);
+      check("group_norm", group_norm, x.slice(1, 0, 64).contiguous(), 1, what);
+      check("batch_norm", batch_norm, x, 1, what);
+      check("variance", variances, x, 1, what);
+    }
+}
+
+TEST(MomentsAccuracy, OfTinyAndHugeScales) {
+  at::NoGradGuard no_grad;
+  at::manual_seed(0);
+  const auto std_of_rows = [](const at::Tensor& x) { return Results{x.std(-1), x.std(0), x.std()}; };
+  for (const double scale : {1e-30, 1e-25, 1e-10, 1e10, 1e19, 1e30, 1e37})
+    check("std", std_of_rows, at::randn({16, 129}) * scale, 1, c10::str("scale ", scale));
+}
+
+TEST(MomentsAccuracy, OfHalfTypes) {
+  at::NoGradGuard no_grad;
+  at::manual_seed(0);
+  for (const auto type : {at::kHalf, at::kBFloat16})
+    for (const double mean : {0.0, 1000.0}) {
+      const auto x = (at::randn({16, 129}) + mean).to(type);
+      check("variance", variances, x, 1, c10::str(c10::toString(type), ", mean ", mean));
+      check("layer_norm", layer_norm, x, 1, c10::str(c10::toString(type), ", mean ", mean));
+    }
+}
+
+TEST(MomentsAccuracy, OfEqualNumbersIsZero) {
+  if (test::runs_libtorch_kernels()) GTEST_SKIP() << "LibTorch's are not all";
+  at::NoGradGuard no_grad;
+  const auto f = [](const at::Tensor& x) {
+    return Results{x.var(-1), x.std(0), x.std(), at::layer_norm(x, {x.size(-1)}), at::group_norm(x, 1)};
+  };
+  for (const auto type : {at::kFloat, at::kBFloat16, at::kHalf})
+    for (const double value : {3.3, 0.1, 1e4 / 3})
+      for (const auto& result : compile(f)(at::full({3, 129}, value, type)))
+        EXPECT_EQ(result.abs().max().item<double>(), 0) << value << " of " << c10::toString(type);
+}
+
+}  // namespace
+}  // namespace antegrad
