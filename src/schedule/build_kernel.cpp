@@ -172,19 +172,30 @@ class KernelBuilder {
 
   int32_t emit_operand(int32_t reader, size_t k, Where where) {
     const auto& operand = item(reader).operands[k];
-    if (!operand.value.valid()) return out_.number(operand.number, operand.type, where);
+    if (!operand.value.valid()) return as_operand(operand, 0, where);
     if (const auto from = stages_.maker(operand); from >= 0)
-      return out_.cast(emit_item(from, where), operand.type, where);
+      return as_operand(operand, emit_item(from, where), where);
     const auto address = operand_address(reader, k);
     const auto* free = fusion_.free_item(operand.value);
-    return out_.cast(
-        free != nullptr ? emit_free(*free, address, where) : out_.load(operand.value, address, where),
-        operand.type, where);
+    return as_operand(
+        operand,
+        free != nullptr ? emit_free(*free, address, where) : out_.load(operand.value, address, where), where);
+  }
+
+  /// In the type that the expression takes; of a number `id` says nothing.
+  int32_t as_operand(const Operand& operand, int32_t id, Where where) {
+    if (!operand.value.valid()) id = out_.number(operand.number, operand.type, where);
+    if (operand.rounds) id = out_.round(id, *operand.rounds, where);
+    return out_.cast(id, operand.type, where);
   }
 
   int32_t emit_free(const Item& free, const Affine& address, Where where) {
-    const auto type = compute_type(graph().tensor_type(free.output).dtype);
-    if (free.form == Form::Constant) return out_.number(free.number, type, where);
+    const auto dtype = graph().tensor_type(free.output).dtype;
+    const auto type = compute_type(dtype);
+    if (free.form == Form::Constant) {
+      const auto id = out_.number(free.number, type, where);
+      return type != dtype && is_made_of_sizes(free.number) ? out_.round(id, dtype, where) : id;
+    }
     if (free.form == Form::Iota) {
       Op op;
       op.code = OpCode::Index;
@@ -197,14 +208,14 @@ class KernelBuilder {
     std::vector<int32_t> args;
     for (const auto& operand : free.operands) {
       if (!operand.value.valid()) {
-        args.push_back(out_.number(operand.number, operand.type, where));
+        args.push_back(as_operand(operand, 0, where));
         continue;
       }
       Affine at;
       at.offset = fusion_.places().of(operand.value).offset;
       const auto* inner = fusion_.free_item(operand.value);
       const auto id = inner != nullptr ? emit_free(*inner, {}, where) : out_.load(operand.value, at, where);
-      args.push_back(out_.cast(id, operand.type, where));
+      args.push_back(as_operand(operand, id, where));
     }
     return finish_value(free, compute(free, std::move(args), where), where);
   }
@@ -225,8 +236,15 @@ class KernelBuilder {
     const auto dtype = graph().tensor_type(source.output).dtype;
     const auto& node = graph().nodes[static_cast<size_t>(source.node)];
     id = out_.cast(id, compute_type(dtype), where);
-    const bool rounds = compute_type(dtype) != dtype && node.op == "aten._to_copy";
+    const bool converts =
+        node.op == "aten._to_copy" || (source.expression == "a" && reads_another_type(source));
+    const bool rounds = compute_type(dtype) != dtype && converts;
     return rounds ? out_.round(id, dtype, where) : id;
+  }
+
+  bool reads_another_type(const Item& copy) const {
+    const auto& from = copy.operands[0].value;
+    return from.valid() && graph().tensor_type(from).dtype != graph().tensor_type(copy.output).dtype;
   }
 
   int32_t emit_gather(int32_t index, Where at) {

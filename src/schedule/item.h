@@ -17,7 +17,8 @@ using Number = Literal;
 struct Operand {
   ir::ValueId value;  ///< not valid: the number
   Number number = int64_t{0};
-  ir::DType type = ir::DType::F32;  ///< that the expression takes it in, see compute_type
+  ir::DType type = ir::DType::F32;       ///< that the expression takes it in, see compute_type
+  std::optional<ir::DType> rounds = {};  ///< a half type that it is converted to before
 };
 
 /// Which element of its source a gather reads: per dim of the source an iteration dim, or an index operand.
@@ -88,6 +89,7 @@ std::optional<int64_t> as_int(const ir::Arg* arg);  ///< a constant
 std::optional<std::vector<int64_t>> as_ints(const ir::Arg& arg);
 std::optional<ir::Dim> as_dim(const Number& number);  ///< of an integer
 bool equals(const Number& number, double value);      ///< whatever sizes are
+bool is_made_of_sizes(const Number& number);
 bool is_lowered_type(const ir::Type& type);  ///< a tensor on the CPU of a type that generated code handles
 
 }  // namespace antegrad::schedule

@@ -1,10 +1,21 @@
 #include "schedule/kernel_writer.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "schedule/sizes.h"
 
 namespace antegrad::schedule {
+namespace {
+
+/// 0 and -0, which compare equal.
+bool is_other_zero(const Number& a, const Number& b) {
+  const auto* x = std::get_if<double>(&a);
+  const auto* y = std::get_if<double>(&b);
+  return x != nullptr && y != nullptr && std::signbit(*x) != std::signbit(*y);
+}
+
+}  // namespace
 
 Section& KernelWriter::section(Where where) {
   auto& section = sections_[where];
@@ -27,7 +38,7 @@ int32_t KernelWriter::define(Where where, Op op, ir::DType type) {
                     op.code == OpCode::Index;
   op.comment = comment;
   for (const auto& known : section(where).ops) {
-    if (!pure || known.code != op.code) continue;
+    if (!pure || known.code != op.code || is_other_zero(known.number, op.number)) continue;
     op.result = known.result;
     auto same = known;
     same.comment = op.comment;

@@ -7,6 +7,7 @@
 #include "ir/layout.h"
 #include "ir/ops.h"
 #include "schedule/item.h"
+#include "schedule/promotion.h"
 #include "schedule/sizes.h"
 
 namespace antegrad::schedule {
@@ -104,9 +105,10 @@ std::vector<Item> lower_factory(const ir::Graph& graph, int32_t index, std::stri
   if (ends_with("aten.scalar_tensor")) number = find_arg(node, 0);
   if (number != nullptr) {
     const auto value = as_number(*number);
-    if (!value) why = "its number is not a real one";
-    if (!value) return {};
-    item.number = *value;
+    const auto held = value ? converted(*value, graph.tensor_type(item.output).dtype) : value;
+    if (!held) why = "its number is not a real one, or more than its type holds";
+    if (!held) return {};
+    item.number = *held;
     return {item};
   }
   if (node.op == "aten.arange" || node.op == "aten.arange.start" || node.op == "aten.arange.start_step") {
@@ -244,6 +246,10 @@ bool equals(const Number& number, double value) {
   if (const auto* integer = std::get_if<int64_t>(&number)) return static_cast<double>(*integer) == value;
   const auto* real = std::get_if<double>(&number);
   return real != nullptr && *real == value;
+}
+
+bool is_made_of_sizes(const Number& number) {
+  return !std::holds_alternative<int64_t>(number) && !std::holds_alternative<double>(number);
 }
 
 std::optional<std::vector<int64_t>> as_ints(const ir::Arg& arg) {

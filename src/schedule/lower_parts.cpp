@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "schedule/item.h"
+#include "schedule/promotion.h"
 #include "schedule/sizes.h"
 
 namespace antegrad::schedule {
@@ -81,8 +82,9 @@ std::vector<Item> lower_pad(ir::Graph& graph, int32_t index, std::string& why) {
   const auto* from = node.args[0].as<ir::ValueId>();
   const auto pads = paddings(graph, node.args[1]);
   const auto* value = find_arg(node, 2);
-  const auto number = value == nullptr ? std::optional<Number>(int64_t{0}) : as_number(*value);
   const auto type = graph.tensor_type(node.outputs[0]);
+  const auto given = value == nullptr ? std::optional<Number>(int64_t{0}) : as_number(*value);
+  const auto number = given ? converted(*given, type.dtype) : given;
   why = "its padding is not a plain one";
   if (from == nullptr || !pads || !number || !is_lowered_type(graph.type_of(*from))) return {};
   const auto inner = graph.tensor_type(*from);

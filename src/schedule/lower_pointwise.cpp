@@ -1,10 +1,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 
+#include "ir/element.h"
 #include "ir/ops.h"
 #include "schedule/item.h"
+#include "schedule/promotion.h"
 #include "schedule/sizes.h"
 
 namespace antegrad::schedule {
@@ -16,36 +17,6 @@ bool is_comparison(std::string_view expression) {
   return expression.find("==") != std::string_view::npos || expression.find("!=") != std::string_view::npos ||
          expression.find('<') != std::string_view::npos || expression.find('>') != std::string_view::npos;
 }
-
-int category(DType dtype) { return dtype == DType::Bool ? 0 : ir::is_floating(dtype) ? 2 : 1; }
-
-/// The type that LibTorch brings the operands of a comparison to.
-class Promotion {
- public:
-  void add(const ir::TensorType& type) {
-    auto& best = type.sizes.empty() ? scalar_ : tensor_;
-    best = best ? wider(*best, type.dtype) : type.dtype;
-  }
-  void add(const Number& number) {
-    const auto dtype = as_dim(number) ? DType::I64 : DType::F32;
-    number_ = number_ ? wider(*number_, dtype) : dtype;
-  }
-  DType result() const {
-    auto type = tensor_ ? tensor_ : scalar_ ? scalar_ : number_;
-    for (const auto& other : {scalar_, number_})
-      if (other && type && category(*other) > category(*type)) type = other;
-    return compute_type(type.value_or(DType::F32));
-  }
-
- private:
-  static DType wider(DType a, DType b) {
-    if (category(a) != category(b)) return category(a) > category(b) ? a : b;
-    if (a != b && ir::size_in_bytes(a) == ir::size_in_bytes(b))
-      return category(a) == 2 ? DType::F32 : DType::I16;
-    return ir::size_in_bytes(a) > ir::size_in_bytes(b) ? a : b;
-  }
-  std::optional<DType> tensor_, scalar_, number_;
-};
 
 struct Default {
   std::string_view op;
@@ -59,8 +30,18 @@ constexpr Default kDefaults[] = {
     {"aten.leaky_relu", 1, .01}, {"aten.hardtanh", 1, -1},   {"aten.hardtanh", 2, 1},
     {"aten.softplus", 1, 1},     {"aten.softplus", 2, 20},   {"aten.celu", 1, 1},
     {"aten.hardshrink", 1, .5},  {"aten.softshrink", 1, .5}, {"aten.elu", 1, 1},
-    {"aten.elu", 2, 1},          {"aten.elu", 3, 1},
+    {"aten.elu", 2, 1},          {"aten.elu", 3, 1},         {"aten.addcmul", 3, 1},
+    {"aten.addcdiv", 3, 1},
 };
+
+/// Ops that LibTorch has for floating types only, and whose formulas integers have a meaning in: the
+/// beginnings of their names.
+bool is_of_floats(std::string_view op) {
+  constexpr std::array<std::string_view, 8> kNames = {
+      "aten.leaky_relu", "aten.hardtanh_backward", "aten.hardshrink",       "aten.softshrink",
+      "aten.lerp",       "aten._prelu_kernel",     "aten.sigmoid_backward", "aten.tanh_backward"};
+  return std::ranges::any_of(kNames, [&](std::string_view name) { return op.starts_with(name); });
+}
 
 /// The names of keyword arguments that no value depends on, given the type of the result.
 bool is_about_memory(std::string_view name) {
@@ -89,7 +70,10 @@ class PointwiseLowering {
       why = "generated code has no such form of this op";
       return {};
     }
-    choose_types();
+    if (!choose_types()) {
+      why = "its type does not hold one of its numbers";
+      return {};
+    }
     if (item_.expression.empty() || !settings_.supports(item_.expression, item_.computes)) {
       why = item_.expression.empty() ? "the op has no formula" : "there is no such function for its type";
       return {};
@@ -126,7 +110,8 @@ class PointwiseLowering {
     for (const auto& arg : node_.args) {
       if (item_.operands.size() == 1 && (node_.op == "aten._to_copy" || node_.op == "aten.clone")) break;
       if (arg.as<ir::None>()) {  // a bound of clamp
-        item_.operands.push_back({{}, std::numeric_limits<double>::quiet_NaN(), DType::F32});
+        missing_.push_back(item_.operands.size());
+        item_.operands.push_back({{}, int64_t{0}, DType::F32});
         continue;
       }
       if (!add(arg)) return false;
@@ -146,9 +131,7 @@ class PointwiseLowering {
     return equals(item_.operands[position].number, value);
   }
   bool is_missing(size_t position) const {
-    if (position >= item_.operands.size()) return true;
-    const auto* number = std::get_if<double>(&item_.operands[position].number);
-    return !item_.operands[position].value.valid() && number != nullptr && std::isnan(*number);
+    return position >= item_.operands.size() || std::ranges::find(missing_, position) != missing_.end();
   }
   bool integral() const { return !ir::is_floating(graph_.tensor_type(item_.output).dtype); }
   /// Integers are not divided by what may be zero: LibTorch reports that.
@@ -164,8 +147,12 @@ class PointwiseLowering {
 
   bool specialise() {
     auto& text = item_.expression;
+    if (integral() && is_of_floats(node_.op)) return false;
     const auto is = [&](std::string_view stem) { return node_.op.starts_with(stem); };
-    if ((is("aten.add.") || is("aten.sub.") || is("aten.rsub.")) && is_number(2, 1)) {
+    const bool is_sum = is("aten.add.") || is("aten.sub.") || is("aten.rsub.");
+    if (is_sum && integral() && std::holds_alternative<double>(item_.operands[2].number)) {
+      return false;  // LibTorch refuses fractions of integers
+    } else if (is_sum && is_number(2, 1)) {
       text = is("aten.add.") ? "a + b" : is("aten.sub.") ? "a - b" : "b - a";
       item_.operands.pop_back();
     } else if (is("aten.pow.Tensor_Scalar")) {
@@ -173,11 +160,12 @@ class PointwiseLowering {
     } else if (is("aten.clamp")) {
       if (is("aten.clamp_")) return true;
       if (is_missing(1) && is_missing(2)) return false;
+      const bool is_of_tensors = node_.op == "aten.clamp.Tensor";
       if (is_missing(1)) {
-        text = "nan_min(a, b)";
+        text = is_of_tensors ? "nan_min(a, b)" : "clamp_max(a, b)";
         item_.operands.erase(item_.operands.begin() + 1);
       } else if (is_missing(2)) {
-        text = "nan_max(a, b)";
+        text = is_of_tensors ? "nan_max(a, b)" : "clamp_min(a, b)";
         item_.operands.resize(2);
       }
     } else if (is("aten.div.")) {
@@ -195,6 +183,10 @@ class PointwiseLowering {
       return item_.operands.size() == 2 && safe_divisor();
     } else if (is("aten.bitwise_left_shift") || is("aten.bitwise_right_shift") || is("aten.pow.Scalar")) {
       return !is("aten.bitwise");
+    } else if (node_.op == "aten.celu") {
+      specialise_celu();
+    } else if (node_.op == "aten.nextafter") {
+      return !ir::is_half(graph_.tensor_type(item_.output).dtype);  // the next f32 is another number
     } else if (is("aten.bitwise_not") && graph_.tensor_type(item_.output).dtype == DType::Bool) {
       text = "a == 0";
     } else if (is("aten.sigmoid") && node_.op == "aten.sigmoid") {
@@ -208,6 +200,16 @@ class PointwiseLowering {
       item_.operands.erase(item_.operands.begin());
     }
     return true;
+  }
+
+  /// LibTorch multiplies by the reciprocal, which is computed in double.
+  void specialise_celu() {
+    const auto* real = std::get_if<double>(&item_.operands[1].number);
+    const auto* integer = std::get_if<int64_t>(&item_.operands[1].number);
+    if (real == nullptr && integer == nullptr) return;
+    const double alpha = real != nullptr ? *real : static_cast<double>(*integer);
+    item_.expression = "a < 0 ? expm1(a * c) * b : a";
+    item_.operands.push_back({{}, 1 / alpha, DType::F32});
   }
 
   /// The exponents that LibTorch has kernels of their own for.
@@ -228,9 +230,37 @@ class PointwiseLowering {
     return !item_.expression.empty();
   }
 
-  void choose_types() {
+  /// False: see convert_operands.
+  bool choose_types() {
     const auto output = graph_.tensor_type(item_.output).dtype;
     item_.result = item_.computes = compute_type(output);
+    auto common = output;
+    const bool selects = node_.op.starts_with("aten.where") || node_.op.starts_with("aten.masked_fill");
+    const bool copies = item_.expression == "a";
+    if (output == DType::Bool && !selects && !copies) {
+      // Sums and products of booleans are computed as integers; what is not zero is true.
+      const bool is_sum =
+          !is_comparison(item_.expression) && item_.expression.find("(a)") == std::string::npos;
+      if (!is_sum) common = promoted();
+      item_.computes = compute_type(common);
+      if (is_sum) item_.computes = item_.result = DType::I32;
+    }
+    for (auto& operand : item_.operands) operand.type = item_.computes;
+    const size_t condition = node_.op.starts_with("aten.where") ? 0 : 1;
+    if (copies && item_.operands[0].value.valid()) {
+      item_.operands[0].type = item_.computes = item_.result =
+          compute_type(graph_.tensor_type(item_.operands[0].value).dtype);
+      return true;
+    }
+    if (!convert_operands(graph_, node_.op, common, item_.operands)) return false;
+    if (selects) {
+      item_.operands[condition].type = DType::Bool;
+      item_.operands[condition].rounds.reset();
+    }
+    return true;
+  }
+
+  DType promoted() const {
     Promotion promotion;
     for (const auto& operand : item_.operands) {
       if (operand.value.valid())
@@ -238,26 +268,14 @@ class PointwiseLowering {
       else
         promotion.add(operand.number);
     }
-    const bool selects = node_.op.starts_with("aten.where") || node_.op.starts_with("aten.masked_fill");
-    const bool copies = item_.expression == "a";
-    if (output == DType::Bool && !selects && !copies) {
-      item_.computes = promotion.result();
-      // Sums and products of booleans are computed as integers; what is not zero is true.
-      if (!is_comparison(item_.expression) && item_.expression.find("(a)") == std::string::npos)
-        item_.computes = item_.result = DType::I32;
-    }
-    for (auto& operand : item_.operands) operand.type = item_.computes;
-    const size_t condition = node_.op.starts_with("aten.where") ? 0 : 1;
-    if (selects) item_.operands[condition].type = DType::Bool;
-    if (copies && item_.operands[0].value.valid())
-      item_.operands[0].type = item_.computes = item_.result =
-          compute_type(graph_.tensor_type(item_.operands[0].value).dtype);
+    return promotion.result();
   }
 
   const ir::Graph& graph_;
   const ir::Node& node_;
   const Settings& settings_;
   Item item_;
+  std::vector<size_t> missing_;  ///< operands that are not there
 };
 
 }  // namespace

@@ -14,7 +14,7 @@ void add_random_rules(RuleTable& table) {
     return std::tuple(train.value_or(true) ? pointwise({x, mask}, x.scalar_type()) : like(x), mask);
   });
   table.add("native_dropout_backward", [](const Tensor& grad, const Tensor& mask) {
-    return pointwise({grad, mask}, grad.scalar_type());
+    return pointwise({grad, mask}, float_type(grad.scalar_type()));
   });
   table.add("multinomial", [](const Tensor& x, int64_t count) {
     TORCH_CHECK(x.dim() == 1 || x.dim() == 2, "prob_dist must be 1 or 2 dim");

@@ -73,7 +73,8 @@ std::string integer_literal(DType dtype, int64_t number) {
 std::string literal(DType dtype, const schedule::Literal& number) {
   const auto type = schedule::compute_type(dtype);
   const auto print = [&](auto value) -> std::string {
-    if (type == DType::F32 || type == DType::F64) return floating_literal(type, static_cast<double>(value));
+    if (type == DType::F32) return floating_literal(type, static_cast<float>(value));  // rounded once
+    if (type == DType::F64) return floating_literal(type, static_cast<double>(value));
     if (type == DType::Bool) return value != 0 ? "1" : "0";
     return integer_literal(type, static_cast<int64_t>(value));
   };

@@ -39,7 +39,9 @@ std::string cast_text(Names& names, const Op& op) {
     return from_memory(names, op.dtype, to_memory(names, op.dtype, value, from));
   if (from == to) return value;
   if (to == DType::Bool) return value + " != 0";
-  // What does not fit is as with other compilers: the low bits of a wider integer.
+  // What does not fit is as in LibTorch: the low bits of an integer of 64 bits for u8, of 32 for others.
+  if (ir::is_floating(from) && to == DType::U8)
+    return fmt::format("{}({})", names.function(fmt::format("ag_low_byte_{}", ir::name(from))), value);
   if (ir::is_floating(from) && !ir::is_floating(to) && ir::size_in_bytes(to) < 4)
     return fmt::format("({})(int32_t){}", scalar_type(to), value);
   return fmt::format("({}){}", scalar_type(to), value);

@@ -297,8 +297,9 @@ void check_integers(const std::string& type, const std::string& c_type) {
   check("floor_div", [](Wide a, Wide b) { return b == 0 ? 0 : a / b - (a % b != 0 && (a < 0) != (b < 0)); });
   check("remainder", [](Wide a, Wide b) { return b == 0 ? 0 : (a % b + b) % b; });
   check("gcd", [](Wide a, Wide b) {
-    for (a = a < 0 ? -a : a, b = b < 0 ? -b : b; b != 0;) a = std::exchange(b, a % b);
-    return a;
+    // The smallest integer has no magnitude in its type, and stays what it is.
+    for (a = T(a < 0 ? -a : a), b = T(b < 0 ? -b : b); a != 0;) b = std::exchange(a, b % a);
+    return b;
   });
   for (size_t i = 0; i < right.size(); ++i) right[i] = static_cast<T>(static_cast<int>(i % 130) - 4);
   check("pow", [](Wide a, Wide b) { return Wide{wrapped_power(static_cast<T>(a), static_cast<T>(b))}; });

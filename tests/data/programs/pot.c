@@ -77,7 +77,7 @@ static inline __attribute__((always_inline)) int64_t k0_mul_strip(void* const* b
     // aten.sum.dim_IntList -> f32[40000]
     b2[i0] = v6[l];
     // aten.clamp_min -> f32[40000]
-    const float v8 = ag_nan_max_f32(v6[l], v7);
+    const float v8 = ag_clamp_min_f32(v6[l], v7);
     // aten.sqrt -> f32[40000]
     const float v9 = __builtin_sqrtf(v8);
     b3[i0] = v9;
@@ -353,7 +353,7 @@ int64_t k1_sum(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
         for (int64_t i0 = t0; i0 < e0; ++i0) {
           // aten.clamp_min -> f32[40000]
           const float v0 = b0[i0];
-          const float v2 = ag_nan_max_f32(v0, v1);
+          const float v2 = ag_clamp_min_f32(v0, v1);
           // aten.sqrt -> f32[40000]
           const float v3 = __builtin_sqrtf(v2);
           b1[i0] = v3;

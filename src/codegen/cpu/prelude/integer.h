@@ -62,15 +62,16 @@ AG_INLINE $T ag_pow_$t($T base, $T exponent) {
 }
 
 //@ ag_gcd_$t for i64 i32 i16 i8 u8
+// The smallest integer is its own magnitude, and remainders have the sign of the dividend, as in LibTorch.
 AG_INLINE $T ag_gcd_$t($T a, $T b) {
-  $U x = ($U)ag_abs_$t(a);
-  $U y = ($U)ag_abs_$t(b);
+  $T x = ag_abs_$t(a);
+  $T y = ag_abs_$t(b);
   while (x != 0) {
-    const $U rest = y % x;
+    const $T rest = ($T)(y % x);
     y = x;
     x = rest;
   }
-  return ($T)y;
+  return y;
 }
 
 //@ ag_lcm_$t for i64 i32
