@@ -54,6 +54,38 @@ TEST(ForeignFake, KeepingOneOfAnExportedFunctionIsRefused) {
   EXPECT_TRUE(at::equal(kept, x * 2));
 }
 
+/// Stores a tensor that only a backward pass computes.
+struct KeepsGradient : torch::autograd::Function<KeepsGradient> {
+  static Tensor& kept() {
+    static Tensor tensor;
+    return tensor;
+  }
+  static Tensor forward(torch::autograd::AutogradContext*, const Tensor& a) { return a * 2; }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext*,
+                                                 torch::autograd::variable_list gradients) {
+    kept() = gradients[0] * 3;
+    return {gradients[0] * 2};
+  }
+};
+
+TEST(ForeignFake, KeptByABackwardPass) {
+  auto x = torch::randn({3}).requires_grad_();
+  auto function = [](const Tensor& a) { return KeepsGradient::apply(a); };
+  auto compiled = compile(function);
+  for (int call = 0; call < 2; ++call)
+    expect_error(ErrorCode::UnsupportedOp, "capture",
+                 "keeps 1 of its tensors beyond the call, in a member, a cache or a static variable; their "
+                 "contents are not known, and using them is an error",
+                 {x}, [&] { compiled(x); });
+  EXPECT_ANY_THROW(KeepsGradient::kept().item<float>());
+  Options options;
+  options.unsupported = Unsupported::Eager;
+  compile(function, options)(x).sum().backward();
+  EXPECT_TRUE(at::equal(KeepsGradient::kept(), torch::full({3}, 3.f)));
+  EXPECT_TRUE(at::equal(x.grad(), torch::full({3}, 2.f)));
+  KeepsGradient::kept() = Tensor();
+}
+
 TEST(ForeignFake, UsedInAnotherCapture) {
   auto kept = kept_from_a_capture();
   auto x = torch::randn({3});
