@@ -57,7 +57,13 @@ struct Comparison::Place {
   std::vector<int64_t> sizes, strides;
   int64_t offset = 0;
   at::ScalarType dtype = at::kFloat;
+  bool is_tensor = false;
   ir::ValueId source;  ///< what it is a view of; not valid: of nothing
+
+  /// For an input that the program does not read, only its sizes.
+  at::Tensor stand_in() const {
+    return is_tensor ? at::empty_strided(sizes, strides, at::TensorOptions(dtype)).zero_() : at::Tensor();
+  }
 
   /// The same view of a copy of its source; undefined: it reaches beyond the copy.
   at::Tensor view_of(const at::Tensor& copy, int64_t distance) const {
@@ -117,6 +123,7 @@ Comparison::Place Comparison::place_of(ir::ValueId value, const Placement& place
   place.arena_offset = placement.arena_offset[v];
   const auto* type = graph_.type_of(value).tensor();
   if (type == nullptr) return place;
+  place.is_tensor = true;
   place.sizes = capture::constants(type->sizes);
   place.strides = capture::constants(type->strides);
   place.offset = type->offset.is_constant() ? type->offset.constant() : 0;
@@ -181,7 +188,10 @@ void Comparison::after(size_t step, const Registers& registers, Copies& copies) 
   std::vector<Bounded> results;
   if (expected) {
     std::vector<at::Tensor> given;
-    for (auto value : inputs) given.push_back(copies[static_cast<size_t>(value.index)]);
+    for (auto value : inputs) {
+      const auto v = static_cast<size_t>(value.index);
+      given.push_back(copies[v].defined() ? copies[v] : places_[v].stand_in());
+    }
     results = expected->run(given);
   }
   for (size_t i = 0; i < finished.size(); ++i) {

@@ -72,7 +72,7 @@ at::Tensor bound_or_zeros(const Bounded& x) {
 
 struct BoundedGraph::Step {
   ErrorRule rule;
-  bool rounds_nothing;
+  bool rounds_nothing, coarse_near_zero;
   std::vector<ir::ValueId> reads, outputs;
   std::unique_ptr<Executable> wide;  ///< the node in f64, where errors are followed by it
   at::Tensor constant;
@@ -90,6 +90,7 @@ struct BoundedGraph::Step {
   std::vector<at::Tensor> moved(const std::vector<Bounded>& arguments) const;
   at::Tensor added_up(const std::vector<Bounded>& arguments, const at::Tensor& result) const;
   at::Tensor multiplied(const Bounded& argument, const at::Tensor& result) const;
+  at::Tensor compared(const std::vector<Bounded>& arguments) const;
   at::Tensor tried_out(const std::vector<Bounded>& arguments, const at::Tensor& result, size_t index) const;
   at::Tensor effect_of(const std::vector<at::Tensor>& arguments, const at::Tensor& plain, size_t which,
                        const at::Tensor& by, size_t index) const;
@@ -129,6 +130,8 @@ std::vector<at::Tensor> BoundedGraph::Step::bounds(const std::vector<Bounded>& a
       return {added_up(arguments, results.front())};
     case ErrorRule::Product:
       return {multiplied(arguments.front(), results.front())};
+    case ErrorRule::Compare:
+      return {compared(arguments)};
     case ErrorRule::Pointwise:
       break;
   }
@@ -209,8 +212,21 @@ at::Tensor BoundedGraph::Step::multiplied(const Bounded& argument, const at::Ten
   const auto product = run_wide({size}).front().to(at::kDouble);
   const auto more = run_wide({size + bound_or_zeros(argument)}).front().to(at::kDouble);
   const auto factors = argument.value.numel() / std::max<int64_t>(1, result.numel());
-  const auto own = product * ((kResultSteps + static_cast<double>(factors)) * step + storing) + least;
+  const auto own = product * ((kResultSteps + static_cast<double>(factors)) * (step + storing)) + least;
   return at_the_ends(distance(more, product) + own, product, result);
+}
+
+/// Not certain where the two are no farther apart than they may be off.
+at::Tensor BoundedGraph::Step::compared(const std::vector<Bounded>& arguments) const {
+  if (!any_bound(arguments)) return {};
+  std::vector<at::Tensor> values;
+  auto off = at::zeros({}, at::kDouble);
+  for (const auto& argument : arguments) {
+    values.push_back(argument.value.to(at::kDouble));
+    off = off + bound_or_zeros(argument);
+  }
+  const auto apart = run_wide(values).front().abs();
+  return apart.le(off).logical_or(off.isinf()).logical_and(off.gt(0)).to(at::kDouble);
 }
 
 /// How far the result goes when one argument is changed, either way.
@@ -250,8 +266,11 @@ at::Tensor BoundedGraph::Step::tried_out(const std::vector<Bounded>& arguments, 
       const auto far = effect_of(values, plain, i, longer, index);
       effect = at::maximum(effect, at::where(far.isinf(), effect, far * share));
     }
+    // From an infinite number no change leads back to what it might have been instead.
+    if (!rounds_nothing) effect = at::where(by.to(at::kDouble).isinf(), kInfinity, effect);
     bound = bound + effect;
   }
+  if (coarse_near_zero && storing > 0) bound = bound + kResultSteps * step;
   if (!rounds_nothing) bound = bound + result.to(at::kDouble).abs() * (kResultSteps * step + storing) + least;
   bound = at::where(result.isnan().logical_and(bound.isnan()), 0.0, bound);
   return is_number(result)
@@ -266,7 +285,13 @@ BoundedGraph::BoundedGraph(const ir::Graph& nodes) : value_count_(nodes.values.s
   for (const auto& input : nodes.inputs) inputs_.push_back(input.value);
   for (const auto& output : nodes.outputs) outputs_.push_back(output.value);
   for (const auto& node : nodes.nodes) {
-    Step step{error_rule(node), rounds_nothing(node, nodes), reads_of(node), node.outputs, nullptr, {}};
+    Step step{error_rule(node),
+              rounds_nothing(node, nodes),
+              is_coarse_near_zero(node),
+              reads_of(node),
+              node.outputs,
+              nullptr,
+              {}};
     if (step.rule != ErrorRule::Exact && step.rule != ErrorRule::Fresh)
       step.wide = std::make_unique<Executable>(error_graph(nodes, node));
     // A constant that leaves a graph is copied, and would no longer be the number that it may stand for.

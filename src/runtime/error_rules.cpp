@@ -36,6 +36,11 @@ std::string_view name_of(std::string_view op) {
   return op.substr(0, op.find('.'));
 }
 
+bool compares(std::string_view op) {
+  static const Names names = {"eq", "ne", "lt", "le", "gt", "ge"};
+  return names.contains(name_of(op));
+}
+
 void widen(ir::Type& type) {
   if (auto* tensor = type.tensor(); tensor != nullptr && ir::is_floating(tensor->dtype))
     tensor->dtype = ir::DType::F64;
@@ -57,6 +62,7 @@ void make_positive(ir::Arg& arg) {
 void hand_errors_on(ir::Node& node) {
   if (node.op == "aten.amin") node.op = "aten.amax";
   if (node.op.starts_with("aten.all")) node.op.replace(0, 8, "aten.any");
+  if (error_rule(node) == ErrorRule::Compare) node.op.replace(5, 2, "sub");
   if (node.op == "aten.constant_pad_nd" && node.args.size() > 2) node.args.resize(2);
   if (error_rule(node) == ErrorRule::Accumulate)
     for (auto& attr : node.attrs)
@@ -96,8 +102,11 @@ ErrorRule error_rule(const ir::Node& node) {
   const auto* info = ir::find_op(node.op);
   if (info == nullptr) return ErrorRule::Fresh;
   if (info->kind == ir::OpKind::View || info->kind == ir::OpKind::Gather) return ErrorRule::Move;
+  if (compares(node.op)) return ErrorRule::Compare;
   return info->kind == ir::OpKind::Pointwise ? ErrorRule::Pointwise : ErrorRule::Fresh;
 }
+
+bool is_coarse_near_zero(const ir::Node& node) { return node.op == "aten.erf"; }
 
 bool rounds_nothing(const ir::Node& node, const ir::Graph& graph) {
   static const Names ops = {"abs",        "neg",
@@ -150,8 +159,11 @@ ir::Graph error_graph(const ir::Graph& graph, const ir::Node& node) {
   for (auto& arg : own.args) widen(arg);
   for (auto& attr : own.attrs) widen(attr.value);
   hand_errors_on(own);
+  const bool gives_distances = error_rule(node) == ErrorRule::Compare;
   for (auto& id : own.outputs) {
-    id = out.add_value(wide(id));
+    auto type = wide(id);
+    if (gives_distances) type.tensor()->dtype = ir::DType::F64;
+    id = out.add_value(std::move(type));
     out.outputs.push_back({id, ir::OutputRole::UserOutput, {}, -1});
   }
   out.add_node(std::move(own));

@@ -13,6 +13,7 @@ enum class ErrorRule {
   Largest,     ///< each is one of several elements of its argument
   Product,
   Any,        ///< booleans made of several
+  Compare,    ///< booleans, each from two numbers that are equal, or not, or larger
   Pointwise,  ///< each element from one of each argument
 };
 
@@ -21,8 +22,12 @@ ErrorRule error_rule(const ir::Node& node);
 /// Pointwise ops that round nothing: they choose, or take digits away.
 bool rounds_nothing(const ir::Node& node, const ir::Graph& graph);
 
+/// Functions of which LibTorch gives small results, in half types, as accurate as results near one.
+bool is_coarse_near_zero(const ir::Node& node);
+
 /// The node alone as a graph in which floating-point numbers are f64. Where the node hands errors on by
-/// another op than its own (the least of several is off by no more than the largest error), by that.
+/// another op than its own (the least of several is off by no more than the largest error; how near two
+/// numbers are decides whether a comparison is certain), by that.
 ir::Graph error_graph(const ir::Graph& graph, const ir::Node& node);
 
 /// The values that the node reads, each once, as inputs of error_graph().
