@@ -2,6 +2,7 @@
 
 #include "cache/per_process.h"
 #include "cache/quiet_thread.h"
+#include "util/process_end.h"
 
 namespace antegrad::compiler {
 
@@ -35,7 +36,11 @@ void BackgroundWorker::work() {
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [&] { return stop_ || !jobs_.empty(); });
-    if (stop_) return;
+    lock.unlock();
+    const process_end::Section making(process_end::Work::Making);
+    lock.lock();
+    if (stop_ || !making.entered()) return;
+    if (jobs_.empty()) continue;  // forgotten
     auto job = std::move(jobs_.front());
     jobs_.pop_front();
     running_ = job.owner;
@@ -49,7 +54,9 @@ void BackgroundWorker::work() {
 }
 
 BackgroundWorker& BackgroundWorker::instance() {
-  static cache::PerProcess<BackgroundWorker> worker([] { return std::make_unique<BackgroundWorker>(); });
+  // Never destroyed: functions in static variables are, after it, and a job may be running.
+  static auto& worker =
+      *new cache::PerProcess<BackgroundWorker>([] { return std::make_unique<BackgroundWorker>(); });
   return worker.get();
 }
 

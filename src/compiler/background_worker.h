@@ -7,8 +7,8 @@
 
 namespace antegrad::compiler {
 
-/// The thread that compiles for Compile::Background: one for the process, started by the first job.
-/// Thread-safe.
+/// The thread that compiles for Compile::Background: one for the process, started by the first job. exit()
+/// waits for the job that is running; those that have not begun never do. Thread-safe.
 class BackgroundWorker {
  public:
   BackgroundWorker() = default;

@@ -5,6 +5,7 @@
 
 #include "antegrad/function.h"
 #include "cache/outcome.h"
+#include "util/fork_mutex.h"
 
 namespace antegrad::compiler {
 
@@ -19,7 +20,7 @@ class CacheLog {
 
  private:
   cache::OutcomeCounter outcomes_;
-  mutable std::mutex mutex_;
+  mutable BriefMutex mutex_;
   std::vector<std::string> reasons_, keys_;
   double forward_ = 0, backward_ = 0;
 };

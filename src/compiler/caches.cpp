@@ -17,21 +17,39 @@
 #include "compiler/system_key.h"
 #include "toolchain/isa.h"
 #include "toolchain/toolchain.h"
+#include "util/fork_mutex.h"
+#include "util/process_end.h"
 #include "util/reasons.h"
 
 namespace antegrad::compiler {
 namespace {
 
+void write_what_waits();
+
 struct Current {
-  std::mutex mutex;
+  BriefMutex mutex;
   std::shared_ptr<Caches> caches;
 };
 
-/// OpenSSL is made ready first: what is written at the end of the process is hashed then.
+/// Never destroyed. What waits at the end of the process is written then. OpenSSL is made ready first: that
+/// is hashed.
 Current& current_caches() {
-  [[maybe_unused]] static const auto first = cache::sha256("");
-  static Current current;
+  static auto& current = *[] {
+    cache::sha256("");
+    process_end::outlive_statics();
+    process_end::at_end(write_what_waits);
+    return new Current;
+  }();
   return current;
+}
+
+void write_what_waits() try {
+  auto& current = current_caches();
+  std::unique_lock lock(current.mutex);
+  const auto caches = current.caches;
+  lock.unlock();
+  if (caches != nullptr) caches->flush(cache::BackgroundLimits().exit_time);
+} catch (...) {  // the end of a process is no time to complain about its cache
 }
 
 cache::System system_here() {

@@ -10,6 +10,7 @@
 #include "cache/key.h"
 #include "cache/outcome.h"
 #include "cache/store.h"
+#include "util/fork_mutex.h"
 
 namespace antegrad::cache {
 class BackgroundStore;
@@ -60,7 +61,7 @@ class Caches {
   std::shared_ptr<cache::RecordingStore> store_;
   std::shared_ptr<const cache::Secret> secret_;
   std::set<std::string, std::less<>> nearer_stores_;  ///< than one that is written to
-  mutable std::mutex mutex_;
+  mutable BriefMutex mutex_;
   std::vector<std::string> reasons_;
   std::set<cache::Digest> kernels_in_store_, wrong_kernels_;
 };

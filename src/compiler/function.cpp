@@ -1,6 +1,7 @@
 #include <ATen/ThreadLocalState.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/function.h>
+#include <unistd.h>
 
 #include <sstream>
 
@@ -12,6 +13,8 @@
 #include "compiler/progress.h"
 #include "compiler/tracing.h"
 #include "passes/pipeline.h"
+#include "runtime/parallel.h"
+#include "util/process_end.h"
 #include "util/reasons.h"
 
 namespace antegrad::detail {
@@ -144,8 +147,18 @@ bool Function::Impl::confirm(const Leaves& leaves, const runtime::Ambient& ambie
   return false;
 }
 
+/// Calls from static destructors get their results still.
+void Function::Impl::run_eagerly_at_exit() {
+  const auto reason = fmt::format("'{}' runs eagerly: the process is ending", options.name);
+  trace::warn("eager", reason, "Call it once with such arguments before main() returns");
+  std::unique_lock lock(versions_mutex);
+  keep_once(report.eager_reasons, reason);
+}
+
 void Function::Impl::find_or_capture(const Leaves& leaves, const runtime::Ambient& ambient,
                                      const RunOnTensors& run, const KeepRun& keep, Found& found) {
+  if (process_end::begun_here()) return run_eagerly_at_exit();
+  const process_end::Section section(process_end::Work::Making);
   std::scoped_lock capturing(capture_mutex);
   if (find(leaves, ambient, found)) return;  // another thread was first
   const Making making(*this);
@@ -303,20 +316,22 @@ Function::~Function() {
 /// captures.
 void Function::Impl::compile_in_background(const Leaves& leaves, const runtime::Ambient& ambient,
                                            const RunOnTensors& run, const KeepRun& keep, Found& found) {
+  if (process_end::begun_here()) return run_eagerly_at_exit();
   {
     const std::scoped_lock lock(background_mutex);
     if (background_error) std::rethrow_exception(std::exchange(background_error, nullptr));
-    if (in_background) return;  // this call's turn comes when it is made again
-    in_background = true;
+    if (in_background == ::getpid()) return;  // this call's turn comes when it is made again
+    in_background = ::getpid();
   }
   const auto end = [this](std::exception_ptr error) {
     const std::scoped_lock lock(background_mutex);
     background_error = std::move(error);
-    in_background = false;
+    in_background = 0;
   };
   try {
     std::optional<NewCall> call;
     {
+      const process_end::Section section(process_end::Work::Making);
       const std::scoped_lock capturing(capture_mutex);
       if (!find(leaves, ambient, found)) {  // else: another thread was first
         const Making making(*this);
@@ -355,6 +370,7 @@ void Function::Impl::compile_in_background(const Leaves& leaves, const runtime::
 }
 
 void Function::Impl::serve(const Leaves& leaves, const RunOnTensors& run, const KeepRun& keep, Found& found) {
+  runtime::leave_lost_threads();
   calls.fetch_add(1, std::memory_order_relaxed);
   const auto ambient = runtime::Ambient::now();
   const bool known = find(leaves, ambient, found);

@@ -13,6 +13,7 @@
 #include "compiler/version.h"
 #include "compiler/version_maker.h"
 #include "trace/trace.h"
+#include "util/fork_mutex.h"
 
 namespace antegrad::detail {
 
@@ -32,14 +33,16 @@ struct Function::Impl {
   std::atomic<uint64_t> calls{0};
   const int64_t trace_id = trace::new_function_id();
 
-  mutable std::shared_mutex versions_mutex;        ///< guards versions and report
+  mutable BriefSharedMutex versions_mutex;         ///< guards versions and report
   std::vector<std::shared_ptr<Version>> versions;  ///< newest first
   Report report;
 
-  std::mutex capture_mutex;  ///< one capture at a time; taken before versions_mutex
+  LongMutex capture_mutex{
+      "capturing or compiling it"};  ///< one capture at a time; taken before versions_mutex
 
-  std::mutex background_mutex;
-  bool in_background = false;           ///< something is being compiled there, or waits to be
+  BriefMutex background_mutex;
+  pid_t in_background =
+      0;  ///< the process in which something is being compiled there, or waits to be; 0: none
   std::exception_ptr background_error;  ///< for the next call that needs what could not be compiled
 
   // Used with capture_mutex taken: calls in which the function has kept tensors (capture/kept.h). The first
@@ -113,6 +116,7 @@ struct Function::Impl {
   std::shared_ptr<const Version> newest() const;  ///< null: none was captured
   bool room_for_another(std::string& reason, const Leaves& leaves, const runtime::Ambient& ambient);
   void give_up(const std::string& reason);
+  void run_eagerly_at_exit();
   std::string eager_reason_of(const Error& error) const;
   void keep_fixed_sizes(const std::vector<std::string>& reasons);
   void check_recapture(const Instance& instance, const Leaves& leaves, const RunOnTensors& run);

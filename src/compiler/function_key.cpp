@@ -20,7 +20,8 @@ namespace {
 
 /// The library that kernels of LibTorch are called from.
 const std::string& libtorch_build() {
-  static const std::string id = toolchain::build_id_of(reinterpret_cast<const void*>(&at::globalContext));
+  static const auto& id =
+      *new const std::string(toolchain::build_id_of(reinterpret_cast<const void*>(&at::globalContext)));
   return id;
 }
 

@@ -12,6 +12,7 @@
 #include "compiler/system_key.h"
 #include "toolchain/module.h"
 #include "trace/trace.h"
+#include "util/fork_mutex.h"
 
 namespace antegrad::compiler {
 namespace {
@@ -63,12 +64,12 @@ class Memory {
   }
 
   static Memory& instance() {
-    static Memory memory;
+    static auto& memory = *new Memory;  // statics may call compiled functions
     return memory;
   }
 
  private:
-  std::mutex mutex_;
+  BriefMutex mutex_;
   std::map<cache::Digest, LoadedKernel> kernels_;
   KernelCounts counts_;
 };

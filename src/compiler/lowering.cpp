@@ -13,6 +13,7 @@
 #include "ir/verify.h"
 #include "passes/pipeline.h"
 #include "schedule/substitute.h"
+#include "util/process_end.h"
 #include "util/reasons.h"
 
 namespace antegrad::compiler {
@@ -135,14 +136,20 @@ std::shared_ptr<const Lowered> Lowering::lower(const ir::Graph& graph) const {
     std::vector<LoadedKernel> kernels;
     if (!scheduled.kernels.empty()) kernels = make_kernels(scheduled.kernels, target());
     return std::make_shared<const Lowered>(std::move(scheduled), std::move(kernels), options_.debug_compare);
+  } catch (const process_end::Ending& ending) {
+    note_failure(ending);  // calls from static destructors get their results still
   } catch (const Error& error) {
     if (error.code() != ErrorCode::Compile || options_.compile_failure != CompileFailure::Eager) throw;
-    trace::warn("compile_failure", error.what(), "That pass runs op by op");
-    std::scoped_lock lock(mutex_);
-    ++failures_.count;
-    keep_once(failures_.reasons, error.what());
+    note_failure(error);
   }
   return std::make_shared<const Lowered>(graph);
+}
+
+void Lowering::note_failure(const Error& error) const {
+  trace::warn("compile_failure", error.what(), "That pass runs op by op");
+  std::scoped_lock lock(mutex_);
+  ++failures_.count;
+  keep_once(failures_.reasons, error.what());
 }
 
 Lowering::Failures Lowering::failures() const {

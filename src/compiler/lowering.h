@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "antegrad/error.h"
 #include "antegrad/options.h"
 #include "compiler/cache_log.h"
 #include "compiler/kernel_cache.h"
@@ -11,6 +12,7 @@
 #include "runtime/executable.h"
 #include "schedule/program.h"
 #include "toolchain/toolchain.h"
+#include "util/fork_mutex.h"
 
 namespace antegrad::compiler {
 
@@ -60,6 +62,7 @@ class Lowering {
   CacheLog& cache_log() const { return cache_log_; }
 
  private:
+  void note_failure(const Error& error) const;
   KernelTarget target() const;
   const toolchain::Toolchain& toolchain() const;
 
@@ -67,7 +70,7 @@ class Lowering {
   toolchain::Isa isa_;
   mutable std::once_flag toolchain_once_;
   mutable toolchain::ToolchainPtr toolchain_;
-  mutable std::mutex mutex_;
+  mutable BriefMutex mutex_;
   mutable Failures failures_;
   mutable CacheLog cache_log_;
 };

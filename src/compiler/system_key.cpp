@@ -5,7 +5,8 @@
 namespace antegrad::compiler {
 
 const std::string& own_build() {
-  static const std::string id = toolchain::build_id_of(reinterpret_cast<const void*>(&own_build));
+  static const auto& id =
+      *new const std::string(toolchain::build_id_of(reinterpret_cast<const void*>(&own_build)));
   return id;
 }
 

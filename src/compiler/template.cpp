@@ -11,6 +11,7 @@
 #include "ir/substitute.h"
 #include "ir/text.h"
 #include "passes/unread_statistics.h"
+#include "util/process_end.h"
 
 namespace antegrad::compiler {
 namespace {
@@ -106,6 +107,7 @@ std::shared_ptr<const Lowered> Template::lower(const ir::Graph& graph) const {
 
 std::shared_ptr<const Lowered> Template::backward(const runtime::BackwardCase& which) const {
   const std::vector<bool> key(which.begin(), which.end());
+  const process_end::Section section(process_end::Work::Making);
   const std::scoped_lock lock(mutex_);
   auto& code = backward_code_[key];
   if (code != nullptr) return code;

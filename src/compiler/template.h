@@ -11,6 +11,7 @@
 #include "compiler/plan.h"
 #include "runtime/calling.h"
 #include "trace/trace.h"
+#include "util/fork_mutex.h"
 
 namespace antegrad::compiler {
 
@@ -45,7 +46,7 @@ class Template : public std::enable_shared_from_this<Template> {
   std::shared_ptr<const Lowered> forward_code_;
   trace::Context traced_;  ///< what events of this version belong to
   mutable std::atomic<bool> memory_traced_{false};
-  mutable std::mutex mutex_;  ///< one backward pass is made at a time
+  mutable LongMutex mutex_{"compiling its backward pass"};  ///< one backward pass is made at a time
   mutable std::map<std::vector<bool>, std::shared_ptr<const Lowered>> backward_code_;
 };
 

@@ -31,7 +31,7 @@ const OpInfo* find_op(std::string_view name) {
 }
 
 Raises raises(std::string_view name) {
-  static const std::unordered_map<std::string_view, Raises> table{
+  static const auto& table = *new const std::unordered_map<std::string_view, Raises>{
 #define RAISES(name, when) {name, Raises::when},
 #include "ir/ops_raising.def"
 #undef RAISES

@@ -15,7 +15,7 @@ namespace {
 /// Whether the results of the op are on the memory of its first argument, whatever that is. Other ops that
 /// are called views (reshape, contiguous) may copy.
 bool is_view(std::string_view op) {
-  static const std::set<std::string_view> may_copy = {
+  static const auto& may_copy = *new const std::set<std::string_view>{
       "aten.reshape",      "aten.reshape_as",  "aten.flatten.using_ints", "aten.contiguous",
       "aten.resolve_conj", "aten.resolve_neg", "aten.lift_fresh",         "aten.real"};
   const auto* info = find_op(op);
@@ -23,7 +23,7 @@ bool is_view(std::string_view op) {
 }
 
 bool begins_with_its_source(std::string_view op) {
-  static const std::set<std::string_view> ops = {
+  static const auto& ops = *new const std::set<std::string_view>{
       "aten.alias",     "aten.detach",  "aten.view",        "aten.expand",       "aten.permute",
       "aten.t",         "aten.squeeze", "aten.squeeze.dim", "aten.squeeze.dims", "aten.transpose.int",
       "aten.unsqueeze", "aten.view_as", "aten.expand_as",   "aten._conj",        "aten._reshape_alias"};

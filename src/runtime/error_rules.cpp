@@ -24,9 +24,10 @@ bool adds_up(const ir::Node& node) {
 }
 
 bool makes_given_numbers(const ir::Node& node) {
-  static const Names ops = {"antegrad.constant", "aten.zeros",     "aten.zeros_like",   "aten.new_zeros",
-                            "aten.ones",         "aten.ones_like", "aten.new_ones",     "aten.full",
-                            "aten.full_like",    "aten.new_full",  "aten.scalar_tensor"};
+  static const auto& ops =
+      *new const Names{"antegrad.constant", "aten.zeros",     "aten.zeros_like",   "aten.new_zeros",
+                       "aten.ones",         "aten.ones_like", "aten.new_ones",     "aten.full",
+                       "aten.full_like",    "aten.new_full",  "aten.scalar_tensor"};
   return ops.contains(node.op);
 }
 
@@ -37,7 +38,7 @@ std::string_view name_of(std::string_view op) {
 }
 
 bool compares(std::string_view op) {
-  static const Names names = {"eq", "ne", "lt", "le", "gt", "ge"};
+  static const auto& names = *new const Names{"eq", "ne", "lt", "le", "gt", "ge"};
   return names.contains(name_of(op));
 }
 
@@ -72,7 +73,7 @@ void hand_errors_on(ir::Node& node) {
 }  // namespace
 
 ErrorRule error_rule(const ir::Node& node) {
-  static const std::map<std::string_view, ErrorRule> rules = {
+  static const auto& rules = *new const std::map<std::string_view, ErrorRule>{
       {"aten.sum", ErrorRule::Sum},
       {"aten.sum.dim_IntList", ErrorRule::Sum},
       {"aten.mean", ErrorRule::Sum},
@@ -109,22 +110,22 @@ ErrorRule error_rule(const ir::Node& node) {
 bool is_coarse_near_zero(const ir::Node& node) { return node.op == "aten.erf"; }
 
 bool rounds_nothing(const ir::Node& node, const ir::Graph& graph) {
-  static const Names ops = {"abs",        "neg",
-                            "relu",       "ceil",
-                            "floor",      "trunc",
-                            "round",      "frac",
-                            "sign",       "sgn",
-                            "maximum",    "minimum",
-                            "fmax",       "fmin",
-                            "copysign",   "heaviside",
-                            "hardtanh",   "hardtanh_backward",
-                            "clamp",      "clamp_min",
-                            "clamp_max",  "softshrink_backward",
-                            "hardshrink", "hardshrink_backward",
-                            "threshold",  "where",
-                            "clone",      "threshold_backward",
-                            "nan_to_num", "masked_fill",
-                            "fill",       "lift_fresh_copy"};
+  static const auto& ops = *new const Names{"abs",        "neg",
+                                            "relu",       "ceil",
+                                            "floor",      "trunc",
+                                            "round",      "frac",
+                                            "sign",       "sgn",
+                                            "maximum",    "minimum",
+                                            "fmax",       "fmin",
+                                            "copysign",   "heaviside",
+                                            "hardtanh",   "hardtanh_backward",
+                                            "clamp",      "clamp_min",
+                                            "clamp_max",  "softshrink_backward",
+                                            "hardshrink", "hardshrink_backward",
+                                            "threshold",  "where",
+                                            "clone",      "threshold_backward",
+                                            "nan_to_num", "masked_fill",
+                                            "fill",       "lift_fresh_copy"};
   const auto* result = graph.type_of(node.outputs.front()).tensor();
   if (result == nullptr || !ir::is_floating(result->dtype) || ops.contains(name_of(node.op))) return true;
   if (node.op != "aten._to_copy" && node.op != "aten.copy") return false;

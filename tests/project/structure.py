@@ -76,6 +76,22 @@ def check_readmes(tree):
             yield f"src/{folder}: no README.md says what goes in and what comes out"
 
 
+STATIC = re.compile(r"^\s+(?:\[\[\w+\]\] )?static (?!constexpr|thread_local|inline)(?:const )?(?P<type>[\w:<>, ]+?) (?P<name>\w+)"
+                    r"(?: =|;|\{)", re.M)
+TRIVIAL = re.compile(r"(bool|int|float|double|size_t|u?int\d+_t|std::(atomic|once_flag|array)\b.*|std::pair<bool, bool>|Isa|GraphParts)$")
+
+
+def check_statics_are_never_destroyed(tree):
+    """Threads and destructors of static objects may call the library while the process ends."""
+    for path in tree.ending((".cpp", ".h"), "src/"):
+        if path.endswith("_test.cpp") or path.startswith("src/cli/"):
+            continue
+        for match in STATIC.finditer(tree.text(path)):
+            if not TRIVIAL.match(match["type"]):
+                line = tree.text(path).count("\n", 0, match.start("name")) + 1
+                yield f"{path}:{line}: static {match['name']} is destroyed by exit(); static auto& x = *new T is not"
+
+
 def check_no_libtorch(tree):
     """Follows includes, so that a header of a later folder or a public header cannot bring LibTorch in."""
     reach = {}  # file -> chain of includes that ends at a LibTorch header, or None
@@ -184,7 +200,8 @@ def check_documented_names(tree):
 
 def problems(root, report=lambda text: None):
     tree = Tree(root)
-    return [*check_folder_order(tree), *check_readmes(tree), *check_no_libtorch(tree), *check_sizes(tree, report),
+    return [*check_folder_order(tree), *check_readmes(tree), *check_statics_are_never_destroyed(tree),
+            *check_no_libtorch(tree), *check_sizes(tree, report),
             *check_public_headers(tree), *check_markers(tree), *check_hosts(tree),
             *check_documented_names(tree)]
 

@@ -76,6 +76,12 @@ class StructureTest(unittest.TestCase):
     def test_folder_without_readme(self):
         self.expect({"src/ir/README.md": None}, "src/ir: no README.md")
 
+    def test_statics_that_are_destroyed(self):
+        self.expect({"src/ir/a.cpp": "int f() {\n  static const std::vector<int> all = {1};\n}\n"}, "src/ir/a.cpp:2", "static all")
+        self.expect({"src/ir/a.cpp": "int f() {\n  static Table table;\n}\n"}, "static table is destroyed by exit()")
+        self.assertEqual(self.run_tree({"src/ir/a.cpp": "int f() {\n  static auto& all = *new Table;\n  static int n = 0;\n"
+                                                        "  static constexpr Table t;\n  static std::atomic<int> m{0};\n}\n"}), [])
+
     def test_unknown_folder(self):
         self.expect({"src/misc/a.h": ""}, "src/misc is not in the order")
 

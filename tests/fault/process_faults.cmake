@@ -1,0 +1,16 @@
+# The end of the process, fork() and limits of memory: programs whose processes are the result. RUNS of each here;
+# tests/fault/process_faults.sh PROGRAM KIND 200 by hand.
+set(fault_program_sources process_faults.cpp process_faults_exit.cpp process_faults_fork.cpp process_faults_memory.cpp)
+list(TRANSFORM fault_program_sources PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
+antegrad_join(${CMAKE_CURRENT_BINARY_DIR}/process_faults.cpp ${fault_program_sources})
+add_executable(process_faults ${CMAKE_CURRENT_BINARY_DIR}/process_faults.cpp)
+target_include_directories(process_faults PRIVATE ${CMAKE_CURRENT_LIST_DIR})
+target_link_libraries(process_faults PRIVATE antegrad::antegrad Threads::Threads)
+target_compile_options(process_faults PRIVATE ${quick_to_compile})
+foreach(kind exit fork memory)
+  if(ANTEGRAD_SANITIZE AND kind STREQUAL memory)
+    continue()  # sanitizers take terabytes of address space
+  endif()
+  add_test(NAME process_${kind}_test COMMAND bash ${CMAKE_CURRENT_LIST_DIR}/process_faults.sh $<TARGET_FILE:process_faults> ${kind} 3)
+  set_tests_properties(process_${kind}_test PROPERTIES LABELS fault TIMEOUT 600)
+endforeach()

@@ -1,0 +1,50 @@
+#pragma once
+// Programs that end, fork or run out of memory in the middle of things. Each is run as a process of its own
+// (process_faults.sh): what becomes of the process is the result.
+#include <antegrad/antegrad.h>
+#include <torch/torch.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+
+namespace antegrad::testing {
+
+using at::Tensor;
+
+/// Many kernels, no two alike, so that there is something to interrupt.
+inline Tensor many_kernels(const Tensor& x, int parts) {
+  auto y = x;
+  for (int i = 0; i < 10 * parts; ++i) {
+    y = (y * 1.1 + i).sin();
+    if (i % 10 == 0) y = y + y.sum(0, true);
+  }
+  return y.sum();
+}
+
+inline Tensor small_net(const Tensor& x) { return (x.tanh() * x).sum(-1).exp(); }
+
+inline Options uncached(Compile when = Compile::Blocking) {
+  Options options;
+  options.cache = Cache::Off;
+  options.compile = when;
+  return options;
+}
+
+/// Says what is wrong, and ends the process at once.
+[[noreturn]] inline void wrong(const std::string& what) {
+  std::fprintf(stderr, "%s\n", what.c_str());
+  ::_exit(3);
+}
+
+inline void expect_close(const Tensor& found, const Tensor& expected, const char* where) {
+  if (!at::allclose(found, expected, 1e-4, 1e-5)) wrong(std::string(where) + ": a wrong result");
+}
+
+/// `argument`: milliseconds to wait, or megabytes. They give the status of the process, or leave in another
+/// way.
+int run_exit_program(const std::string& name, int argument);
+int run_fork_program(const std::string& name, int argument);
+int run_memory_program(int megabytes);
+
+}  // namespace antegrad::testing
