@@ -3,7 +3,7 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 
-.PHONY: demo test build configure setup browser install package docs abi try-clean bench bench-peers fuzz sanitize coverage-of-behaviours format clean
+.PHONY: demo test build configure setup browser install package docs abi try-clean bench bench-peers fuzz sanitize nightly coverage-of-behaviours format clean
 
 demo: configure
 	@cmake --build $(BUILD) -j $(JOBS) --target train_gpt
@@ -65,9 +65,13 @@ fuzz: configure
 	@cmake --build $(BUILD) -j $(JOBS) --target fuzz_test gradient_fuzz_test dynamic_fuzz_test fusion_fuzz_test kernel_fuzz_test script_test
 	@BUILD=$(BUILD) scripts/fuzz.sh
 
-# The library and a set of tests with AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer.
+# The suite with AddressSanitizer and UndefinedBehaviorSanitizer, and what has threads with ThreadSanitizer.
 sanitize: setup
 	@scripts/sanitize.sh
+
+# Sanitizers, many fresh random programs, processes that end or fork or run out of memory: hours.
+nightly: setup
+	@scripts/nightly.sh
 
 coverage-of-behaviours:
 	@python3 scripts/behaviours.py

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# What is too long for "make test": sanitizers over the suite, fresh random programs of every family, and processes that end,
+# fork or run out of memory, 200 times each. Results are printed; exit status 1 when something has failed.
+#
+# FUZZ_SECONDS: of random programs (3600). RUNS: of each process (200). JOBS: as for scripts/sanitize.sh.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+jobs=${JOBS:-$(nproc)}
+status=0
+
+[[ -f build/release/build.ninja ]] || cmake --preset release || exit 1
+cmake --build build/release -j "$jobs" || exit 1
+export TMPDIR=$PWD/build/release/tmp ANTEGRAD_CACHE=off OMP_WAIT_POLICY=passive
+mkdir -p "$TMPDIR"
+for kind in exit fork memory; do
+  bash tests/fault/process_faults.sh build/release/tests/process_faults "$kind" "${RUNS:-200}" || status=1
+done
+FUZZ_SECONDS=${FUZZ_SECONDS:-3600} BUILD=build/release scripts/fuzz.sh || status=1
+scripts/sanitize.sh || status=1
+exit "$status"
