@@ -68,7 +68,7 @@ void define_running(Builder& b, const Call& call, const Form& form, const Batch&
 
 /// Long sums are added up in blocks and so accurate that correcting them, as moments_of does, does not pay.
 Moments moments(Builder& b, const Batch& batch) {
-  constexpr int64_t kLong = 2048;
+  constexpr int64_t kLong = 1024;
   if (b.likely(b.count(batch.x, batch.dims)) < kLong) {
     const auto [mean, variance] = moments_of(b, batch.x, batch.dims, false);
     return {mean, b.to(variance, batch.dtype)};
