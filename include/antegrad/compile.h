@@ -33,6 +33,9 @@ struct Pattern {
 /// callable is.
 template <class F>
 class Compiled {
+  template <class... Args>
+  static constexpr bool kTakes = std::is_invocable_v<F&, Args&...> && !(std::is_array_v<Args> || ...);
+
  public:
   /// As compile(function, options).
   Compiled(F function, Options options)
@@ -57,6 +60,12 @@ class Compiled {
     return core_->explain(leaves_of(shared, args...), run, keep);
   }
 
+  /// A call that the callable does not take: does not compile, and says why.
+  template <class... Args>
+  requires(!kTakes<std::remove_cvref_t<Args>...>) void operator()(Args&&...) const {
+    refuse_call<std::remove_cvref_t<Args>...>();
+  }
+
   Report report() const { return core_->report(); }  ///< what it has done so far
   /// The text of the newest captured graph, after the passes ("" before the first call).
   std::string graph() const { return core_->graph_text(); }
@@ -76,6 +85,17 @@ class Compiled {
   using Pattern = detail::Pattern<Result<Args...>, Args...>;
   template <class... Args>
   using Shared = detail::SharedVariables<sizeof...(Args)>;
+
+  template <class... Args>
+  static void refuse_call() {
+    static_assert(!(std::is_array_v<Args> || ...),
+                  "antegrad takes texts as std::string, and arrays as std::vector or std::array");
+    static_assert(
+        (std::is_array_v<Args> || ...) || std::is_invocable_v<F&, Args&...>,
+        "the compiled function cannot be called with these arguments: give as many as it takes, of types "
+        "that its parameters can be made of; what a plain function has defaults for must be given too");
+  }
+
   /// Its address tells the argument types of a generic callable apart.
   template <class...>
   static constexpr char kTypeTag = 0;
@@ -269,6 +289,26 @@ auto compile(F function, Options options = {}) {
   } else {
     return Compiled<F>(std::move(function), std::move(options));
   }
+}
+
+namespace detail {
+/// A module that is neither in a holder nor in a std::shared_ptr, and has no call operator of its own.
+template <class T>
+concept BareModule = requires(T& module) {
+  module.named_parameters();
+  module.named_buffers();
+}
+&&!requires { &T::operator(); };
+}  // namespace detail
+
+/// A module on the stack: does not compile, and says why.
+template <class M>
+requires detail::BareModule<M>
+void compile(M, Options = {}) {
+  static_assert(
+      !detail::BareModule<M>,
+      "antegrad compiles modules that are shared: make it with std::make_shared<Net>() or in a holder "
+      "(TORCH_MODULE), and write compile(net); for a torch::jit::Module include <antegrad/jit.h>");
 }
 
 /// What an op does besides computing its results.

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -161,11 +162,53 @@ struct Progress {
   size_t total = 0;           ///< that the stage has
 };
 
+/// Modules, as std::shared_ptr or in their holders: `options.watch = {net, head.ptr()}`.
+class WatchedModules : public std::vector<std::shared_ptr<torch::nn::Module>> {
+  using Pointers = std::vector<std::shared_ptr<torch::nn::Module>>;
+  template <class T>
+  static constexpr bool kIsHolder = requires(const T& holder) {
+    holder.ptr();
+    holder.is_empty();
+  };
+  /// A module itself: the function would use one that nobody keeps alive.
+  template <class T>
+  static constexpr bool kIsModule = requires(T& module) {
+    module.named_parameters();
+    module.named_buffers();
+  };
+  template <class T>
+  static auto pointer(const T& module) {
+    if constexpr (kIsHolder<T>)
+      return module.ptr();
+    else
+      return module;
+  }
+
+ public:
+  using Pointers::Pointers;
+  using Pointers::operator=;
+  WatchedModules() = default;  ///< none
+  /// These.
+  WatchedModules(Pointers modules) : Pointers(std::move(modules)) {}
+  /// Holders, and pointers beside them.
+  template <class... Modules>
+  requires((kIsHolder<Modules> || ...)) WatchedModules(const Modules&... modules)
+      : Pointers{pointer(modules)...} {}
+  /// Modules on the stack: does not compile, and says why.
+  template <class... Modules>
+  requires(!(kIsHolder<Modules> || ...) && (kIsModule<Modules> || ...)) WatchedModules(const Modules&...) {
+    static_assert(
+        (!kIsModule<Modules> && ...),
+        "antegrad watches modules that are shared: make it with std::make_shared<Net>() or in a holder "
+        "(TORCH_MODULE), and write `options.watch = {net}`");
+  }
+};
+
 /// Every field is described in docs/options.md. Environment variables override some of them (see there).
 struct Options {
   std::string name = "function";                           ///< in graphs and messages
   Unsupported unsupported = Unsupported::Error;            ///< what cannot be captured
-  std::vector<std::shared_ptr<torch::nn::Module>> watch;   ///< modules that the function uses
+  WatchedModules watch;                                    ///< modules that the function uses
   int max_versions = 16;                                   ///< captures that one function may have
   Dynamic dynamic = Dynamic::Auto;                         ///< sizes that change
   std::vector<DynamicSize> dynamic_sizes;                  ///< symbols from the first call on

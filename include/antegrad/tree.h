@@ -44,30 +44,54 @@ concept HasFields = requires(T& value) {
   antegrad_fields(value);
 };
 
+namespace detail {
+template <class T>
+concept IsModule = requires(T& module) {
+  module.named_parameters();
+};
+template <class T>
+concept HoldsModule = requires(T& pointer) {
+  pointer->named_parameters();
+};
+}  // namespace detail
+
 /// How values of a type are taken apart and put together again. Specialised below for everything that
 /// arguments and results may be made of.
 template <class T, class = void>
 struct Tree {
-  static_assert(HasFields<T>,
+  static constexpr bool kModule = detail::IsModule<T> || detail::HoldsModule<T>;
+  static constexpr bool kText = std::is_same_v<T, const char*> || std::is_same_v<T, char*>;
+  static_assert(
+      HasFields<T> || !kModule,
+      "antegrad takes no module as an argument or a result: let the function capture it and name it in "
+      "Options::watch, or compile the module itself");
+  static_assert(HasFields<T> || !kText, "antegrad takes texts as std::string: write std::string(\"…\")");
+  static_assert(
+      HasFields<T> || kModule || kText || !std::is_pointer_v<T>,
+      "antegrad does not know how much a pointer points to, or who changes it: pass a tensor, a std::vector "
+      "or a std::array, or let the function capture it");
+  static_assert(HasFields<T> || kModule || kText || std::is_pointer_v<T>,
                 "antegrad cannot take this type apart: give it `auto antegrad_fields(T& v) { return "
                 "std::tie(v.a, …); }` "
                 "beside its definition");
   /// Adds what the value is made of.
   static void flatten(const T& value, Leaves& leaves) {
-    std::apply(
-        [&](const auto&... field) {
-          (Tree<std::remove_cvref_t<decltype(field)>>::flatten(field, leaves), ...);
-        },
-        antegrad_fields(const_cast<T&>(value)));
+    if constexpr (HasFields<T>)  // else the assertions above say it all
+      std::apply(
+          [&](const auto&... field) {
+            (Tree<std::remove_cvref_t<decltype(field)>>::flatten(field, leaves), ...);
+          },
+          antegrad_fields(const_cast<T&>(value)));
   }
   /// A copy of `like` with the reader's tensors.
   static T rebuild(const T& like, LeafReader& reader) {
     T copy = like;
-    std::apply(
-        [&](auto&... field) {
-          ((field = Tree<std::remove_cvref_t<decltype(field)>>::rebuild(field, reader)), ...);
-        },
-        antegrad_fields(copy));
+    if constexpr (HasFields<T>)
+      std::apply(
+          [&](auto&... field) {
+            ((field = Tree<std::remove_cvref_t<decltype(field)>>::rebuild(field, reader)), ...);
+          },
+          antegrad_fields(copy));
     return copy;
   }
 };

@@ -61,6 +61,8 @@ add_test(NAME abi_test COMMAND bash ${PROJECT_SOURCE_DIR}/scripts/abi_check.sh $
 if(ANTEGRAD_SANITIZE)
   set_tests_properties(abi_test PROPERTIES DISABLED ON)  # sanitizers add names
 endif()
+add_test(NAME messages_test COMMAND bash ${project_dir}/messages_test.sh ${PROJECT_SOURCE_DIR} ${LibTorch_ROOT_DIR} ${CMAKE_CXX_COMPILER})
+list(APPEND project_tests messages_test)
 # The API reference is complete: Doxygen has nothing to say.
 add_test(NAME docs_test COMMAND bash ${project_dir}/docs_test.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/docs_test)
 set_tests_properties(docs_test PROPERTIES SKIP_RETURN_CODE 77)
