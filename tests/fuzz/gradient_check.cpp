@@ -153,6 +153,7 @@ class GradientDuel {
 
   bool differentiate(const Derivative& derivative) {
     if (derivative.kind == Kind::Disturb) return disturb(derivative);
+    if (derivative.kind == Kind::Subset) return subsets(derivative);
     Side eager, compiled;
     choose_roots(derivative, eager, compiled);
     if (eager.roots.empty()) return true;
@@ -162,13 +163,26 @@ class GradientDuel {
       case Kind::Backward:
       case Kind::Retain:
         return accumulate(derivative, eager, compiled);
-      case Kind::Subset:
-        return first_order("grad of a subset", eager, compiled, false);
       case Kind::Second:
         return first_order("grad with create_graph", eager, compiled, true) &&
                second_order(derivative, eager, compiled);
+      case Kind::Subset:
       case Kind::Disturb:
         break;
+    }
+    return true;
+  }
+
+  /// A backward pass is made for each combination of outputs and inputs, so several are asked for: from most
+  /// of the outputs, from some, from one or none of them.
+  bool subsets(const Derivative& derivative) {
+    for (int i = 0; i < 3; ++i) {
+      const Derivative one{Kind::Subset, derivative.seed + static_cast<uint64_t>(i)};
+      Side eager, compiled;
+      choose_roots(one, eager, compiled, 75 - 25 * i);
+      choose_targets(one, eager, compiled);
+      if (eager.roots.empty() || eager.targets.empty()) continue;
+      if (!first_order("grad of a subset", eager, compiled, false)) return false;
     }
     return true;
   }
@@ -193,7 +207,7 @@ class GradientDuel {
   }
 
   /// Outputs, and what became of inputs that have a history.
-  void choose_roots(const Derivative& derivative, Side& eager, Side& compiled) {
+  void choose_roots(const Derivative& derivative, Side& eager, Side& compiled, int64_t percent = 75) {
     auto consider = [&](const Tensor& e, const Tensor& c, int var, int64_t chance) {
       if (!e.defined() || !e.requires_grad() || !rng_for(derivative, 0, var).percent(chance)) return;
       for (const Tensor& root : eager.roots)
@@ -205,7 +219,7 @@ class GradientDuel {
         side->tangents.push_back(make_tangent(e, rng_for(derivative, 2, var)).requires_grad_(second));
     };
     for (size_t i = 0; i < eager_outputs_.size(); ++i)
-      consider(eager_outputs_[i], compiled_outputs_[i], program_.outputs[i], 75);
+      consider(eager_outputs_[i], compiled_outputs_[i], program_.outputs[i], percent);
     for_each_given([&](const Tensor& e, const Tensor& c, int var) {
       if (!e.is_leaf()) consider(e, c, var, 25);
     });

@@ -16,8 +16,9 @@ struct GradientResult {
 ///
 /// After a call is_leaf() and the presence of a grad_fn are compared, too, and floats need only be close. A
 /// derivative starts from some of the outputs and inputs that require grad, with random tangents in random
-/// layouts. Gradients must be defined in both worlds or in none, be close, and agree in requires_grad. What
-/// throws in one world must throw in the other, with the same message.
+/// layouts, and those that do not accumulate go to some of the inputs. Gradients must be defined in both
+/// worlds or in none, be close, and agree in requires_grad. What throws in one world must throw in the other,
+/// with the same message.
 GradientResult check_gradients(const Program& program, const Compile& compile);
 
 }  // namespace antegrad::fuzz
