@@ -214,7 +214,7 @@ struct Options {
   std::vector<DynamicSize> dynamic_sizes;                  ///< symbols from the first call on
   int max_sizes = 1024;                                    ///< combinations of sizes that a version remembers
   bool check_recapture = false;                            ///< captures at each call and compares
-  bool verify = false;                                     ///< verifies graphs after each pass
+  bool verify = false;                                     ///< verifies the captured graph, too
   std::vector<std::string> disabled_passes;                ///< names of passes to leave out
   Rng rng = Rng::Fused;                                    ///< where random numbers come from
   Policy policy = MinCut{};                                ///< what is kept for the backward pass

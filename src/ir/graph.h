@@ -185,7 +185,7 @@ void for_each_input(N& node, Fn&& fn) {
 }
 
 /// Replaces every read (args, attrs, writes, outputs of the graph) of values by map[index] where that is
-/// valid.
+/// valid: a value defined earlier that is not replaced itself. Views of the one become views of the other.
 void replace_uses(Graph& graph, const std::vector<ValueId>& map);
 
 }  // namespace antegrad::ir

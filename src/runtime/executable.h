@@ -46,8 +46,8 @@ class Executable {
   /// Nothing but calls of LibTorch's kernels.
   explicit Executable(const ir::Graph& graph);
   /// `kernels`: as in the program, whose sizes are constants; `symbols`: what the kernels are given for the
-  /// symbols that they were made with. `compare`: holds what each kernel gives against LibTorch, and throws
-  /// Error(Internal) naming the first that differs; slow.
+  /// symbols that they were made with. `compare`: holds what each kernel gives against LibTorch, and memory
+  /// against what was put there; throws Error(Internal) naming the first that differs; slow.
   Executable(const schedule::Program& program, const std::vector<KernelCode>& kernels,
              std::vector<int64_t> symbols = {}, bool compare = false);
   ~Executable();
