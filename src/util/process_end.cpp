@@ -16,14 +16,14 @@
 namespace antegrad::process_end {
 namespace {
 
-/// How long a thread that comes too late sleeps. The process is gone by then, unless exit() waits for this
-/// thread.
-constexpr auto kParked = std::chrono::seconds(1);
+/// How long a thread that comes too late sleeps. Static objects of the user's may wait for it first, those of
+/// libraries hardly ever: the process is gone by then.
+constexpr auto kParked = std::chrono::seconds(2), kParkedAtTheEnd = std::chrono::seconds(60);
 /// User code in a capture may wait for something that the end of the process has taken away.
 constexpr auto kPatience = std::chrono::seconds(10);
 
-/// Closing: the main thread destroys its thread_local objects, which exit() does first, and pthread_exit()
-/// too.
+/// Closing: exit() has begun, or the main thread has ended by pthread_exit(). Ended: static objects of
+/// libraries that were loaded before this one are next.
 enum class Phase { Open, Closing, Ended };
 
 using Counts = std::array<int, 3>;
@@ -35,7 +35,7 @@ class State {
  public:
   bool enter(Work work) {
     std::unique_lock lock(mutex_);
-    if (work != Work::Making && phase_ != Phase::Open) return false;
+    if (work != Work::Making && (phase_ != Phase::Open || exits_)) return false;
     if (work == Work::Making && own[static_cast<size_t>(work)] == 0 && !wait_until_open(lock)) return false;
     ++counts_[static_cast<size_t>(work)];
     ++own[static_cast<size_t>(work)];
@@ -77,6 +77,10 @@ class State {
     last_.push_back(std::move(last));
   }
 
+  void set_exits() {
+    const std::scoped_lock lock(mutex_);
+    exits_ = true;
+  }
   bool closed_by_this_thread() {
     const std::scoped_lock lock(mutex_);
     return phase_ != Phase::Open && std::this_thread::get_id() == ender_;
@@ -102,7 +106,9 @@ class State {
  private:
   bool wait_until_open(std::unique_lock<std::mutex>& lock) {
     if (phase_ == Phase::Open || std::this_thread::get_id() == ender_) return phase_ == Phase::Open;
-    changed_.wait_for(lock, kParked, [&] { return phase_ == Phase::Open; });
+    changed_.wait_for(lock, kParked, [&] { return phase_ != Phase::Closing; });
+    if (phase_ == Phase::Ended)
+      changed_.wait_for(lock, kParkedAtTheEnd, [&] { return phase_ == Phase::Open; });
     if (phase_ == Phase::Closing) set(Phase::Open);  // the main thread has ended, the process has not
     return phase_ == Phase::Open;
   }
@@ -118,6 +124,7 @@ class State {
   std::thread::id ender_;
   Counts counts_{};
   bool llvm_lost_ = false;
+  bool exits_ = false;  ///< LLVM's static objects are destroyed, or about to be
   std::vector<std::function<void()>> last_;
 };
 
@@ -139,6 +146,10 @@ State& state() {
   return *current;
 }
 
+void close() {
+  state().set_exits();
+  state().close(Phase::Closing);
+}
 void end() { state().close(Phase::Ended); }
 
 /// exit() destroys the thread_local objects of its thread before anything else: also before what was made
@@ -153,7 +164,8 @@ void watch_this_thread() { [[maybe_unused]] static thread_local const ThreadEnd 
 /// The library is loaded by the main thread as a rule.
 [[maybe_unused]] const bool loaded = [] {
   watch_this_thread();
-  outlive_statics();
+  state();
+  std::atexit(end);
   return true;
 }();
 
@@ -181,10 +193,7 @@ bool begun_here() { return begun() && state().closed_by_this_thread(); }
 
 bool begun() { return flag.load(std::memory_order_relaxed); }
 
-void outlive_statics() {
-  state();
-  std::atexit(end);
-}
+void outlive_statics() { std::atexit(close); }
 
 void at_end(std::function<void()> last) { state().at_end(std::move(last)); }
 
