@@ -56,7 +56,7 @@ TEST(Closeness, SumsThatCancel) {
   Reference reference([&] { return Tensors{terms.clone().sum(1)}; });
   Tensor one_by_one = at::zeros({4});
   for (int64_t i = 0; i < terms.size(1); ++i) one_by_one += terms.select(1, i);
-  EXPECT_FALSE(up_to_rounding(reference.values()[0], one_by_one));
+  EXPECT_FALSE(up_to_relative_rounding(reference.values()[0], one_by_one));
   EXPECT_EQ(reference.difference(0, one_by_one).value_or(""), "");
   EXPECT_EQ(reference.difference(0, terms.to(at::kDouble).sum(1).to(at::kFloat)).value_or(""), "");
   EXPECT_NE(reference.difference(0, one_by_one + 1e-2), std::nullopt);
@@ -121,7 +121,7 @@ TEST(Closeness, InPlaceOps) {
   const auto program = [](Tensor a, const Tensor& b) { return a.mul_(b).sub_(a.detach() * 0.999999); };
   Reference reference([&] { return Tensors{program(x.clone(), y)}; });
   const auto wide = program(x.to(at::kDouble), y.to(at::kDouble)).to(at::kFloat);
-  EXPECT_FALSE(up_to_rounding(reference.values()[0], wide));
+  EXPECT_FALSE(up_to_relative_rounding(reference.values()[0], wide));
   EXPECT_EQ(reference.difference(0, wide).value_or(""), "");
   EXPECT_NE(reference.difference(0, wide + 1e-4), std::nullopt);
 }

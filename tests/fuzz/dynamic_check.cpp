@@ -78,7 +78,7 @@ class Expected {
 
   Difference difference(const Tensor& a, const Tensor& b, Tensors Outcome::*part, size_t index) {
     if (test::runs_libtorch_kernels() && part != &Outcome::gradients) return value_difference(a, b);
-    if (test::up_to_rounding(a, b)) return std::nullopt;
+    if (test::up_to_relative_rounding(a, b)) return std::nullopt;
     const auto again = [&] {
       const ScriptPause not_again;
       const auto outcome = run_it();
