@@ -1,5 +1,7 @@
 #pragma once
 // What tells two derivatives apart.
+#include <functional>
+
 #include "closeness.h"
 #include "cpu/gradient_exceptions.h"
 #include "cpu/gradient_stages.h"
@@ -20,18 +22,28 @@ inline at::Tensor materialized(const at::Tensor& tensor) {
 
 inline at::Tensor start_of(const at::Tensor& tensor) { return tensor.flatten().slice(0, 0, 8); }
 
-/// Generously: doubles may have been computed from floats, and inverses of matrices amplify.
-inline bool differ_by_rounding(const at::Tensor& a, const at::Tensor& b) {
-  const auto type = c10::toRealValueType(a.scalar_type());
-  const double epsilon = type == at::kDouble ? 1e-7 : type == at::kFloat ? 1e-4 : 5e-2;
-  if (a.numel() == 0) return true;
-  const auto wide = at::isComplexType(a.scalar_type()) ? at::kComplexDouble : at::kDouble;
-  const auto scale = a.to(wide).abs().nan_to_num(0, 0, 0).max().item<double>() + 1e-30;
-  return at::allclose(a.to(wide), b.to(wide), epsilon, epsilon * scale, /*equal_nan=*/true);
+/// The eager side once more, from inputs made anew.
+using Again = std::function<Stages()>;
+
+/// Element by element, as far as eager itself moves with other roundings.
+inline bool differ_by_rounding(const at::Tensor& a, const at::Tensor& b, const Again& again,
+                               Tensors Stages::*part, size_t index) {
+  const auto rounding = rounding_of(a.scalar_type());
+  if (!wrong_elements(a, b, rounding).any().item<bool>()) return true;
+  if (epsilon_of(a.scalar_type()) == 0) return false;
+  const auto allowed = roundings(
+      [&] {
+        const auto stages = again();
+        const Tensors& tensors = stages.*part;
+        return index < tensors.size() && tensors[index].defined() ? Tensors{materialized(tensors[index])}
+                                                                  : Tensors();
+      },
+      {a});
+  return !wrong_elements(a, b, rounding, allowed[0]).any().item<bool>();
 }
 
 inline void compare(const std::string& what, const at::Tensor& eager, const at::Tensor& compiled,
-                    Differences& found) {
+                    const Again& again, Tensors Stages::*part, size_t index, Differences& found) {
   const auto add = [&](Differs how, const auto&... text) {
     found.push_back({how, c10::str(what, ": ", text...)});
   };
@@ -49,16 +61,18 @@ inline void compare(const std::string& what, const at::Tensor& eager, const at::
   const auto a = materialized(eager);
   const auto b = materialized(compiled);
   if (same_bits(a, b)) return;
-  const bool rounding = differ_by_rounding(a, b);
+  const bool rounding = differ_by_rounding(a, b, again, part, index);
   if (rounding && !runs_libtorch_kernels()) return;  // generated code rounds in its own way
   add(rounding ? Differs::Rounding : Differs::Wrong, "values\n", start_of(a), "\n/\n", start_of(b));
 }
 
-inline void compare(const std::string& what, const Tensors& eager, const Tensors& compiled,
-                    Differences& found) {
-  if (eager.size() != compiled.size())
-    return found.push_back({Differs::Wrong, c10::str(what, "s: ", eager.size(), " / ", compiled.size())});
-  for (size_t i = 0; i < eager.size(); ++i) compare(c10::str(what, " ", i), eager[i], compiled[i], found);
+inline void compare(const std::string& what, const Stages& eager, const Stages& compiled, const Again& again,
+                    Tensors Stages::*part, Differences& found) {
+  const Tensors &left = eager.*part, &right = compiled.*part;
+  if (left.size() != right.size())
+    return found.push_back({Differs::Wrong, c10::str(what, "s: ", left.size(), " / ", right.size())});
+  for (size_t i = 0; i < left.size(); ++i)
+    compare(c10::str(what, " ", i), left[i], right[i], again, part, i, found);
 }
 
 /// How two sides differ that did not come equally far.
@@ -71,14 +85,13 @@ inline Differs end_difference(const Stages& eager, const Stages& compiled) {
   return Differs::Wrong;
 }
 
-inline Differences differences(const Stages& eager, const Stages& compiled) {
+inline Differences differences(const Stages& eager, const Stages& compiled, const Again& again) {
   Differences found;
   for (auto [what, stage, member] : {std::tuple{"output", Stage::Forward, &Stages::outputs},
                                      {"gradient", Stage::Backward, &Stages::first},
                                      {"gradient with create_graph", Stage::CreateGraph, &Stages::first_kept},
                                      {"second gradient", Stage::SecondBackward, &Stages::second}}) {
-    if (eager.reached(stage) && compiled.reached(stage))
-      compare(what, eager.*member, compiled.*member, found);
+    if (eager.reached(stage) && compiled.reached(stage)) compare(what, eager, compiled, again, member, found);
   }
   const bool ended_equally = eager.stage == compiled.stage && eager.error.empty() == compiled.error.empty();
   if (!ended_equally)

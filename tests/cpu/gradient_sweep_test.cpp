@@ -28,10 +28,11 @@ struct Checked {
 };
 
 Checked check(const GradientCase& call, Wanted wanted) {
-  auto eager = differentiate(call.function, differentiable_inputs(call, wanted));
+  const Again run_eager = [&] { return differentiate(call.function, differentiable_inputs(call, wanted)); };
+  auto eager = run_eager();
   auto function = compile(call.function, sweep_options());
   const auto compiled = differentiate(function, differentiable_inputs(call, wanted));
-  auto found = differences(eager, compiled);
+  auto found = differences(eager, compiled, run_eager);
   const bool compared =
       eager.differentiable && eager.reached(Stage::Backward) && compiled.reached(Stage::Backward);
   return {std::move(eager), std::move(found), compared};
@@ -156,7 +157,8 @@ TEST_F(GradientSweep, WhatIsCapturedHoldsForOtherData) {
     auto function = compile(call.function, sweep_options());
     run(function, call);
     ++count;
-    for (const auto& difference : differences(run(call.function, others[i]), run(function, others[i])))
+    const Again run_eager = [&] { return run(call.function, others[i]); };
+    for (const auto& difference : differences(run_eager(), run(function, others[i]), run_eager))
       if (!exception_for(call.op, difference.how)) wrong.emplace(call.op, difference.text);
     if (function.report().captures != 1) wrong.emplace(call.op, "was captured again");
   }
@@ -174,10 +176,11 @@ TEST_F(GradientSweep, FirstDerivativesOfOneCallOfEveryOp) {
     const auto run = [&](const auto& function) {
       return differentiate(function, differentiable_inputs(call, Wanted::All), kFirstOrder);
     };
-    const auto eager = run(call.function);
+    const Again run_eager = [&] { return run(call.function); };
+    const auto eager = run_eager();
     if (!eager.differentiable || !eager.reached(Stage::Backward)) continue;
     seen.insert(call.op);
-    for (const auto& difference : differences(eager, run(compile(call.function, sweep_options()))))
+    for (const auto& difference : differences(eager, run(compile(call.function, sweep_options())), run_eager))
       if (!exception_for(call.op, difference.how)) wrong.emplace(call.op, difference.text);
   }
   expect_none(wrong);
@@ -191,7 +194,8 @@ Wrong compare_all(const Options& options, const Plan& plan, const std::set<Diffe
     const auto run = [&](const auto& function) {
       return differentiate(function, differentiable_inputs(call, Wanted::First), plan);
     };
-    for (const auto& difference : differences(run(call.function), run(compile(call.function, options))))
+    const Again run_eager = [&] { return run(call.function); };
+    for (const auto& difference : differences(run_eager(), run(compile(call.function, options)), run_eager))
       if (!allowed.contains(difference.how) && !exception_for(call.op, difference.how))
         wrong.emplace(call.op, difference.text);
   }
