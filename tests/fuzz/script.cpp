@@ -29,9 +29,10 @@ struct Script::Writer {
   int outer_variables = 0, outer_lists = 0;  ///< while a function is written, whose names begin anew
   bool grad_mode = at::GradMode::is_enabled();
   bool world_mode = at::GradMode::is_enabled();
-  size_t keep_from = 0;    ///< in `function`
-  bool is_random = false;  ///< the call that runs: its result is written as numbers
-  std::string pending;     ///< the call that runs, with its arguments
+  std::map<size_t, std::string> kept_texts;  ///< of statements whose results are kept: they run once
+  size_t keep_from = 0;                      ///< in `function`
+  bool is_random = false;                    ///< the call that runs: its result is written as numbers
+  std::string pending;                       ///< the call that runs, with its arguments
 
   std::string& out() { return part == Part::World ? world : part == Part::Function ? function : steps; }
   std::string indent() const { return part == Part::Function ? "    " : "  "; }
@@ -228,11 +229,13 @@ struct Script::Writer {
 
   void kept_results(size_t number, const Tensors& results) {
     if (part != Part::Function) return;
-    const auto statement = function.substr(keep_from);
+    auto& text = kept_texts[number];
+    if (text.empty())
+      text = function.substr(keep_from) + indent() +
+             c10::str("(*kept)[", number, "] = ", list_of(results), ";\n");
     function.resize(keep_from);
     line(c10::str("if (!kept->contains(", number, ")) {"));
-    function += statement;
-    line(c10::str("(*kept)[", number, "] = ", list_of(results), ";"));
+    function += text;
     line("}");
     for (size_t i = 0; i < results.size(); ++i)
       if (results[i].defined()) keep(results[i], c10::str("kept->at(", number, ")[", i, "]"));
