@@ -49,8 +49,7 @@ Moments moments_of(Builder& b, Value x, const Dims& dims, bool keepdim) {
   const auto squares = b.square(centered);
   if (b.type(x).dtype == ir::DType::F64) return {first, b.mean(squares, dims, keepdim)};
   const auto average = [&](Value terms) {
-    const auto sum = b.to(b.sum(terms, dims, keepdim), ir::DType::F64);
-    return count.is_constant() ? b.mul(sum, 1 / static_cast<double>(count.constant())) : b.div(sum, count);
+    return b.div(b.to(b.sum(terms, dims, keepdim), ir::DType::F64), count);
   };
   // The first mean is off by the roundings of a long sum, which is what the distances from it add up to.
   const auto shift = average(centered);

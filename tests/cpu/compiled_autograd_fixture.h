@@ -6,6 +6,8 @@
 #include <functional>
 #include <vector>
 
+#include "cpu/leaf.h"
+
 namespace antegrad::testing {
 
 using at::Tensor;
@@ -54,7 +56,5 @@ inline Tensors gradients(const torch::nn::Sequential& net) {
   for (const auto& parameter : net->parameters()) out.push_back(parameter.grad());
   return out;
 }
-
-inline Tensor leaf(at::IntArrayRef sizes) { return torch::randn(sizes).set_requires_grad(true); }
 
 }  // namespace antegrad::testing

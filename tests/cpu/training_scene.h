@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "cpu/against_eager.h"
+#include "cpu/leaf.h"
 
 namespace antegrad::testing {
 
@@ -87,7 +88,6 @@ std::string thrown_by(const Call& call) {
 
 // --- arguments that cases share
 
-inline at::Tensor leaf(at::IntArrayRef sizes) { return torch::randn(sizes).requires_grad_(); }
 /// A tensor with a history: what one layer gives to the next.
 inline at::Tensor activation(at::IntArrayRef sizes) { return leaf(sizes) * 1.5; }
 inline auto one_leaf() { return std::tuple(leaf({3, 4})); }

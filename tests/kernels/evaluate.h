@@ -101,6 +101,8 @@ class Evaluator {
         {"pow", [](const auto& x) { return std::pow(x[0], x[1]); }},
         {"nan_max", [](const auto& x) { return std::isnan(x[0]) || x[0] > x[1] ? x[0] : x[1]; }},
         {"nan_min", [](const auto& x) { return std::isnan(x[0]) || x[0] < x[1] ? x[0] : x[1]; }},
+        {"clamp_min", [](const auto& x) { return std::isnan(x[1]) || x[1] > x[0] ? x[1] : x[0]; }},
+        {"clamp_max", [](const auto& x) { return std::isnan(x[1]) || x[1] < x[0] ? x[1] : x[0]; }},
         {"floor_div", [](const auto& x) { return std::floor(x[0] / x[1]); }},
         {"remainder", [](const auto& x) { return x[0] - std::floor(x[0] / x[1]) * x[1]; }},
     };
