@@ -65,7 +65,8 @@ at::Tensor gradient_of(LinalgDetBackward0& node, const at::Tensor& gradient) {
   const auto singular = as_matrix(small.any(-1));
   // What is not taken is computed for matrices that all derivatives are fine for.
   const auto regular_one = at::eye(rows, matrix.options());
-  const auto distinct = at::diag_embed(at::arange(1, rows + 1, matrix.options()));
+  const auto real = matrix.options().dtype(c10::toRealValueType(matrix.scalar_type()));
+  const auto distinct = at::diag_embed(at::arange(1, rows + 1, real).to(matrix.scalar_type()));
   return at::where(singular, of_singular(at::where(singular, matrix, distinct), gradient),
                    of_regular(at::where(singular, regular_one, matrix), determinant, gradient));
 }

@@ -39,8 +39,6 @@ inline constexpr Exception kExceptions[] = {
     {"cumprod", Differs::Rounding, kLooksAtData},
     {"prod", Differs::Layout, kLooksAtData},
     {"prod.dim_int", Differs::Layout, kLooksAtData},
-    {"_linalg_det", Differs::Rounding, kLooksAtData},
-    {"linalg_det", Differs::Rounding, kLooksAtData},
     {"linalg_vander", Differs::Rounding, kLooksAtData},
     {"masked_fill.Tensor", Differs::Rounding, kLooksAtData},
     {"max", Differs::Rounding, kLooksAtData},
