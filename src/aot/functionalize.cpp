@@ -11,6 +11,7 @@
 #include "aot/overlap.h"
 #include "aot/views.h"
 #include "capture/op_schema.h"
+#include "ir/element.h"
 
 namespace antegrad::aot {
 namespace {
@@ -61,6 +62,7 @@ class Functionalizer {
   void visit_strided_copy(const ir::Node& node);
   void visit_view_with_effects(const ir::Node& node, ir::Node& synonym);
   void visit_write(const ir::Node& node, const OpSchema& schema);
+  void round_number(ir::Node& call, const OpSchema& schema) const;
   bool write_by_variant(const ir::Node& node, const OpSchema& schema);
   void write_on_copies(const ir::Node& node);
   bool writes_one_storage_twice(const ir::Node& node);
@@ -276,10 +278,23 @@ void Functionalizer::visit_view_with_effects(const ir::Node& node, ir::Node& syn
   define_strided(node, synonym, *first);
 }
 
+/// LibTorch's mul_ takes the number as its first operand, which is rounded to the tensor's type; that of mul
+/// is not.
+void Functionalizer::round_number(ir::Node& call, const OpSchema& schema) const {
+  if (schema.name != "aten.mul_.Scalar") return;
+  const auto dtype = emit_.type(*call.args[0].as<ir::ValueId>()).dtype;
+  if (!ir::is_half(dtype)) return;
+  if (const auto* number = call.args[1].as<double>())
+    call.args[1] = ir::rounded_to(dtype, *number);
+  else if (const auto* whole = call.args[1].as<ir::Dim>(); whole != nullptr && whole->is_constant())
+    call.args[1] = ir::rounded_to(dtype, whole->constant());
+}
+
 bool Functionalizer::write_by_variant(const ir::Node& node, const OpSchema& schema) {
   const auto* variant = functional_variant(schema);
   if (variant == nullptr) return false;
   auto call = with_current_values(functional_call(node, schema, *variant));
+  round_number(call, schema);
   const auto mark = result_.graph.nodes.size();
   call.effects = {};
   const auto values = emit_.infer(std::move(call));

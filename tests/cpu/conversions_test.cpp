@@ -130,5 +130,22 @@ TEST(Conversions, ElementsNextToHalves) {
   EXPECT_TRUE(test::same_bits(next(x, y), compile(next)(x, y)));
 }
 
+/// mul() of a half type takes a number as it is, mul_() rounds it to the type first.
+TEST(Conversions, OfNumbersInProductsInPlace) {
+  at::NoGradGuard no_grad;
+  for (const auto type : {at::kHalf, at::kBFloat16})
+    for (const double number : {1.0 / 3, 1e-8, 0.1, 65520.0}) {
+      const auto f = [&](at::Tensor x) {
+        auto part = x.clone();
+        part.slice(0, 3, 20).mul_(number);
+        return std::vector<at::Tensor>{x.mul(number), x.clone().mul_(number), part, x.clone().mul_(257)};
+      };
+      const auto x = at::linspace(-3, 3, 33).to(type);
+      const auto eager = f(x), compiled = compile(f)(x);
+      for (size_t i = 0; i < eager.size(); ++i)
+        EXPECT_TRUE(test::same_bits(eager[i], compiled[i])) << i << " by " << number;
+    }
+}
+
 }  // namespace
 }  // namespace antegrad
