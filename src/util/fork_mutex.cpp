@@ -8,7 +8,7 @@
 
 #include "antegrad/error.h"
 
-namespace antegrad {
+namespace antegrad::inline util {
 
 /// Of all mutexes. Never destroyed: threads may run while the process ends.
 class ForkList {
@@ -124,4 +124,4 @@ void LongMutex::repair_in_child(bool taken) {
     lost_ = true;
 }
 
-}  // namespace antegrad
+}  // namespace antegrad::inline util

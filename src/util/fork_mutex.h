@@ -5,7 +5,7 @@
 #include <string>
 #include <thread>
 
-namespace antegrad {
+namespace antegrad::inline util {
 
 /// What all mutexes of this file have in common: fork() takes them before it copies the process, so that no
 /// child finds one that is held by a thread that it does not have.
@@ -87,4 +87,4 @@ class LongMutex final : ForkAware {
   std::atomic<bool> lost_ = false;
 };
 
-}  // namespace antegrad
+}  // namespace antegrad::inline util

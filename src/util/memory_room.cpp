@@ -2,7 +2,7 @@
 
 #include <sys/mman.h>
 
-namespace antegrad {
+namespace antegrad::inline util {
 
 bool has_room(size_t bytes) noexcept {
   void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -11,4 +11,4 @@ bool has_room(size_t bytes) noexcept {
   return true;
 }
 
-}  // namespace antegrad
+}  // namespace antegrad::inline util

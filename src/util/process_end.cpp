@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-namespace antegrad::process_end {
+namespace antegrad::inline util::process_end {
 namespace {
 
 /// How long a thread that comes too late sleeps. Static objects of the user's may wait for it first, those of
@@ -197,4 +197,4 @@ void outlive_statics() { std::atexit(close); }
 
 void at_end(std::function<void()> last) { state().at_end(std::move(last)); }
 
-}  // namespace antegrad::process_end
+}  // namespace antegrad::inline util::process_end

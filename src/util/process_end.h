@@ -3,7 +3,7 @@
 
 #include "antegrad/error.h"
 
-namespace antegrad {
+namespace antegrad::inline util {
 
 /// The end of the process: exit() destroys static objects, of LLVM and LibTorch too, while other threads run.
 /// It waits for threads that are at work with them, and lets no further ones begin. All of it is thread-safe,
@@ -60,4 +60,4 @@ void outlive_statics();
 void at_end(std::function<void()> last);
 
 }  // namespace process_end
-}  // namespace antegrad
+}  // namespace antegrad::inline util
