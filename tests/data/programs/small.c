@@ -19,14 +19,14 @@
 // %7: f32[8,16] = aten.sub.Tensor(%0, %5)
 // %8: f32[8,1] = aten.sum.dim_IntList(%7)
 // %9: f64[8,1] = aten._to_copy(%8)
-// %10: f64[8,1] = aten.mul.Scalar(%9, 0.0625)
+// %10: f64[8,1] = aten.div.Scalar(%9, 16)
 // %11: f64[8,1] = aten.add.Tensor(%6, %10)
 // %12: f32[8,1] = aten._to_copy(%11)
 // %13: f32[8,16] = aten.sub.Tensor(%0, %12)
 // %14: f32[8,16] = aten.mul.Tensor(%7, %7)
 // %15: f32[8,1] = aten.sum.dim_IntList(%14)
 // %16: f64[8,1] = aten._to_copy(%15)
-// %17: f64[8,1] = aten.mul.Scalar(%16, 0.0625)
+// %17: f64[8,1] = aten.div.Scalar(%16, 16)
 // %18: f64[8,1] = aten.mul.Tensor(%10, %10)
 // %19: f64[8,1] = aten.sub.Tensor(%17, %18)
 // %20: f64[8,1] = aten.clamp_min(%19, 0)
@@ -69,17 +69,17 @@ int64_t k0_add(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
     // aten._to_copy -> f64[8,1]
     const double v10 = (double)v4;
     const double v11 = (double)v6;
-    const double v12 = 0.0625;
-    // aten.mul.Scalar -> f64[8,1]
-    const double v13 = v11 * v12;
+    const double v12 = 16.0;
+    // aten.div.Scalar -> f64[8,1]
+    const double v13 = v11 / v12;
     // aten.add.Tensor -> f64[8,1]
     const double v14 = v10 + v13;
     // aten._to_copy -> f32[8,1]
     const float v15 = (float)v14;
     // aten._to_copy -> f64[8,1]
     const double v17 = (double)v8;
-    // aten.mul.Scalar -> f64[8,1]
-    const double v18 = v17 * v12;
+    // aten.div.Scalar -> f64[8,1]
+    const double v18 = v17 / v12;
     // aten.mul.Tensor -> f64[8,1]
     const double v19 = v13 * v13;
     // aten.sub.Tensor -> f64[8,1]
@@ -164,14 +164,14 @@ int64_t k1_add(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
 // %10: f32[8,16] = aten.sub.Tensor(%2, %8)
 // %11: f32[8,1] = aten.sum.dim_IntList(%10)
 // %12: f64[8,1] = aten._to_copy(%11)
-// %13: f64[8,1] = aten.mul.Scalar(%12, 0.0625)
+// %13: f64[8,1] = aten.div.Scalar(%12, 16)
 // %14: f64[8,1] = aten.add.Tensor(%9, %13)
 // %15: f32[8,1] = aten._to_copy(%14)
 // %16: f32[8,16] = aten.sub.Tensor(%2, %15)
 // %17: f32[8,16] = aten.mul.Tensor(%10, %10)
 // %18: f32[8,1] = aten.sum.dim_IntList(%17)
 // %19: f64[8,1] = aten._to_copy(%18)
-// %20: f64[8,1] = aten.mul.Scalar(%19, 0.0625)
+// %20: f64[8,1] = aten.div.Scalar(%19, 16)
 // %21: f64[8,1] = aten.mul.Tensor(%13, %13)
 // %22: f64[8,1] = aten.sub.Tensor(%20, %21)
 // %23: f64[8,1] = aten.clamp_min(%22, 0)
@@ -224,17 +224,17 @@ int64_t k2_add(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
     // aten._to_copy -> f64[8,1]
     const double v13 = (double)v7;
     const double v14 = (double)v9;
-    const double v15 = 0.0625;
-    // aten.mul.Scalar -> f64[8,1]
-    const double v16 = v14 * v15;
+    const double v15 = 16.0;
+    // aten.div.Scalar -> f64[8,1]
+    const double v16 = v14 / v15;
     // aten.add.Tensor -> f64[8,1]
     const double v17 = v13 + v16;
     // aten._to_copy -> f32[8,1]
     const float v18 = (float)v17;
     // aten._to_copy -> f64[8,1]
     const double v20 = (double)v11;
-    // aten.mul.Scalar -> f64[8,1]
-    const double v21 = v20 * v15;
+    // aten.div.Scalar -> f64[8,1]
+    const double v21 = v20 / v15;
     // aten.mul.Tensor -> f64[8,1]
     const double v22 = v16 * v16;
     // aten.sub.Tensor -> f64[8,1]
@@ -379,14 +379,14 @@ int64_t k3_div(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
 // %43: f32[8,16] = aten.sub.Tensor(%30, %41)
 // %44: f32[8,1] = aten.sum.dim_IntList(%43)
 // %45: f64[8,1] = aten._to_copy(%44)
-// %46: f64[8,1] = aten.mul.Scalar(%45, 0.0625)
+// %46: f64[8,1] = aten.div.Scalar(%45, 16)
 // %47: f64[8,1] = aten.add.Tensor(%42, %46)
 // %48: f32[8,1] = aten._to_copy(%47)
 // %49: f32[8,16] = aten.sub.Tensor(%30, %48)
 // %50: f32[8,16] = aten.mul.Tensor(%43, %43)
 // %51: f32[8,1] = aten.sum.dim_IntList(%50)
 // %52: f64[8,1] = aten._to_copy(%51)
-// %53: f64[8,1] = aten.mul.Scalar(%52, 0.0625)
+// %53: f64[8,1] = aten.div.Scalar(%52, 16)
 // %54: f64[8,1] = aten.mul.Tensor(%46, %46)
 // %55: f64[8,1] = aten.sub.Tensor(%53, %54)
 // %56: f64[8,1] = aten.clamp_min(%55, 0)
@@ -403,14 +403,14 @@ int64_t k3_div(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
 // %63: f32[8,16] = aten.sub.Tensor(%28, %61)
 // %64: f32[8,1] = aten.sum.dim_IntList(%63)
 // %65: f64[8,1] = aten._to_copy(%64)
-// %66: f64[8,1] = aten.mul.Scalar(%65, 0.0625)
+// %66: f64[8,1] = aten.div.Scalar(%65, 16)
 // %67: f64[8,1] = aten.add.Tensor(%62, %66)
 // %68: f32[8,1] = aten._to_copy(%67)
 // %69: f32[8,16] = aten.sub.Tensor(%28, %68)
 // %70: f32[8,16] = aten.mul.Tensor(%63, %63)
 // %71: f32[8,1] = aten.sum.dim_IntList(%70)
 // %72: f64[8,1] = aten._to_copy(%71)
-// %73: f64[8,1] = aten.mul.Scalar(%72, 0.0625)
+// %73: f64[8,1] = aten.div.Scalar(%72, 16)
 // %74: f64[8,1] = aten.mul.Tensor(%66, %66)
 // %75: f64[8,1] = aten.sub.Tensor(%73, %74)
 // %76: f64[8,1] = aten.clamp_min(%75, 0)
@@ -426,14 +426,14 @@ int64_t k3_div(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
 // %83: f32[8,16] = aten.sub.Tensor(%26, %81)
 // %84: f32[8,1] = aten.sum.dim_IntList(%83)
 // %85: f64[8,1] = aten._to_copy(%84)
-// %86: f64[8,1] = aten.mul.Scalar(%85, 0.0625)
+// %86: f64[8,1] = aten.div.Scalar(%85, 16)
 // %87: f64[8,1] = aten.add.Tensor(%82, %86)
 // %88: f32[8,1] = aten._to_copy(%87)
 // %89: f32[8,16] = aten.sub.Tensor(%26, %88)
 // %90: f32[8,16] = aten.mul.Tensor(%83, %83)
 // %91: f32[8,1] = aten.sum.dim_IntList(%90)
 // %92: f64[8,1] = aten._to_copy(%91)
-// %93: f64[8,1] = aten.mul.Scalar(%92, 0.0625)
+// %93: f64[8,1] = aten.div.Scalar(%92, 16)
 // %94: f64[8,1] = aten.mul.Tensor(%86, %86)
 // %95: f64[8,1] = aten.sub.Tensor(%93, %94)
 // %96: f64[8,1] = aten.clamp_min(%95, 0)
@@ -592,13 +592,13 @@ int64_t k0_add(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
       }
       // aten._to_copy -> f64[8,1]
       const double v54 = (double)v43;
-      const double v55 = 0.0625;
-      // aten.mul.Scalar -> f64[8,1]
-      const double v56 = v54 * v55;
+      const double v55 = 16.0;
+      // aten.div.Scalar -> f64[8,1]
+      const double v56 = v54 / v55;
       // aten._to_copy -> f64[8,1]
       const double v57 = (double)v41;
-      // aten.mul.Scalar -> f64[8,1]
-      const double v58 = v57 * v55;
+      // aten.div.Scalar -> f64[8,1]
+      const double v58 = v57 / v55;
       // aten.mul.Tensor -> f64[8,1]
       const double v59 = v58 * v58;
       // aten.sub.Tensor -> f64[8,1]
@@ -622,12 +622,12 @@ int64_t k0_add(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
       const float v76 = (float)v75;
       // aten._to_copy -> f64[8,1]
       const double v83 = (double)v48;
-      // aten.mul.Scalar -> f64[8,1]
-      const double v84 = v83 * v55;
+      // aten.div.Scalar -> f64[8,1]
+      const double v84 = v83 / v55;
       // aten._to_copy -> f64[8,1]
       const double v85 = (double)v46;
-      // aten.mul.Scalar -> f64[8,1]
-      const double v86 = v85 * v55;
+      // aten.div.Scalar -> f64[8,1]
+      const double v86 = v85 / v55;
       // aten.mul.Tensor -> f64[8,1]
       const double v87 = v86 * v86;
       // aten.sub.Tensor -> f64[8,1]
@@ -649,12 +649,12 @@ int64_t k0_add(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
       const float v95 = (float)v94;
       // aten._to_copy -> f64[8,1]
       const double v102 = (double)v53;
-      // aten.mul.Scalar -> f64[8,1]
-      const double v103 = v102 * v55;
+      // aten.div.Scalar -> f64[8,1]
+      const double v103 = v102 / v55;
       // aten._to_copy -> f64[8,1]
       const double v104 = (double)v51;
-      // aten.mul.Scalar -> f64[8,1]
-      const double v105 = v104 * v55;
+      // aten.div.Scalar -> f64[8,1]
+      const double v105 = v104 / v55;
       // aten.mul.Tensor -> f64[8,1]
       const double v106 = v105 * v105;
       // aten.sub.Tensor -> f64[8,1]
@@ -1129,14 +1129,14 @@ int64_t k6_sum(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
 // %9: f32[8,16] = aten.sub.Tensor(%0, %7)
 // %10: f32[8,1] = aten.sum.dim_IntList(%9)
 // %11: f64[8,1] = aten._to_copy(%10)
-// %12: f64[8,1] = aten.mul.Scalar(%11, 0.0625)
+// %12: f64[8,1] = aten.div.Scalar(%11, 16)
 // %13: f64[8,1] = aten.add.Tensor(%8, %12)
 // %14: f32[8,1] = aten._to_copy(%13)
 // %15: f32[8,16] = aten.sub.Tensor(%0, %14)
 // %16: f32[8,16] = aten.mul.Tensor(%9, %9)
 // %17: f32[8,1] = aten.sum.dim_IntList(%16)
 // %18: f64[8,1] = aten._to_copy(%17)
-// %19: f64[8,1] = aten.mul.Scalar(%18, 0.0625)
+// %19: f64[8,1] = aten.div.Scalar(%18, 16)
 // %20: f64[8,1] = aten.mul.Tensor(%12, %12)
 // %21: f64[8,1] = aten.sub.Tensor(%19, %20)
 // %22: f64[8,1] = aten.clamp_min(%21, 0)
@@ -1188,17 +1188,17 @@ int64_t k7_sum(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
       // aten._to_copy -> f64[8,1]
       const double v10 = (double)v4;
       const double v11 = (double)v6;
-      const double v12 = 0.0625;
-      // aten.mul.Scalar -> f64[8,1]
-      const double v13 = v11 * v12;
+      const double v12 = 16.0;
+      // aten.div.Scalar -> f64[8,1]
+      const double v13 = v11 / v12;
       // aten.add.Tensor -> f64[8,1]
       const double v14 = v10 + v13;
       // aten._to_copy -> f32[8,1]
       const float v15 = (float)v14;
       // aten._to_copy -> f64[8,1]
       const double v17 = (double)v8;
-      // aten.mul.Scalar -> f64[8,1]
-      const double v18 = v17 * v12;
+      // aten.div.Scalar -> f64[8,1]
+      const double v18 = v17 / v12;
       // aten.mul.Tensor -> f64[8,1]
       const double v19 = v13 * v13;
       // aten.sub.Tensor -> f64[8,1]
