@@ -81,7 +81,13 @@ class FoldingMatchesEager : public ::testing::Test {
       args.emplace_back(add("antegrad.constant", {}, {{"data", data}}, tensor));
     }
     args.insert(args.end(), rest.begin(), rest.end());
+    const auto first = tensors.empty() ? ir::ValueId() : *args[0].as<ir::ValueId>();
     const auto result = add(op, std::move(args), std::move(attrs), expected);
+    if (!tensors.empty() && expected.is_alias_of(tensors[0])) {
+      auto& view = graph.values[static_cast<size_t>(result.index)];
+      view.base = first;
+      view.type.tensor()->offset = expected.storage_offset() - tensors[0].storage_offset();
+    }
     const auto copy = add("aten.clone", {result}, {}, expected.contiguous());
     graph.outputs.push_back({copy, ir::OutputRole::UserOutput, "", -1});
     const auto before = ir::print(graph);
