@@ -24,8 +24,8 @@ case $kind in
   fork)
     for threads in 1 4; do
       export OMP_NUM_THREADS=$threads  # at::set_num_threads() makes threads whose end LibTorch waits for, in children too
-      for ((i = 0; i < runs; i++)); do try "with_${threads}_threads" 2; done
-      echo "$threads threads: $runs runs of 8 children"
+      for ((i = 0; i < (runs + 2) / 3; i++)); do try "with_${threads}_threads" 2; done
+      echo "$threads threads: $(((runs + 2) / 3)) runs of 8 children"
     done ;;
   memory)
     for ((mb = 20; mb <= 1500; mb += mb < 400 ? 20 * 20 / runs : 300)); do try limit "$mb"; done ;;

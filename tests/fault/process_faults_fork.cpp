@@ -42,7 +42,7 @@ Tensor busy(Tensor x) { return many_kernels(x, 30); }
 int run_fork_program(const std::string&, int forks) {
   auto known = compile(small_net, uncached());
   auto background = compile(busy, uncached(Compile::Background));
-  const auto large = torch::ones({2000, 300});
+  const auto large = torch::full({2000, 300}, 0.1);
   const auto x = torch::linspace(-1, 1, 12).reshape({4, 3});
   known(x);
   known(large);
