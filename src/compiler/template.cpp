@@ -6,11 +6,11 @@
 
 #include "antegrad/error.h"
 #include "capture/op_schema.h"
+#include "compiler/primals.h"
 #include "compiler/progress.h"
 #include "compiler/tracing.h"
 #include "ir/substitute.h"
 #include "ir/text.h"
-#include "passes/unread_statistics.h"
 #include "util/process_end.h"
 
 namespace antegrad::compiler {
@@ -25,32 +25,6 @@ bool takes_rng_state(const ir::Graph& graph) {
 void take_rng_input(aot::Signature& signature) {
   signature.steps.insert(signature.steps.begin(), aot::TakeRngState{signature.slots});
   signature.graph_inputs.push_back(signature.slots++);
-}
-
-/// The caller's inputs that some gradient depends on.
-std::vector<int32_t> primals_of(const ir::Graph& joint, const aot::Signature& signature) {
-  std::vector<bool> needed(joint.values.size());
-  auto need = [&](ir::ValueId v) { needed[static_cast<size_t>(v.index)] = true; };
-  for (const auto& output : joint.outputs)
-    if (output.role == ir::OutputRole::Grad && output.value.valid()) need(output.value);
-  for (auto node = joint.nodes.rbegin(); node != joint.nodes.rend(); ++node) {
-    const bool used = std::any_of(node->outputs.begin(), node->outputs.end(),
-                                  [&](ir::ValueId v) { return needed[static_cast<size_t>(v.index)]; });
-    if (!used) continue;
-    for (size_t a = 0; a < node->args.size(); ++a)
-      if (!passes::is_unread_statistic(*node, a)) ir::for_each_value(node->args[a], need);
-    for (const auto& attr : node->attrs) ir::for_each_value(attr.value, need);
-  }
-  std::vector<int32_t> primals;
-  for (size_t i = 0; i < signature.graph_inputs.size(); ++i) {
-    if (!needed[static_cast<size_t>(joint.inputs[i].value.index)]) continue;
-    const auto slot = signature.graph_inputs[i];
-    if (slot < signature.inputs)
-      primals.push_back(slot);
-    else if (const auto* base = aot::find_base(signature, slot))
-      primals.insert(primals.end(), base->members.begin(), base->members.end());
-  }
-  return primals;
 }
 
 /// The first place where two graphs differ.
@@ -141,7 +115,7 @@ runtime::BackwardFacts Template::backward_facts(const aot::Signature& signature,
   runtime::BackwardFacts facts;
   for (size_t k = 0; k < trace.lifted.size(); ++k)
     if (trace.lifted[k].late) facts.late.push_back(static_cast<int32_t>(trace.user_inputs + k));
-  facts.primals = primals_of(plan_.graph, signature);
+  facts.primals = primals_of(plan_.graph, captured_, signature, trace);
   std::erase_if(facts.primals,
                 [&](int32_t slot) { return std::count(facts.late.begin(), facts.late.end(), slot) > 0; });
   facts.reached_by = facts_.reached_by;

@@ -47,6 +47,26 @@ TEST(HigherOrder, SecondOrderOfParameters) {
   trained_with_state_like_eager(net, one_leaf, options);
 }
 
+/// What it was before does not matter, and yet it is the variable that derivatives are taken with respect to.
+TEST(HigherOrder, SecondOrderOfArgumentsThatAreOverwrittenWithoutGradients) {
+  const auto overwritten = [](auto write) {
+    return [write](const Tensor& a) {
+      {
+        at::NoGradGuard no_grad;
+        write(a);
+      }
+      return a.erf() * a;
+    };
+  };
+  const auto check = [&](auto write) {
+    trained_like_eager(overwritten(write), one_activation, backward_of_gradients);
+  };
+  check([](const Tensor& a) { a.fill_(1); });
+  check([](const Tensor& a) { a.zero_(); });
+  check([](const Tensor& a) { a.select(0, 1).fill_(2); });
+  check([](const Tensor& a) { a.copy_(at::full_like(a, 0.5)); });
+}
+
 TEST(HigherOrder, ThirdAndFourthOrder) {
   auto a = torch::full({3}, 0.5F).requires_grad_();
   auto y = compile([](const Tensor& x) { return x.sin(); })(a);
