@@ -359,10 +359,15 @@ void fill_after_error(const std::vector<at::Tensor>& inputs, const CaptureOption
 }
 
 void note_kept_outputs(const KeptTensors& kept, const std::vector<ir::ValueId>& values, Trace& trace) {
-  for (size_t k = 0; k < kept.fakes.size(); ++k)
-    for (size_t i = 0; i < trace.output_ends.size(); ++i)
-      if (trace.output_ends[i].value.valid() && values[k] == trace.output_ends[i].value)
-        trace.kept_outputs.emplace_back(static_cast<int32_t>(i), kept.fakes[k]);
+  const auto& graph = trace.graph;
+  for (size_t i = 0; i < trace.output_ends.size(); ++i) {
+    const auto value = trace.output_ends[i].value;
+    if (!value.valid()) continue;
+    for (size_t k = 0; k < kept.fakes.size(); ++k)
+      if (graph.storage_of(values[k]) == graph.storage_of(value))
+        trace.kept_outputs.push_back({static_cast<int32_t>(i), kept.fakes[k], values[k] == value,
+                                      graph.tensor_type(value).offset.constant()});
+  }
 }
 
 void finish(const std::vector<at::Tensor>& inputs, const CaptureOptions& options, Parts& parts,

@@ -60,6 +60,14 @@ struct ViewInput {
   ir::ValueId value;  ///< set by capture(): the view in the trace
 };
 
+/// An output on memory of a tensor that the function has kept (kept.h).
+struct KeptOutput {
+  int32_t output = 0;
+  at::Tensor kept;
+  bool same = false;   ///< the very same tensor
+  int64_t offset = 0;  ///< of the output, in the memory
+};
+
 /// What a function did, op by op, and then its backward pass. Graph inputs: the user's (undefined tensors
 /// included, as none), the lifted ones, the tangents.
 struct Trace {
@@ -83,8 +91,7 @@ struct Trace {
   std::vector<ViewInput> views;      ///< likewise
   InferenceCounts counts;
   size_t kept = 0;  ///< so many of its tensors the function has kept; they are real by now (kept.h)
-  /// Those of them that are outputs, by the number of the output.
-  std::vector<std::pair<int32_t, at::Tensor>> kept_outputs;
+  std::vector<KeptOutput> kept_outputs;
 };
 
 struct Kept;

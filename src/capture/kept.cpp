@@ -170,6 +170,8 @@ KeptTensors find_kept(Recorder& recorder, const std::vector<at::Tensor>& inputs,
     if (!original.defined()) continue;
     if (root == own->value()) lead_argument_outside(fake, original, histories);
     own->move_to(original.storage());
+    if (!own->is_inference() && !original.is_inference())
+      impl::set_version_counter(fake, impl::version_counter(original));
   }
   kept.memory = held_by_others(recorder, tangents);
   kept.count = kept.fakes.size();
@@ -211,16 +213,42 @@ void fill(const Kept& kept, size_t k, const at::Tensor& contents) {
   memory->set_data_ptr_noswap(bytes.storage().set_data_ptr(at::DataPtr(nullptr, contents.device())));
 }
 
-void share(const at::Tensor& kept, const at::Tensor& returned) {
-  auto* own = dynamic_cast<FakeTensor*>(kept.unsafeGetTensorImpl());
-  if (own == nullptr || !returned.defined() || kept.sizes() != returned.sizes() ||
-      kept.strides() != returned.strides() || kept.storage_offset() != returned.storage_offset())
-    return;
+/// Whether they are on the same memory from here on.
+static bool share_memory(const KeptOutput& which, const at::Tensor& returned) {
+  auto* own = dynamic_cast<FakeTensor*>(which.kept.unsafeGetTensorImpl());
+  if (own == nullptr || !returned.defined() || returned.storage_offset() != which.offset ||
+      returned.storage().nbytes() < which.kept.storage().nbytes())
+    return false;
   own->move_to(returned.storage());
   if (!own->is_inference() && !returned.is_inference())
-    impl::set_version_counter(kept, impl::version_counter(returned));
-  if (returned.requires_grad() && returned.grad_fn())
-    impl::set_gradient_edge(kept, impl::gradient_edge(returned));
+    impl::set_version_counter(which.kept, impl::version_counter(returned));
+  return true;
+}
+
+/// Views of `from` become views of `to`, which is on the same memory.
+static void move_views(std::vector<at::Tensor>& outputs, const at::Tensor& from, const at::Tensor& to) {
+  for (const auto& view : std::vector<at::Tensor>(outputs)) {
+    if (!view.defined() || !view.is_view() || view.requires_grad() || !view._base().is_same(from) ||
+        view.scalar_type() != to.scalar_type())
+      continue;
+    const auto moved = to.as_strided(view.sizes(), view.strides(), view.storage_offset());
+    std::replace_if(
+        outputs.begin(), outputs.end(), [&](const at::Tensor& output) { return output.is_same(view); },
+        moved);
+  }
+}
+
+void share(const std::vector<KeptOutput>& kept_outputs, std::vector<at::Tensor>& outputs) {
+  for (const auto& which : kept_outputs) {
+    auto& returned = outputs[static_cast<size_t>(which.output)];
+    if (!share_memory(which, returned) || !which.same) continue;
+    if (returned.requires_grad() && returned.grad_fn()) {
+      impl::set_gradient_edge(which.kept, impl::gradient_edge(returned));
+    } else if (!returned.is_view() && !which.kept.is_view() && !which.kept.requires_grad()) {
+      const auto replaced = std::exchange(returned, which.kept);
+      move_views(outputs, replaced, which.kept);
+    }
+  }
 }
 
 }  // namespace antegrad::capture

@@ -50,7 +50,8 @@ bool fill_kept(const KeptTensors& kept, const Trace& trace, const std::vector<at
 /// Gives memory number `k` its contents.
 void fill(const Kept& kept, size_t k, const at::Tensor& contents);
 
-/// A kept tensor that the function also returned becomes what the caller got.
-void share(const at::Tensor& kept, const at::Tensor& returned);
+/// What a function has kept and what it returned become one where they were one in the capture: the same
+/// memory, and the very same tensor where it is no view and has no history.
+void share(const std::vector<KeptOutput>& kept_outputs, std::vector<at::Tensor>& outputs);
 
 }  // namespace antegrad::capture

@@ -58,9 +58,9 @@ struct Function::Impl {
     std::shared_ptr<const Version> version;
     InstancePtr instance;
     Inputs inputs;
-    bool once = false;  ///< for this call only: the function has kept tensors
-    std::vector<std::pair<int32_t, at::Tensor>> kept_outputs;  ///< as in capture::Trace
-    void share_kept(const std::vector<at::Tensor>& outputs);
+    bool once = false;                              ///< for this call only: the function has kept tensors
+    std::vector<capture::KeptOutput> kept_outputs;  ///< as in capture::Trace
+    void share_kept(std::vector<at::Tensor>& outputs);
     /// Sets the grad mode that the function leaves behind.
     void leave_grad_mode() const {
       if (c10::GradMode::is_enabled() != instance->grad_mode_after)

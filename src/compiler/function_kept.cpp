@@ -23,8 +23,8 @@ Options once(Options options) {
 
 }  // namespace
 
-void Function::Impl::Found::share_kept(const std::vector<at::Tensor>& outputs) {
-  for (const auto& [number, kept] : kept_outputs) capture::share(kept, outputs[static_cast<size_t>(number)]);
+void Function::Impl::Found::share_kept(std::vector<at::Tensor>& outputs) {
+  capture::share(kept_outputs, outputs);
   kept_outputs.clear();
 }
 

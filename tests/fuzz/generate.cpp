@@ -181,6 +181,14 @@ class Generator {
     throw std::out_of_range("unknown variable");
   }
 
+  bool is_kept(const at::Tensor& tensor) const {
+    return std::any_of(program_.statements.begin(), program_.statements.end(), [&](const Statement& s) {
+      return s.kept && std::any_of(s.results.begin(), s.results.end(), [&](int var) {
+               return value_of(var).storage().is_alias_of(tensor.storage());
+             });
+    });
+  }
+
   void add_statement() {
     Statement s;
     s.op = choose_op();
@@ -191,6 +199,8 @@ class Generator {
     // Known gap: what autograd makes of writes to no elements.
     for (int i = 0; config_.gradients && i < s.op->writes; ++i)
       if (args[static_cast<size_t>(i)].numel() == 0) return;
+    for (int i = 0; i < s.op->writes; ++i)
+      if (!config_.writes_kept && is_kept(args[static_cast<size_t>(i)])) return;
     try {
       results = apply(s, args, RunMode::Checked);
     } catch (const std::exception& error) {

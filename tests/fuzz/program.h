@@ -106,6 +106,7 @@ struct GeneratorConfig {
   bool gradients = false;     ///< programs for check_gradients(): calls run in grad mode, on doubles mostly
   bool awkward_numbers = false;  ///< NaN, 0.1, 65520 and the like, as numbers and in tensors; half precision
   bool keeps_results = false;    ///< the function keeps some results of its first call, see Statement::kept
+  bool writes_kept = true;       ///< writes to results that are kept, in place
   int min_statements = 3;
   int max_statements = 25;
 };
