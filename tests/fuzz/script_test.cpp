@@ -58,6 +58,7 @@ GeneratorConfig with(bool GeneratorConfig::*on) {
 void expect_complete(const std::string& text) {
   EXPECT_EQ(text.find("/* "), std::string::npos) << text;
   EXPECT_EQ(text.find("at::Storage()"), std::string::npos) << text;
+  EXPECT_EQ(text.find(".view({})"), std::string::npos) << text;
   EXPECT_NE(text.find("at::_ops::"), std::string::npos) << text;
   EXPECT_NE(text.find("look(\"output of call 1"), std::string::npos) << text;
 }

@@ -248,7 +248,8 @@ std::string tensor_text(const at::Tensor& tensor) {
            ").view({-1, 2}))";
   else
     text = "at::tensor(" + numbers_text(flat) + ")";
-  text += c10::str(".to(", type_text(static_cast<int64_t>(type)), ").view(", sizes_text(tensor.sizes()), ")");
+  text += c10::str(".to(", type_text(static_cast<int64_t>(type)), ").view(std::vector<int64_t>",
+                   sizes_text(tensor.sizes()), ")");  // a dtype would be meant by {}
   if (tensor.is_contiguous()) return text;
   return c10::str("at::empty_strided(", sizes_text(tensor.sizes()), ", ", sizes_text(tensor.strides()),
                   ", at::ScalarType::", c10::toString(type), ").copy_(", text, ")");
