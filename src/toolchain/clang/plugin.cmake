@@ -16,7 +16,7 @@ if(NOT version MATCHES "^19\\.")
   return()
 endif()
 
-add_library(antegrad_clang MODULE toolchain/clang/plugin.cpp)
+add_library(antegrad_clang MODULE toolchain/clang/plugin.cpp toolchain/clang/lasting_statics.cpp)
 target_include_directories(antegrad_clang PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 target_include_directories(antegrad_clang SYSTEM PRIVATE ${ANTEGRAD_CLANG_INCLUDE} ${ANTEGRAD_LLVM_INCLUDE})
 target_compile_definitions(antegrad_clang PRIVATE _GNU_SOURCE __STDC_CONSTANT_MACROS __STDC_FORMAT_MACROS

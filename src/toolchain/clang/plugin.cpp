@@ -19,6 +19,7 @@
 #include <optional>
 #include <string>
 
+#include "toolchain/clang/lasting_statics.h"
 #include "toolchain/plugin_api.h"
 
 namespace {
@@ -57,6 +58,8 @@ void install_handlers() {
 void initialize() {
   static std::once_flag once;
   std::call_once(once, [] {
+    antegrad::toolchain::make_statics_last(reinterpret_cast<const void*>(&LLVMInitializeX86Target));
+    antegrad::toolchain::make_statics_last(reinterpret_cast<const void*>(&clang::getClangFullCPPVersion));
     install_handlers();
     initialize_target();
   });
