@@ -8,7 +8,7 @@
 #include <ctime>
 
 #include "aot/functionalize.h"
-#include "passes/pipeline.h"
+#include "passes/pipelines.h"
 #include "programs.h"
 #include "runtime/executable.h"
 #include "side_by_side.h"
@@ -81,14 +81,14 @@ void passes_only(benchmark::State& state) {
   const auto functional = aot::functionalize(trace);
   per_op(
       state, trace.graph.nodes.size(), [&] { return functional.graph; },
-      [](ir::Graph& graph) { return passes::run_pipeline(graph, passes::default_pipeline(), {}); });
+      [](ir::Graph& graph) { return passes::run_pipeline(graph, passes::passes_of("functional"), {}); });
 }
 
 void build_executable(benchmark::State& state) {
   at::NoGradGuard no_grad;
   const auto trace = trace_of(MixedProgram(state.range(0)), {MixedProgram::example_input()});
   auto functional = aot::functionalize(trace);
-  passes::run_pipeline(functional.graph, passes::default_pipeline(), {});
+  passes::run_pipeline(functional.graph, passes::passes_of("functional"), {});
   per_op(
       state, trace.graph.nodes.size(), [] { return 0; },
       [&](int) { return std::make_unique<runtime::Executable>(functional.graph); });

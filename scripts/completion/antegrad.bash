@@ -34,7 +34,7 @@ _antegrad() {
 
   case $previous in
     --backend) words="eager nofuse default" ;;
-    --pipeline) words="default" ;;
+    --pipeline) words=$("${COMP_WORDS[0]}" passes --pipelines 2>/dev/null | awk '{ print $1 }') ;;
     --pass | --disable) words=$("${COMP_WORDS[0]}" passes 2>/dev/null | awk '{ print $1 }') ;;
     --dir) mapfile -t COMPREPLY < <(_antegrad_files "$word" none); return ;;
     --input | --output) mapfile -t COMPREPLY < <(_antegrad_files "$word" pt pth); return ;;

@@ -11,8 +11,10 @@ struct PrintOptions {
 
 struct OptOptions {
   std::string file;
-  std::vector<std::string> passes;  ///< by name; empty: the pipeline
-  std::string pipeline;             ///< "default"
+  std::vector<std::string> passes;         ///< by name; empty: those of the pipeline
+  std::string pipeline;                    ///< a name of passes/pipelines.h
+  std::vector<size_t> undefined_tangents;  ///< by number, for the pipeline backward_case
+  std::vector<size_t> unwanted_gradients;  ///< likewise
   std::vector<std::string> disabled;
   bool verify = false;
   bool timing = false;
@@ -23,5 +25,6 @@ std::string run_print(const PrintOptions& options);
 std::string run_opt(const OptOptions& options);  ///< writes timings to standard error
 void run_verify(const std::string& file);
 std::string list_passes();
+std::string list_pipelines();
 
 }  // namespace antegrad::cli

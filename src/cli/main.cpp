@@ -21,7 +21,7 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  antegrad doctor\n"
     "  antegrad print model.graph\n"
-    "  antegrad opt --pipeline default model.graph\n"
+    "  antegrad opt --pipeline functional model.graph\n"
     "  antegrad run model.graph --size s0=32\n"
     "  antegrad bench model.graph --json\n"
     "  antegrad cache stats\n"
@@ -37,9 +37,9 @@ constexpr const char* kPrintExamples =
 
 constexpr const char* kOptExamples =
     "Examples:\n"
-    "  antegrad opt --pipeline default --timing model.graph\n"
+    "  antegrad opt --pipeline functional --timing model.graph\n"
     "  antegrad opt --pass decompose,dead_code --verify model.graph\n"
-    "antegrad passes lists the passes.";
+    "antegrad passes lists the passes, antegrad passes --pipelines the pipelines.";
 
 void add_file(CLI::App& command, std::string& file) {
   command.add_option("FILE", file, "a graph as text; - reads standard input")->required()->type_name("");
@@ -61,6 +61,7 @@ class GraphCommands {
         "Example:\n  antegrad verify model.graph && echo good\n"
         "\nExit codes: 0 it does; 1 it does not, or does not parse; 2 wrong use.");
     passes_command_ = app.add_subcommand("passes", "list the passes");
+    passes_command_->add_flag("--pipelines", pipelines_, "list the pipelines and their passes instead");
   }
 
   void check() const {
@@ -72,7 +73,7 @@ class GraphCommands {
     if (print_command_->parsed()) return run_print(print_);
     if (opt_command_->parsed()) return run_opt(opt_);
     if (verify_command_->parsed()) run_verify(verified_file_);
-    if (passes_command_->parsed()) return list_passes();
+    if (passes_command_->parsed()) return pipelines_ ? list_pipelines() : list_passes();
     return {};
   }
 
@@ -81,9 +82,17 @@ class GraphCommands {
     opt_command_ = app.add_subcommand("opt", "run passes on a graph and print the result");
     pass_ = opt_command_->add_option("--pass", opt_.passes, "passes to run, in order, by name: a,b,...");
     pass_->type_name("NAMES")->delimiter(',')->allow_extra_args(false);
-    pipeline_ =
-        opt_command_->add_option("--pipeline", opt_.pipeline, "a list of passes by its name: default");
-    pipeline_->type_name("NAME")->check(one_of({"default"}))->excludes(pass_);
+    pipeline_ = opt_command_->add_option("--pipeline", opt_.pipeline,
+                                         "a list of passes by its name, as the compiler runs it");
+    pipeline_->type_name("NAME")->check(not_empty())->excludes(pass_);
+    const auto add_numbers = [&](const char* name, std::vector<size_t>& numbers, const char* help) {
+      auto* option = opt_command_->add_option(name, numbers, help)->type_name("NUMBERS")->delimiter(',');
+      option->check(whole_number())->allow_extra_args(false)->needs(pipeline_);
+    };
+    add_numbers("--undefined-tangents", opt_.undefined_tangents,
+                "tangents that the pipeline backward_case takes as undefined: 0,1,...");
+    add_numbers("--unwanted-gradients", opt_.unwanted_gradients,
+                "outputs that the pipeline backward_case drops: 0,1,...");
     opt_command_->add_option("--disable", opt_.disabled, "passes to leave out: a,b,...")
         ->type_name("NAMES")
         ->delimiter(',')
@@ -97,6 +106,7 @@ class GraphCommands {
   PrintOptions print_;
   OptOptions opt_;
   std::string verified_file_;
+  bool pipelines_ = false;
   CLI::App *print_command_, *opt_command_, *verify_command_, *passes_command_;
   CLI::Option *pass_, *pipeline_;
 };

@@ -7,7 +7,7 @@
 #include "compiler/kept.h"
 #include "ir/text.h"
 #include "ir/verify.h"
-#include "passes/pipeline.h"
+#include "passes/pipelines.h"
 #include "runtime/guards.h"
 #include "trace/trace.h"
 
@@ -167,11 +167,7 @@ void run_passes(const Options& options, bool effects, bool lazy_bits, Rng rng, i
   passes::PipelineOptions pipeline;
   pipeline.disabled = options.disabled_passes;
   pipeline.verify = true;  // a microsecond for ten nodes
-  if (lazy_bits) pipeline.disabled.emplace_back("remove_noop");
-  auto passes = passes::default_pipeline();
-  if (effects) passes.insert(passes.begin(), passes::find_pass("keep_errors"));
-  if (rng == Rng::Fused) passes.insert(passes.begin(), passes::find_pass("functional_rng"));
-  passes::run_pipeline(graph, passes, pipeline);
+  passes::run_pipeline(graph, passes::functional_passes({rng == Rng::Fused, effects, lazy_bits}), pipeline);
 }
 
 }  // namespace antegrad::compiler

@@ -8,7 +8,7 @@
 #include "aot/functionalize.h"
 #include "capture/fake.h"
 #include "capture/guards.h"
-#include "passes/dead_code.h"
+#include "passes/pipelines.h"
 #include "runtime/calling.h"
 #include "runtime/executable.h"
 #include "runtime/instructions.h"
@@ -21,7 +21,7 @@ void fill_kept(const capture::Kept& kept, const std::vector<at::Tensor>& inputs)
   const c10::AutoGradMode no_grad(false);
   const runtime::RngReplay keep_generator({}, runtime::generator_state());
   auto functional = aot::functionalize(kept.trace);
-  passes::dead_code(functional.graph);
+  passes::run_pipeline(functional.graph, passes::passes_of("kept_tensors"), {});
   std::vector<at::Tensor> real;
   for (const auto& input : inputs) {
     const bool stands_in = input.defined() && capture::is_fake_storage(input.storage());

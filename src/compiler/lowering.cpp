@@ -11,7 +11,7 @@
 #include "compiler/tracing.h"
 #include "ir/substitute.h"
 #include "ir/verify.h"
-#include "passes/pipeline.h"
+#include "passes/pipelines.h"
 #include "schedule/substitute.h"
 #include "util/process_end.h"
 #include "util/reasons.h"
@@ -113,10 +113,7 @@ void Lowering::prepare(ir::Graph& graph) const {
   passes::PipelineOptions pipeline;
   pipeline.disabled = options_.disabled_passes;
   pipeline.verify = true;
-  std::vector<passes::Pass> passes;
-  for (const auto* name : {"decompose", "small_matmul", "merge_pads", "common_subexpressions", "dead_code"})
-    passes.push_back(passes::find_pass(name));
-  passes::run_pipeline(graph, passes, pipeline);
+  passes::run_pipeline(graph, passes::passes_of("before_fusion"), pipeline);
 }
 
 schedule::Program Lowering::program(const ir::Graph& graph) const {

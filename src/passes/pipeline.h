@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,11 +10,13 @@ namespace antegrad::passes {
 
 struct Pass {
   std::string_view name;
-  bool (*run)(ir::Graph&);        ///< true when it changed the graph
-  std::string_view summary = {};  ///< one line for people
+  std::function<bool(ir::Graph&)> run;  ///< true when it changed the graph
+  std::string_view summary = {};        ///< one line for people
+  bool releases_effects = false;        ///< nodes may lose effects that nobody is to see
 };
 
-/// Names and summaries are literals: they outlive every record.
+/// The passes that need nothing but the graph; which of them run, and when, is in pipelines.h. Names and
+/// summaries are literals: they outlive every record.
 const std::vector<Pass>& all_passes();
 const Pass& find_pass(std::string_view name);  ///< throws Error(UnknownPass) listing the names there are
 
@@ -30,12 +33,9 @@ struct PipelineOptions {
   bool keep_texts = false;
 };
 
-/// Runs the passes in order. Whatever a pass throws comes out as Error naming the guilty pass, and so does
-/// what breaks the graph; the graph is then as the pass left it.
+/// Runs passes, of a pipeline (pipelines.h) for example, in order. Whatever a pass throws comes out as Error
+/// naming the guilty pass, and so does what breaks the graph; the graph is then as the pass left it.
 std::vector<PassRecord> run_pipeline(ir::Graph& graph, const std::vector<Pass>& passes,
                                      const PipelineOptions& options);
-
-/// The passes every functional graph goes through, in order.
-const std::vector<Pass>& default_pipeline();
 
 }  // namespace antegrad::passes

@@ -6,6 +6,7 @@
 
 #include "antegrad/error.h"
 #include "ir/text.h"
+#include "passes/pipelines.h"
 
 namespace antegrad::passes {
 namespace {
@@ -29,6 +30,8 @@ constexpr auto* kOptimised = R"(graph @f functional {
 }
 )";
 
+constexpr FunctionalNeeds kPlain{.fused_rng = false, .effects = false, .lazy_bits = false};
+
 /// The text of the Error that the call throws, with its code checked.
 template <class Fn>
 std::string error_of(ErrorCode code, Fn&& fn) {
@@ -45,7 +48,7 @@ std::string error_of(ErrorCode code, Fn&& fn) {
 TEST(Pipeline, RunsInOrderAndRecords) {
   auto graph = ir::parse(kText);
   const auto records =
-      run_pipeline(graph, default_pipeline(), {.disabled = {}, .verify = true, .keep_texts = true});
+      run_pipeline(graph, functional_passes(kPlain), {.disabled = {}, .verify = true, .keep_texts = true});
   EXPECT_EQ(ir::print(graph), kOptimised);
   ASSERT_EQ(records.size(), 5U);
   const std::vector<std::string_view> names = {"unread_statistics", "remove_noop", "constant_folding",
@@ -61,14 +64,14 @@ TEST(Pipeline, RunsInOrderAndRecords) {
 
 TEST(Pipeline, KeepsNoTextsUnlessAsked) {
   auto graph = ir::parse(kText);
-  for (const auto& record : run_pipeline(graph, default_pipeline(), {}))
+  for (const auto& record : run_pipeline(graph, functional_passes(kPlain), {}))
     EXPECT_TRUE(record.text_after.empty());
 }
 
 TEST(Pipeline, LeavesOutDisabledPasses) {
   auto graph = ir::parse(kText);
-  const auto records =
-      run_pipeline(graph, default_pipeline(), {.disabled = {"dead_code", "remove_noop"}, .verify = true});
+  const auto records = run_pipeline(graph, functional_passes(kPlain),
+                                    {.disabled = {"dead_code", "remove_noop"}, .verify = true});
   ASSERT_EQ(records.size(), 3U);
   EXPECT_EQ(records[1].pass, "constant_folding");
   EXPECT_EQ(records[2].pass, "common_subexpressions");
@@ -90,7 +93,7 @@ TEST(Pipeline, UnknownNamesAreErrors) {
   EXPECT_EQ(error_of(ErrorCode::UnknownPass, [] { find_pass("dead"); }), expected);
   auto graph = ir::parse(kText);
   EXPECT_EQ(error_of(ErrorCode::UnknownPass,
-                     [&] { run_pipeline(graph, default_pipeline(), {.disabled = {"dead"}}); }),
+                     [&] { run_pipeline(graph, functional_passes(kPlain), {.disabled = {"dead"}}); }),
             expected);
   EXPECT_EQ(ir::print(graph), kText) << "nothing may run before the names are checked";
 }
@@ -162,7 +165,7 @@ TEST(Pipeline, VerifiesThatCallsWithEffectsStay) {
   });
   EXPECT_TRUE(moved.starts_with("[pass:breaks] removed or moved a call of mylib.")) << moved;
   auto graph = ir::parse(text);
-  run_pipeline(graph, default_pipeline(), {.disabled = {}, .verify = true});
+  run_pipeline(graph, functional_passes(kPlain), {.disabled = {}, .verify = true});
   EXPECT_EQ(graph.nodes.size(), 3U) << "unread, and two of them equal";
 }
 

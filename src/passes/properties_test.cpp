@@ -7,7 +7,7 @@
 #include "graph/random_program.h"
 #include "ir/text.h"
 #include "ir/verify.h"
-#include "passes/pipeline.h"
+#include "passes/pipelines.h"
 
 namespace antegrad::passes {
 namespace {
@@ -68,8 +68,8 @@ TEST(DefaultPipeline, KeepsMeaningAndAliasing) {
   for (uint32_t seed = 0; seed < kGraphs; ++seed) {
     const auto original = random_program(seed, 3 + static_cast<int>(seed % 30));
     auto graph = original;
-    ASSERT_NO_THROW(
-        run_pipeline(graph, default_pipeline(), {.disabled = {}, .verify = true, .keep_texts = false}));
+    ASSERT_NO_THROW(run_pipeline(graph, functional_passes({.fused_rng = false}),
+                                 {.disabled = {}, .verify = true, .keep_texts = false}));
     ASSERT_EQ(interpret(graph), interpret(original)) << ir::print(original) << ir::print(graph);
     ASSERT_EQ(aliasing(graph), aliasing(original)) << ir::print(original) << ir::print(graph);
   }
@@ -78,7 +78,8 @@ TEST(DefaultPipeline, KeepsMeaningAndAliasing) {
 TEST(DefaultPipeline, LargeGraph) {
   const auto original = random_program(1, 10000);
   auto graph = original;
-  run_pipeline(graph, default_pipeline(), {.disabled = {}, .verify = true, .keep_texts = false});
+  run_pipeline(graph, functional_passes({.fused_rng = false}),
+               {.disabled = {}, .verify = true, .keep_texts = false});
   EXPECT_LT(graph.nodes.size(), original.nodes.size());
   EXPECT_EQ(interpret(graph), interpret(original));
   EXPECT_EQ(aliasing(graph), aliasing(original));

@@ -11,9 +11,7 @@
 #include "capture/recorder.h"
 #include "ir/binary.h"
 #include "ir/verify.h"
-#include "passes/dead_code.h"
-#include "passes/undefined_tangents.h"
-#include "passes/unreached_effects.h"
+#include "passes/pipelines.h"
 #include "runtime/parallel.h"
 
 namespace antegrad::runtime {
@@ -28,18 +26,15 @@ ir::Graph specialize(const ir::Graph& backward, const std::vector<std::vector<bo
                      const BackwardCase& which) {
   auto graph = backward;
   const auto gradients = reached_by.size();
-  const std::vector<bool> defined(which.begin() + static_cast<int64_t>(gradients), which.end());
-  std::vector<bool> wanted(which.begin(), which.begin() + static_cast<int64_t>(gradients));
-  wanted.resize(graph.outputs.size(), true);
-  passes::release_unreached_effects(graph, wanted, defined);
-  std::vector<bool> reached(graph.outputs.size(), true);
+  auto needs = passes::all_of(graph);
+  needs.defined.assign(which.begin() + static_cast<int64_t>(gradients), which.end());
   for (size_t i = 0; i < gradients; ++i) {
-    if (!which[i]) graph.outputs[i].value = {};
-    reached[i] = false;
-    for (size_t k = 0; k < defined.size(); ++k) reached[i] = reached[i] || (defined[k] && reached_by[i][k]);
+    needs.wanted[i] = which[i];
+    needs.reached[i] = false;
+    for (size_t k = 0; k < needs.defined.size(); ++k)
+      needs.reached[i] = needs.reached[i] || (needs.defined[k] && reached_by[i][k]);
   }
-  passes::drop_undefined_tangents(graph, defined, reached);
-  passes::dead_code(graph);
+  passes::run_pipeline(graph, passes::passes_of("backward_case", needs), {});
   ir::verify(graph);
   return graph;
 }

@@ -8,7 +8,7 @@
 #include "codegen/cpu/kernel_source.h"
 #include "graph/golden.h"
 #include "ir/text.h"
-#include "passes/pipeline.h"
+#include "passes/pipelines.h"
 #include "schedule/program.h"
 
 namespace antegrad {
@@ -27,10 +27,7 @@ std::vector<ir::Graph> read_graphs(const std::filesystem::path& path) {
 }
 
 schedule::Program program_of(ir::Graph graph) {
-  std::vector<passes::Pass> passes;
-  for (const auto* name : {"decompose", "small_matmul", "merge_pads", "common_subexpressions", "dead_code"})
-    passes.push_back(passes::find_pass(name));
-  passes::run_pipeline(graph, passes, {});
+  passes::run_pipeline(graph, passes::passes_of("before_fusion"), {});
   schedule::Settings settings;
   settings.supports = codegen::cpu::expression_supported;
   return schedule::schedule(graph, settings);

@@ -35,6 +35,7 @@ offers "--dir" cache list --d
 offers "default" run --backend d
 offers "eager" run --backend e
 offers "dead_code decompose" opt --pass de
+offers "backward_case before_fusion" opt --pipeline b
 offers "a.graph b.graph folder" run ""
 offers "a.graph" bench --seed 1 a
 offers "" print c
