@@ -6,6 +6,7 @@
 #include "c/callable.h"
 #include "capture/convert.h"
 #include "capture/guards.h"
+#include "compiler/driver.h"
 #include "compiler/environment.h"
 #include "compiler/graph_signature.h"
 #include "compiler/lowering.h"
@@ -43,7 +44,7 @@ class GraphFunction : public antegrad_function {
     if (lowering.makes_kernels(graph_)) {
       auto prepared = graph_;
       lowering.prepare(prepared);
-      executable_ = lowering.lower(prepared)->at({});
+      executable_ = compiler::lower(lowering, prepared)->at({});
     } else {
       executable_ = std::make_shared<const runtime::Executable>(graph_);
     }

@@ -85,33 +85,34 @@ std::shared_ptr<Caches> usable_caches(const Options& options) {
   return caches->store() != nullptr ? caches : nullptr;
 }
 
-FunctionCache::FunctionCache(const CaptureSettings& settings, const ir::Graph& graph,
-                             const CaptureFacts& facts)
-    : name_(settings.options.name),
-      strict_(settings.options.cache == Cache::Strict),
-      lowering_(settings.lowering) {
-  if (settings.options.cache == Cache::Off) return;
-  caches_ = usable_caches(settings.options);
-  if (caches_ == nullptr) {
+FunctionCache FunctionCache::open(const CaptureSettings& settings, const ir::Graph& graph,
+                                  const CaptureFacts& facts, const runtime::Ambient& ambient) {
+  FunctionCache cache(settings.options.name, settings.options.cache == Cache::Strict, settings.lowering);
+  if (settings.options.cache == Cache::Off) return cache;
+  auto& log = cache.lowering_->cache_log();
+  cache.caches_ = usable_caches(settings.options);
+  if (cache.caches_ == nullptr) {
     auto reason = why_not_cacheable(settings.options);
     if (reason.empty()) reason = Caches::current()->why_no_store();
-    lowering_->cache_log().count(cache::Outcome::Bypass);
-    lowering_->cache_log().note(reason);
+    log.count(cache::Outcome::Bypass);
+    log.note(reason);
     trace_lookup(cache::Outcome::Bypass, reason, "", 0);
     Caches::current()->functions.add(cache::Outcome::Bypass);
-    if (strict_)
-      throw Error(ErrorCode::CacheMiss, "cache", fmt::format("'{}' cannot be cached: {}", name_, reason),
+    if (cache.strict_)
+      throw Error(ErrorCode::CacheMiss, "cache",
+                  fmt::format("'{}' cannot be cached: {}", cache.name_, reason),
                   "Change that, or set Options::cache to On");
-    return;
+    return cache;
   }
   const auto start = std::chrono::steady_clock::now();
-  key_ = function_key(settings, graph, facts);
-  digest_ = key_.digest();
+  cache.key_ = function_key(settings, graph, facts, ambient);
+  cache.digest_ = cache.key_.digest();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   if (took > kSlowKey)
-    lowering_->cache_log().note(
+    log.note(
         fmt::format("to make the key took {:.0f} ms: the graph has {} MB of constants, which are part of it",
-                    took.count() * 1e3, key_.find(cache::kGraphField)->length >> 20));
+                    took.count() * 1e3, cache.key_.find(cache::kGraphField)->length >> 20));
+  return cache;
 }
 
 bool FunctionCache::prefetch() {

@@ -8,6 +8,7 @@
 #include "cache/store.h"
 #include "compiler/captured.h"
 #include "compiler/plan.h"
+#include "runtime/guards.h"
 
 namespace antegrad::compiler {
 
@@ -20,9 +21,10 @@ namespace antegrad::compiler {
 /// Thread-safe.
 class FunctionCache {
  public:
-  /// `graph`: as captured. Throws Error(CacheMiss) where the cache is strict and the function cannot be
-  /// cached.
-  FunctionCache(const CaptureSettings& settings, const ir::Graph& graph, const CaptureFacts& facts);
+  /// `graph`: as captured, by a call in this `ambient` state. Throws Error(CacheMiss) where the cache is
+  /// strict and the function cannot be cached.
+  static FunctionCache open(const CaptureSettings& settings, const ir::Graph& graph,
+                            const CaptureFacts& facts, const runtime::Ambient& ambient);
 
   /// Whether there is an entry; load() takes it from there.
   bool prefetch();
@@ -42,6 +44,8 @@ class FunctionCache {
   void store_backward(const std::vector<bool>& which, const Lowered& code, double seconds) const;
 
  private:
+  FunctionCache(std::string name, bool strict, std::shared_ptr<const Lowering> lowering)
+      : name_(std::move(name)), strict_(strict), lowering_(std::move(lowering)) {}
   struct Part;
   Part decode(cache::Loaded loaded) const;
   void finish(const Part& part) const;

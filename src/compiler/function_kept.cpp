@@ -23,42 +23,36 @@ Options once(Options options) {
 
 }  // namespace
 
-void Function::Impl::Found::share_kept(std::vector<at::Tensor>& outputs) {
-  capture::share(kept_outputs, outputs);
-  kept_outputs.clear();
-}
-
-void Function::Impl::make_once(NewCall& call, const Leaves& leaves, const runtime::Ambient& ambient,
-                               const RunOnTensors& run, const KeepRun& keep, Found& found) {
+std::optional<Match> Function::Impl::make_once(const Call& call, Recorded& recorded) {
+  std::optional<Match> match;
   try {
     const auto own = once(options);
-    const CaptureSettings own_settings{own, effects, std::make_shared<const compiler::Lowering>(own)};
-    compiler::VersionMaker own_maker(own_settings);
-    std::vector<std::string> none;
-    auto planned = own_maker.plan({*call.captured, leaves, ambient, run, versions}, none);
-    const auto version = own_maker.make(*call.captured, leaves, std::move(planned));
-    std::string why;
-    auto instance = version->make_instance(own_settings, leaves, *call.captured, keep, why);
-    if (instance != nullptr) version->add(std::move(instance), 1);
+    compiler::Driver own_driver({own, effects, std::make_shared<const compiler::Lowering>(own)});
+    own_driver.generalize(call, versions, recorded);
+    const auto version = own_driver.compile(call, recorded);
     for (int tries = 0; tries < 100 && version->lost_owner(); ++tries)  // to other threads, right now
-      version->confirm(own, leaves, ambient, *call.captured);
-    if (!version->matches(leaves, ambient, found.inputs, found.instance))
+      version->confirm(own, call, *recorded.captured);
+    match = version->match(call);
+    if (!match)
       throw Error(ErrorCode::Internal, "compile",
-                  "a captured graph does not serve the call it was captured for: " + why);
-    found.version = version;
-    found.once = true;
-    found.kept_outputs = call.captured->trace.kept_outputs;
+                  "a captured graph does not serve the call it was captured for: " + version->mismatch(call));
+    match->version = version;
+    match->once = true;
+    match->kept_outputs = recorded.captured->trace.kept_outputs;
   } catch (const Error& error) {
-    call.eager_reason = eager_reason_of(error);
-    return;
+    recorded.eager_reason = eager_reason_of(error);
+    return std::nullopt;
   }
-  Inputs inputs;
-  InstancePtr none;
-  if (call.kept_elsewhere) return;  // that was not the function's own doing
+  if (!recorded.kept_elsewhere) count_kept(call, recorded);  // else that was not the function's own doing
+  return match;
+}
+
+/// The second call like this one that keeps tensors, and one of too many, is the last that is captured.
+void Function::Impl::count_kept(const Call& call, const Recorded& recorded) {
   const bool again = ++kept_calls > std::max(1, options.max_versions) ||
-                     (kept_before != nullptr && kept_before->matches(leaves, ambient, inputs, none));
+                     (kept_before != nullptr && kept_before->match(call));
   kept_reason =
-      fmt::format("the function kept {} of its tensors in a call before", call.captured->trace.kept);
+      fmt::format("the function kept {} of its tensors in a call before", recorded.captured->trace.kept);
   std::exception_ptr refusal;
   std::string text;
   try {
@@ -68,7 +62,9 @@ void Function::Impl::make_once(NewCall& call, const Leaves& leaves, const runtim
     text = error.what();
   }
   const bool eager = options.unsupported == Unsupported::Eager;
-  auto stand_in = std::make_shared<Version>(options, leaves, eager ? nullptr : refusal);
+  auto guards = compiler::guards_of_call(options, call);
+  for (auto& guard : guards.arguments) guard.ignore_grad();
+  auto stand_in = std::make_shared<Version>(std::move(guards), eager ? nullptr : refusal);
   if (again)
     add(std::move(stand_in), std::exchange(kept_reason, ""), eager ? text : "");
   else

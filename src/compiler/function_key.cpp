@@ -49,8 +49,7 @@ std::string options_text(const Options& options) {
   return text;
 }
 
-std::string ambient_text() {
-  const auto ambient = runtime::Ambient::now();
+std::string ambient_text(const runtime::Ambient& ambient) {
   return fmt::format(
       "grad mode {}\ninference mode {}\ndeterministic {}\ndefault dtype {}\nautocast cpu {} {}\nautocast "
       "cuda {} {}\nmatmul precision {}\nkeys {:x} {:x}\n",
@@ -114,14 +113,15 @@ std::string why_not_cacheable(const Options& options) {
   return why_not_cacheable();
 }
 
-cache::Key function_key(const CaptureSettings& settings, const ir::Graph& graph, const CaptureFacts& facts) {
+cache::Key function_key(const CaptureSettings& settings, const ir::Graph& graph, const CaptureFacts& facts,
+                        const runtime::Ambient& ambient) {
   const auto& options = settings.options;
   cache::Key key;
   add_system(key, settings.lowering->toolchain_name(), settings.lowering->isa_name());
   key.add_text("libtorch", fmt::format("{} {}", TORCH_VERSION, libtorch_build()));
   key.add_text("options", options_text(options) + (settings.effects ? "" : "without effects\n"));
   key.add_text("tag", options.cache_tag);
-  key.add_text("ambient", ambient_text());
+  key.add_text("ambient", ambient_text(ambient));
   key.add_text("gradients", facts_text(facts));
   key.add_text("inputs", inputs_text(graph));
   ByteWriter bytes;
@@ -132,7 +132,7 @@ cache::Key function_key(const CaptureSettings& settings, const ir::Graph& graph,
   return key;
 }
 
-cache::Key sizes_key(const Options& options, const ir::Graph& graph) {
+cache::Key sizes_key(const Options& options, const ir::Graph& graph, const runtime::Ambient& ambient) {
   cache::Key key;
   key.add_text("antegrad", own_build());
   auto text = options_text(options) + fmt::format("dynamic {}\n", static_cast<int>(options.dynamic));
@@ -141,7 +141,7 @@ cache::Key sizes_key(const Options& options, const ir::Graph& graph) {
                         size.min, size.max, size.multiple, size.name);
   key.add_text("options", std::move(text));
   key.add_text("tag", options.cache_tag);
-  key.add_text("ambient", ambient_text());
+  key.add_text("ambient", ambient_text(ambient));
   key.add_text("structure", structure_text(graph));
   return key;
 }

@@ -9,20 +9,18 @@
 namespace antegrad::detail {
 
 Explanation Function::explain(const Leaves& leaves, const RunOnTensors& run, const KeepRun& keep) {
-  const auto ambient = runtime::Ambient::now();
-  Impl::Found found;
-  if (!impl_->find(leaves, ambient, found)) impl_->find_or_capture(leaves, ambient, run, keep, found);
-  if (found.once) {  // what it has kept may be a cache that is there now
-    found = {};
-    impl_->find_or_capture(leaves, ambient, run, keep, found);
-  }
-  if (found.once) compiler::throw_keeps(impl_->options.name);
-  if (found.version != nullptr) found.version->throw_if_refused();
-  if (found.instance == nullptr)
+  const Call call{leaves, run, keep};
+  auto match = impl_->find(call);
+  if (!match) match = impl_->find_or_compile(call);
+  if (match && match->once)
+    match = impl_->find_or_compile(call);  // it may have kept a cache that is there now
+  if (match && match->once) compiler::throw_keeps(impl_->options.name);
+  if (match) match->version->throw_if_refused();
+  if (!match || match->instance == nullptr)
     throw Error(ErrorCode::UnsupportedOp, "explain",
                 fmt::format("'{}' runs eagerly for these arguments", impl_->options.name),
                 "Compile it with Unsupported::Error to see why");
-  auto out = compiler::explain(*found.version, *impl_->lowering);
+  auto out = compiler::explain(*match->version, *impl_->lowering);
   const auto so_far = report();
   for (const auto& reason : so_far.recapture_reasons) out.reasons += reason + "\n";
   for (const auto& reason : so_far.fixed_sizes) out.reasons += reason + "\n";

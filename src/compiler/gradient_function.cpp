@@ -83,15 +83,15 @@ std::shared_ptr<detail::Function> GradientFunction::make_function(const Options&
 }
 
 GradientFunction::GradientFunction(std::shared_ptr<detail::Function> function, const std::string& name,
-                                   detail::OwnedRun run, const Leaves& leaves, const capture::Trace& trace)
+                                   const Call& call, const capture::Trace& trace)
     : function_(std::move(function)) {
   auto recipe = std::make_shared<Recipe>();
   recipe->name = name;
-  recipe->run = std::move(run);
+  recipe->run = call.keep();
   recipe->fingerprint = trace.fingerprint;
-  recipe->ambient = runtime::Ambient::now();
-  for (size_t i = 0; i < leaves.tensors.size(); ++i)
-    recipe->arguments.push_back(placeholder_of(leaves.tensors[i], trace.duplicate_of[i]));
+  recipe->ambient = call.ambient;
+  for (size_t i = 0; i < call.leaves.tensors.size(); ++i)
+    recipe->arguments.push_back(placeholder_of(call.leaves.tensors[i], trace.duplicate_of[i]));
   for (const auto& gradient : trace.gradients) recipe->targets.push_back(gradient.input);
   for (const auto& lifted : trace.lifted) recipe->lifted.emplace_back(lifted.tensor.getIntrusivePtr());
   recipe_ = std::move(recipe);

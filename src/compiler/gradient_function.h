@@ -5,6 +5,7 @@
 
 #include "antegrad/function.h"
 #include "capture/capture.h"
+#include "compiler/call.h"
 #include "runtime/backward.h"
 #include "runtime/guards.h"
 
@@ -18,9 +19,9 @@ class GradientFunction final : public runtime::HigherOrder {
   /// What compiles the gradients of a function: one for all its sizes.
   static std::shared_ptr<detail::Function> make_function(const Options& options);
 
-  /// `function`: of make_function(). `trace`: of the function called with `leaves`.
-  GradientFunction(std::shared_ptr<detail::Function> function, const std::string& name, detail::OwnedRun run,
-                   const Leaves& leaves, const capture::Trace& trace);
+  /// `function`: of make_function(). `trace`: of this call.
+  GradientFunction(std::shared_ptr<detail::Function> function, const std::string& name, const Call& call,
+                   const capture::Trace& trace);
 
   std::vector<at::Tensor> gradients(const std::vector<at::Tensor>& primals,
                                     const std::vector<at::Tensor>& tangents) override;

@@ -8,7 +8,6 @@
 #include "codegen/cpu/expression.h"
 #include "compiler/function_cache.h"
 #include "compiler/progress.h"
-#include "compiler/tracing.h"
 #include "ir/substitute.h"
 #include "ir/verify.h"
 #include "passes/pipelines.h"
@@ -126,23 +125,16 @@ schedule::Program Lowering::program(const ir::Graph& graph) const {
   return program;
 }
 
-std::shared_ptr<const Lowered> Lowering::lower(const ir::Graph& graph) const {
-  try {
-    auto scheduled = program(graph);
-    trace_program(scheduled, *this);
-    std::vector<LoadedKernel> kernels;
-    if (!scheduled.kernels.empty()) kernels = make_kernels(scheduled.kernels, target());
-    return std::make_shared<const Lowered>(std::move(scheduled), std::move(kernels), options_.debug_compare);
-  } catch (const process_end::Ending& ending) {
-    note_failure(ending);  // calls from static destructors get their results still
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::Compile || options_.compile_failure != CompileFailure::Eager) throw;
-    note_failure(error);
-  }
-  return std::make_shared<const Lowered>(graph);
+std::vector<LoadedKernel> Lowering::kernels(const schedule::Program& program) const {
+  if (program.kernels.empty()) return {};
+  return make_kernels(program.kernels, target());
 }
 
-void Lowering::note_failure(const Error& error) const {
+void Lowering::tolerate(const Error& error) const {
+  // Calls from static destructors get their results still.
+  const bool ending = dynamic_cast<const process_end::Ending*>(&error) != nullptr;
+  if (!ending && (error.code() != ErrorCode::Compile || options_.compile_failure != CompileFailure::Eager))
+    throw;
   trace::warn("compile_failure", error.what(), "That pass runs op by op");
   std::scoped_lock lock(mutex_);
   ++failures_.count;

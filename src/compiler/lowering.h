@@ -46,10 +46,12 @@ class Lowering {
   bool makes_kernels(const ir::Graph& graph) const;
   /// The passes that make a joint (or functional) graph one that fuses well.
   void prepare(ir::Graph& graph) const;
-  /// Throws Error(Compile) unless Options::compile_failure says otherwise.
-  std::shared_ptr<const Lowered> lower(const ir::Graph& graph) const;
-
   schedule::Program program(const ir::Graph& graph) const;
+  /// Throws Error(Compile).
+  std::vector<LoadedKernel> kernels(const schedule::Program& program) const;
+  /// Notes a failure to make code where LibTorch may run every op instead: at the end of the process, and as
+  /// Options::compile_failure says. Throws it on elsewhere. To be called where it is caught.
+  void tolerate(const Error& error) const;
   /// What compiles kernels, or will: known without opening it.
   std::string toolchain_name() const;
   std::string isa_name() const { return std::string(toolchain::isa_name(isa_)); }
@@ -59,10 +61,10 @@ class Lowering {
     std::vector<std::string> reasons;  ///< each once
   };
   Failures failures() const;
+  bool debug_compare() const { return options_.debug_compare; }
   CacheLog& cache_log() const { return cache_log_; }
 
  private:
-  void note_failure(const Error& error) const;
   KernelTarget target() const;
   const toolchain::Toolchain& toolchain() const;
 

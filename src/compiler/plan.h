@@ -18,7 +18,18 @@ struct Plan {
   const ir::Graph& forward_graph() const { return partition ? partition->forward : forward; }
 };
 
-/// `graph`: functional or joint, before any pass.
+/// A captured graph after the passes.
+struct Optimised {
+  ir::Graph graph;           ///< after the pipeline `functional`
+  ir::Graph before_fusion;   ///< after the pipeline of that name too, where there are kernels
+  bool has_kernels = false;  ///< as in Plan
+};
+
+/// The passes. `graph`: functional or joint, as captured.
+Optimised optimise(const CaptureSettings& settings, const ir::Graph& graph, const CaptureFacts& facts);
+/// What of it a call runs, and what its backward pass runs.
+Plan divide(const CaptureSettings& settings, Optimised optimised, const CaptureFacts& facts);
+/// Both, one after the other.
 Plan make_plan(const CaptureSettings& settings, const ir::Graph& graph, const CaptureFacts& facts);
 
 void write(ByteWriter& out, const Plan& plan);

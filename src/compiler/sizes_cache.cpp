@@ -44,12 +44,13 @@ bool serves(const Generalized& known, const ir::Graph& graph, const symbolic::Ca
 
 }  // namespace
 
-KnownSizes find_sizes(const CaptureSettings& settings, const Captured& captured, const symbolic::Call& call) {
+KnownSizes find_sizes(const CaptureSettings& settings, const Captured& captured, const symbolic::Call& call,
+                      const runtime::Ambient& ambient) {
   KnownSizes out;
   const auto caches = usable_caches(settings.options);
   if (caches == nullptr) return out;
   const auto graph = without_input_offsets(captured);
-  const auto key = sizes_key(settings.options, graph).digest();
+  const auto key = sizes_key(settings.options, graph, ambient).digest();
   caches->store()->search(key, [&](const cache::Address&, const cache::Loaded& loaded) {
     if (loaded.outcome != cache::Outcome::Hit) {
       if (!loaded.reason.empty()) settings.lowering->cache_log().note(loaded.reason);
@@ -69,10 +70,10 @@ KnownSizes find_sizes(const CaptureSettings& settings, const Captured& captured,
   return out;
 }
 
-void store_sizes(const CaptureSettings& settings, const Generalized& found) {
+void store_sizes(const CaptureSettings& settings, const Generalized& found, const runtime::Ambient& ambient) {
   const auto caches = usable_caches(settings.options);
   if (caches == nullptr) return;
-  const auto key = sizes_key(settings.options, found.graph);
+  const auto key = sizes_key(settings.options, found.graph, ambient);
   ByteWriter shapes;
   ByteWriter graph;
   symbolic::write(shapes, found.shapes);

@@ -4,7 +4,7 @@
 #include <torch/torch.h>
 
 #include "antegrad/error.h"
-#include "compiler/lowering.h"
+#include "compiler/driver.h"
 #include "ir/text.h"
 #include "runtime/executable.h"
 #include "runtime/placement.h"
@@ -78,7 +78,7 @@ int64_t run_with_defect(void* const* buffers, const int64_t* dims, int64_t begin
 }
 
 std::shared_ptr<const compiler::Lowered> lowered(const std::string& text) {
-  return compiler::Lowering(Options()).lower(ir::parse(text));
+  return compiler::lower(compiler::Lowering(Options()), ir::parse(text));
 }
 
 std::vector<runtime::KernelCode> code_of(const compiler::Lowered& lowered) {

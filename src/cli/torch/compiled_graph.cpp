@@ -4,6 +4,7 @@
 
 #include "antegrad/error.h"
 #include "capture/guards.h"
+#include "compiler/driver.h"
 #include "ir/verify.h"
 #include "runtime/rng_state.h"
 
@@ -17,7 +18,8 @@ bool has_input(const ir::Graph& graph, ir::InputRole role) {
 
 std::shared_ptr<const compiler::Lowered> lower(const compiler::Plan& plan, const compiler::Lowering* lowering,
                                                const ir::Graph& graph) {
-  return plan.has_kernels ? lowering->lower(graph) : std::make_shared<const compiler::Lowered>(graph);
+  return plan.has_kernels ? compiler::lower(*lowering, graph)
+                          : std::make_shared<const compiler::Lowered>(graph);
 }
 
 }  // namespace
