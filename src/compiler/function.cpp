@@ -168,7 +168,7 @@ std::optional<Match> Function::Impl::make_version(const Call& call, Recorded rec
     kept_before.reset();
     kept_calls = 0;
   }
-  compiler::trace_version(*version, options, call.leaves, recorded.reason, recorded.eager_reason);
+  compiler::trace_version(*version, options, call, recorded.reason, recorded.eager_reason);
   add(std::move(version), recorded.reason, recorded.eager_reason);
   return match;
 }

@@ -39,7 +39,9 @@ std::string tensor_text(size_t index, const at::Tensor& tensor) {
   return tensor.requires_grad() ? text + ", requires gradients" : text;
 }
 
-std::vector<std::string> guards_of(const Version& version, const Options& options, const Leaves& leaves) {
+std::vector<std::string> guards_of(const Version& version, const Options& options, const Call& call) {
+  const auto& leaves = call.leaves;
+  const auto& ambient = call.ambient;
   std::vector<std::string> out;
   for (size_t i = 0; i < leaves.tensors.size(); ++i) {
     auto text = tensor_text(i, leaves.tensors[i]);
@@ -47,7 +49,6 @@ std::vector<std::string> guards_of(const Version& version, const Options& option
   }
   if (!leaves.key.empty())
     out.emplace_back("numbers, strings and structure of the arguments as in that call");
-  const auto ambient = runtime::Ambient::now();
   out.push_back(fmt::format("grad mode {}, inference mode {}, autocast {}, default dtype {}",
                             ambient.grad_mode ? "on" : "off", ambient.inference_mode ? "on" : "off",
                             ambient.autocast_cpu || ambient.autocast_cuda ? "on" : "off",
@@ -111,13 +112,11 @@ void trace_function(const Options& options) {
   });
 }
 
-void trace_version(const Version& version, const Options& options, const Leaves& leaves,
+void trace_version(const Version& version, const Options& options, const Call& call,
                    const std::string& reason, const std::string& eager_reason) {
   trace::attempt([&] {
     Event event("version");
-    event.with("name", options.name)
-        .with("reason", reason)
-        .with("guards", guards_of(version, options, leaves));
+    event.with("name", options.name).with("reason", reason).with("guards", guards_of(version, options, call));
     event.with("eager", version.is_eager()).with("dynamic", version.is_dynamic());
     if (!version.is_eager()) event.with("sizes", version.guards_text());
     event.send();

@@ -4,6 +4,7 @@
 
 #include "antegrad/options.h"
 #include "antegrad/tree.h"
+#include "compiler/call.h"
 #include "compiler/lowering.h"
 #include "compiler/plan.h"
 #include "trace/trace.h"
@@ -15,7 +16,7 @@ class Version;
 
 void trace_function(const Options& options);
 /// `reason`: why it was captured; `eager_reason`: why it is not compiled, "": it is.
-void trace_version(const Version& version, const Options& options, const Leaves& leaves,
+void trace_version(const Version& version, const Options& options, const Call& call,
                    const std::string& reason, const std::string& eager_reason);
 void trace_graph(const char* which, const ir::Graph& graph);
 /// The graphs that the plan has, and what was decided of saved values.
