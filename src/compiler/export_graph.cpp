@@ -12,6 +12,7 @@
 #include "aot/functionalize.h"
 #include "compiler/captured.h"
 #include "compiler/graph_signature.h"
+#include "util/overloaded.h"
 
 namespace antegrad::compiler {
 namespace {
@@ -75,6 +76,7 @@ class Assembly {
   ir::Graph run() {
     if (signature_.slots != signature_.inputs) fail("an input was replaced");
     make_names_unique();
+    sort_steps();
     add_results();
     add_new_values();
     name_tangents();
@@ -105,32 +107,48 @@ class Assembly {
     if (result >= 0) name_of_result_[result] = name;
   }
 
+  /// Sorts the steps by what becomes of them in an exported graph. Changes of shape and of requires_grad are
+  /// refused by check_exportable(); version counters and what is saved mean nothing between values.
+  void sort_steps() {
+    const Overloaded sort{
+        [](const aot::MakeBase&) {},  // fills a slot of its own, so run() has failed
+        [](const aot::TakeRngState&) {},
+        [](const aot::RunGraph&) {},
+        [this](const aot::Attach& step) { attached_.push_back(step); },
+        [](const aot::SetVersion&) {},
+        [](const aot::SaveForBackward&) {},
+        [](const aot::ResizeInput&) {},
+        [this](const aot::WriteBack& step) { written_.push_back(step); },
+        [](const aot::MakeView&) {},
+        [this](const aot::MakeOutput& step) { made_.push_back(step); },
+        [](const aot::SetTensor&) {},
+        [](const aot::BumpVersion&) {},
+        [](const aot::RequireGrad&) {},
+    };
+    for (const auto& step : signature_.steps) std::visit(sort, step);
+  }
+
   void add_results() {
-    for (const auto& step : signature_.steps) {
-      const auto* made = std::get_if<aot::MakeOutput>(&step);
-      if (made == nullptr) continue;
-      const bool undefined = made->source.kind == aot::Source::Kind::Undefined;
-      if (!undefined && made->source.kind != aot::Source::Kind::Result) fail("a result is a view");
+    for (const auto& step : made_) {
+      const bool undefined = step.source.kind == aot::Source::Kind::Undefined;
+      if (!undefined && step.source.kind != aot::Source::Kind::Result) fail("a result is a view");
       add(fmt::format("output{}", outputs_.size()), ir::OutputRole::UserOutput,
-          undefined ? -1 : made->source.index);
+          undefined ? -1 : step.source.index);
     }
   }
 
   void add_new_values() {
-    for (const auto& step : signature_.steps)
-      if (const auto* write = std::get_if<aot::WriteBack>(&step))
-        add(fmt::format("{}{}", kMutationPrefix, input(write->slot).name), ir::OutputRole::MutatedInput,
-            write->result, write->slot);
+    for (const auto& step : written_)
+      add(fmt::format("{}{}", kMutationPrefix, input(step.slot).name), ir::OutputRole::MutatedInput,
+          step.result, step.slot);
   }
 
   void name_tangents() {
-    for (const auto& step : signature_.steps) {
-      const auto* attach = std::get_if<aot::Attach>(&step);
-      if (attach == nullptr) continue;
-      const auto found = name_of_result_.find(attach->source.index);
-      if (attach->source.kind != aot::Source::Kind::Result || found == name_of_result_.end())
+    for (const auto& step : attached_) {
+      const auto found = name_of_result_.find(step.source.index);
+      if (step.source.kind != aot::Source::Kind::Result || found == name_of_result_.end())
         fail("a tangent belongs to no output");
-      input(signature_.inputs + attach->tangent).name = fmt::format("{}{}", kTangentPrefix, found->second);
+      input(signature_.inputs + step.tangent).name = fmt::format("{}{}", kTangentPrefix, found->second);
     }
   }
 
@@ -162,6 +180,9 @@ class Assembly {
   const capture::Trace& trace_;
   ir::Graph graph_;
   aot::Signature signature_;
+  std::vector<aot::MakeOutput> made_;
+  std::vector<aot::WriteBack> written_;
+  std::vector<aot::Attach> attached_;
   std::vector<ir::Output> outputs_;
   std::map<int32_t, std::string> name_of_result_;  ///< by output of the functional graph
 };

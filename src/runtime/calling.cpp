@@ -8,6 +8,7 @@
 #include "capture/op_schema.h"
 #include "runtime/instructions.h"
 #include "runtime/rng_state.h"
+#include "util/overloaded.h"
 
 namespace antegrad::runtime {
 namespace {
@@ -66,22 +67,28 @@ std::vector<bool> slots_after_run(const aot::Signature& signature) {
   const auto need_source = [&](const aot::Source& source) {
     if (source.kind == aot::Source::Kind::Input) need(source.index);
   };
-  for (const auto& step : signature.steps) {
-    if (const auto* s = std::get_if<aot::Attach>(&step)) need_source(s->source);
-    if (const auto* s = std::get_if<aot::ResizeInput>(&step)) need(s->input);
-    if (const auto* s = std::get_if<aot::WriteBack>(&step)) {
-      need(s->slot);
-      for (auto i : s->members) need(i);
-    }
-    if (const auto* s = std::get_if<aot::MakeView>(&step)) need_source(s->source);
-    if (const auto* s = std::get_if<aot::MakeOutput>(&step)) need_source(s->source);
-    if (const auto* s = std::get_if<aot::SetTensor>(&step)) {
-      need_source(s->tensor);
-      need_source(s->source);
-    }
-    if (const auto* s = std::get_if<aot::BumpVersion>(&step)) need(s->input);
-    if (const auto* s = std::get_if<aot::RequireGrad>(&step)) need(s->input);
-  }
+  const Overloaded read{
+      [](const aot::MakeBase&) {},  // before the run
+      [](const aot::TakeRngState&) {},
+      [](const aot::RunGraph&) {},
+      [&](const aot::Attach& s) { need_source(s.source); },
+      [](const aot::SetVersion&) {},
+      [](const aot::SaveForBackward&) {},  // only with a backward pass, for which slots are not let go of
+      [&](const aot::ResizeInput& s) { need(s.input); },
+      [&](const aot::WriteBack& s) {
+        need(s.slot);
+        for (auto i : s.members) need(i);
+      },
+      [&](const aot::MakeView& s) { need_source(s.source); },
+      [&](const aot::MakeOutput& s) { need_source(s.source); },
+      [&](const aot::SetTensor& s) {
+        need_source(s.tensor);
+        need_source(s.source);
+      },
+      [&](const aot::BumpVersion& s) { need(s.input); },
+      [&](const aot::RequireGrad& s) { need(s.input); },
+  };
+  for (const auto& step : signature.steps) std::visit(read, step);
   return needed;
 }
 
@@ -110,28 +117,48 @@ Caller::Caller(aot::Signature signature, std::shared_ptr<const Executable> execu
   fates_.resize(static_cast<size_t>(signature_.slots));
   for (auto i : signature_.written)
     fates_[static_cast<size_t>(i)] = i < signature_.user_inputs ? Fate::Written : Fate::Lost;
-  for (const auto& step : signature_.steps)
-    if (const auto* base = std::get_if<aot::MakeBase>(&step))
-      for (auto i : base->members) fates_[static_cast<size_t>(i)] = Fate::Lost;
-  int32_t expected_output = 0;
   for (int32_t i = 0; i < static_cast<int32_t>(signature_.graph_inputs.size()); ++i)
     plain_ &= signature_.graph_inputs[static_cast<size_t>(i)] == i;
+  prepare_steps();
+  slot_outlives_run_ = slots_after_run(signature_);
+}
+
+void Caller::prepare_steps() {
+  int32_t expected_output = 0;
+  Prepared prepared;
+  const auto more = [this](const auto&) { plain_ = false; };  // than a run with fresh outputs
+  const Overloaded look{
+      [&](const aot::MakeBase& s) {
+        plain_ = false;
+        for (auto i : s.members) fates_[static_cast<size_t>(i)] = Fate::Lost;
+      },
+      [&](const aot::TakeRngState& s) { more(s); },
+      [](const aot::RunGraph&) {},
+      [&](const aot::Attach& s) {
+        plain_ = false;
+        if (s.source.kind == aot::Source::Kind::Input) reshaped_.push_back(s.source.index);
+      },
+      [&](const aot::SetVersion& s) { more(s); },
+      [&](const aot::SaveForBackward& s) { more(s); },
+      [&](const aot::ResizeInput& s) { more(s); },
+      [&](const aot::WriteBack& s) { more(s); },
+      [&](const aot::MakeView& s) {
+        plain_ = false;
+        prepared.view = prepare(s);
+      },
+      [&](const aot::MakeOutput& s) {
+        plain_ &= s.source == aot::Source{aot::Source::Kind::Result, expected_output} && !s.requires_grad;
+        ++expected_output;
+      },
+      [&](const aot::SetTensor& s) { more(s); },
+      [&](const aot::BumpVersion& s) { more(s); },
+      [&](const aot::RequireGrad& s) { more(s); },
+  };
   for (const auto& step : signature_.steps) {
-    Prepared prepared;
-    if (const auto* output = std::get_if<aot::MakeOutput>(&step)) {
-      plain_ &=
-          output->source == aot::Source{aot::Source::Kind::Result, expected_output} && !output->requires_grad;
-      ++expected_output;
-    } else {
-      plain_ &= std::holds_alternative<aot::RunGraph>(step);
-    }
-    if (const auto* view = std::get_if<aot::MakeView>(&step)) prepared.view = prepare(*view);
-    if (const auto* attach = std::get_if<aot::Attach>(&step);
-        attach != nullptr && attach->source.kind == aot::Source::Kind::Input)
-      reshaped_.push_back(attach->source.index);
+    prepared = {};
+    std::visit(look, step);
     prepared_.push_back(std::move(prepared));
   }
-  slot_outlives_run_ = slots_after_run(signature_);
 }
 
 const at::Tensor& Caller::get(const aot::Source& source, const State& state) const {
@@ -194,54 +221,67 @@ void Caller::attach(const aot::Attach& step, State& state) const {
   state.node->attach(tensor, step.tangent);
 }
 
-void Caller::run(const aot::Step& step, const Prepared& prepared, State& state) const {
-  auto slot = [&](int32_t i) -> at::Tensor& { return state.slots[static_cast<size_t>(i)]; };
-  if (const auto* s = std::get_if<aot::MakeBase>(&step)) {
-    capture::BelowRecording below;
-    const auto& first = slot(s->members[0]);
-    slot(s->slot) = first.as_strided({s->elements}, {1}, first.storage_offset() - s->offset);
-  } else if (const auto* s = std::get_if<aot::TakeRngState>(&step)) {
-    slot(s->slot) = take_rng_state();
-  } else if (std::holds_alternative<aot::RunGraph>(step)) {
-    run_graph(state);
-  } else if (const auto* s = std::get_if<aot::Attach>(&step)) {
-    attach(*s, state);
-  } else if (const auto* s = std::get_if<aot::SetVersion>(&step)) {
-    auto counter = state.results[static_cast<size_t>(s->result)].unsafeGetTensorImpl()->version_counter();
-    if (counter.enabled() && counter.current_version() < s->version) counter.set_version(s->version);
-  } else if (std::holds_alternative<aot::SaveForBackward>(step)) {
-    state.node->save(state.slots, state.results, fates_, signature_.written);
-  } else if (const auto* s = std::get_if<aot::ResizeInput>(&step)) {
-    capture::BelowRecording below;
-    slot(s->input).resize_(s->sizes);
-  } else if (const auto* s = std::get_if<aot::WriteBack>(&step); s != nullptr && s->with_history) {
-    c10::AutoGradMode grad_mode(true);
-    slot(s->slot).copy_(state.results[static_cast<size_t>(s->result)]);
-  } else if (s != nullptr) {
-    capture::BelowRecording below;
-    const auto& base = slot(s->slot);
-    const auto& contents = state.results[static_cast<size_t>(s->result)];
-    if (s->members.empty()) copy_memory(base, contents);
-    for (auto i : s->members) {
-      const auto offset = slot(i).storage_offset() - base.storage_offset() + contents.storage_offset();
-      copy_memory(slot(i), contents.as_strided(slot(i).sizes(), slot(i).strides(), offset));
-    }
-  } else if (const auto* s = std::get_if<aot::MakeView>(&step)) {
-    c10::AutoGradMode grad_mode(!s->no_grad);
-    state.views.push_back(apply(prepared.view, get(s->source, state)));
-  } else if (const auto* s = std::get_if<aot::MakeOutput>(&step)) {
-    auto tensor = get(s->source, state);
-    if (s->requires_grad) tensor.set_requires_grad(true);
-    state.outputs.push_back(std::move(tensor));
-  } else if (const auto* s = std::get_if<aot::SetTensor>(&step)) {
-    capture::BelowRecording below;
-    state.changes.emplace_back(get(s->tensor, state), get(s->source, state).alias());
-  } else if (const auto* s = std::get_if<aot::BumpVersion>(&step)) {
-    auto* impl = slot(s->input).unsafeGetTensorImpl();
-    for (uint32_t i = 0; i < s->by; ++i) impl->bump_version();
-  } else if (const auto* s = std::get_if<aot::RequireGrad>(&step)) {
-    slot(s->input).set_requires_grad(s->value);
+static void write_back(const aot::WriteBack& step, c10::ArrayRef<at::Tensor> slots,
+                       const at::Tensor& contents) {
+  const auto& base = slots[static_cast<size_t>(step.slot)];
+  if (step.with_history) {
+    const c10::AutoGradMode grad_mode(true);
+    base.copy_(contents);
+    return;
   }
+  const capture::BelowRecording below;
+  if (step.members.empty()) copy_memory(base, contents);
+  for (auto i : step.members) {
+    const auto& member = slots[static_cast<size_t>(i)];
+    const auto offset = member.storage_offset() - base.storage_offset() + contents.storage_offset();
+    copy_memory(member, contents.as_strided(member.sizes(), member.strides(), offset));
+  }
+}
+
+void Caller::run(const aot::Step& step, const Prepared& prepared, State& state) const {
+  const auto slot = [&](int32_t i) -> at::Tensor& { return state.slots[static_cast<size_t>(i)]; };
+  const auto result = [&](int32_t i) -> at::Tensor& { return state.results[static_cast<size_t>(i)]; };
+  const Overloaded runner{
+      [&](const aot::MakeBase& s) {
+        const capture::BelowRecording below;
+        const auto& first = slot(s.members[0]);
+        slot(s.slot) = first.as_strided({s.elements}, {1}, first.storage_offset() - s.offset);
+      },
+      [&](const aot::TakeRngState& s) { slot(s.slot) = take_rng_state(); },
+      [&](const aot::RunGraph&) { run_graph(state); },
+      [&](const aot::Attach& s) { attach(s, state); },
+      [&](const aot::SetVersion& s) {
+        auto counter = result(s.result).unsafeGetTensorImpl()->version_counter();
+        if (counter.enabled() && counter.current_version() < s.version) counter.set_version(s.version);
+      },
+      [&](const aot::SaveForBackward&) {
+        state.node->save(state.slots, state.results, fates_, signature_.written);
+      },
+      [&](const aot::ResizeInput& s) {
+        const capture::BelowRecording below;
+        slot(s.input).resize_(s.sizes);
+      },
+      [&](const aot::WriteBack& s) { write_back(s, state.slots, result(s.result)); },
+      [&](const aot::MakeView& s) {
+        const c10::AutoGradMode grad_mode(!s.no_grad);
+        state.views.push_back(apply(prepared.view, get(s.source, state)));
+      },
+      [&](const aot::MakeOutput& s) {
+        auto tensor = get(s.source, state);
+        if (s.requires_grad) tensor.set_requires_grad(true);
+        state.outputs.push_back(std::move(tensor));
+      },
+      [&](const aot::SetTensor& s) {
+        const capture::BelowRecording below;
+        state.changes.emplace_back(get(s.tensor, state), get(s.source, state).alias());
+      },
+      [&](const aot::BumpVersion& s) {
+        auto* impl = slot(s.input).unsafeGetTensorImpl();
+        for (uint32_t i = 0; i < s.by; ++i) impl->bump_version();
+      },
+      [&](const aot::RequireGrad& s) { slot(s.input).set_requires_grad(s.value); },
+  };
+  std::visit(runner, step);
 }
 
 std::vector<at::Tensor> Caller::call(c10::ArrayRef<at::Tensor> inputs) const {

@@ -30,6 +30,7 @@ class Caller {
  private:
   struct Prepared;
   struct State;
+  void prepare_steps();
   const at::Tensor& get(const aot::Source& source, const State& state) const;
   void run(const aot::Step& step, const Prepared& prepared, State& state) const;
   void run_graph(State& state) const;
