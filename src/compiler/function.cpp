@@ -85,15 +85,8 @@ std::optional<Match> Function::Impl::serve(const Call& call) {
 }
 
 std::optional<Match> Function::Impl::find(const Call& call) const {
-  std::optional<Match> match;
   std::shared_lock lock(versions_mutex);
-  for (const auto& version : versions) {
-    match = version->match(call);
-    if (!match) continue;
-    match->version = version;
-    break;
-  }
-  return match;
+  return compiler::match(versions, call);
 }
 
 std::optional<Match> Function::Impl::find_or_compile(const Call& call) {
@@ -151,7 +144,7 @@ std::optional<Match> Function::Impl::make_version(const Call& call, Recorded rec
     version = stand_in();
   }
   if (unchanged && !unchanged()) return std::nullopt;
-  auto match = version->match(call);
+  auto match = compiler::match({&version, 1}, call);
   // Threads that are about to end let go of modules, also right now.
   for (int tries = 0; !match; ++tries) {
     if (tries == kMostTries || !version->lost_owner())
@@ -161,9 +154,8 @@ std::optional<Match> Function::Impl::make_version(const Call& call, Recorded rec
       version = stand_in();
     else
       version->confirm(options, call, *recorded.captured);
-    match = version->match(call);
+    match = compiler::match({&version, 1}, call);
   }
-  match->version = version;
   if (!version->is_eager()) {
     kept_before.reset();
     kept_calls = 0;

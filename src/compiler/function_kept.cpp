@@ -32,11 +32,10 @@ std::optional<Match> Function::Impl::make_once(const Call& call, Recorded& recor
     const auto version = own_driver.compile(call, recorded);
     for (int tries = 0; tries < 100 && version->lost_owner(); ++tries)  // to other threads, right now
       version->confirm(own, call, *recorded.captured);
-    match = version->match(call);
+    match = compiler::match({&version, 1}, call);
     if (!match)
       throw Error(ErrorCode::Internal, "compile",
                   "a captured graph does not serve the call it was captured for: " + version->mismatch(call));
-    match->version = version;
     match->once = true;
     match->kept_outputs = recorded.captured->trace.kept_outputs;
   } catch (const Error& error) {
@@ -50,7 +49,7 @@ std::optional<Match> Function::Impl::make_once(const Call& call, Recorded& recor
 /// The second call like this one that keeps tensors, and one of too many, is the last that is captured.
 void Function::Impl::count_kept(const Call& call, const Recorded& recorded) {
   const bool again = ++kept_calls > std::max(1, options.max_versions) ||
-                     (kept_before != nullptr && kept_before->match(call));
+                     (kept_before != nullptr && compiler::match({&kept_before, 1}, call));
   kept_reason =
       fmt::format("the function kept {} of its tensors in a call before", recorded.captured->trace.kept);
   std::exception_ptr refusal;

@@ -88,23 +88,27 @@ InstancePtr Version::find_instance(const Symbols& symbols) const {
   return found->second;
 }
 
-std::optional<Match> Version::match(const Call& call) const {
-  std::optional<Match> match;  // the only thing returned, so that it is made where the caller wants it
-  const auto symbols = guards_.hold(call);
-  if (!symbols) return match;
-  auto& [version, instance, inputs, once, kept_outputs] = match.emplace();
+bool Version::gather(const Call& call, const Symbols& symbols, Match& match) const {
+  auto& inputs = match.inputs;
   inputs.assign(call.leaves.tensors.begin(), call.leaves.tensors.end());
-  bool serves = false;
-  if (is_eager()) {
-    serves = guards_.lifted_mismatch().empty();
-  } else {
-    instance = find_instance(*symbols);
-    serves = instance != nullptr && guards_.add_bases(inputs, instance->offsets) &&
-             guards_.add_lifted(inputs) &&
-             (!instance->check_aliasing ||
-              runtime::aliasing_failure(instance->caller->signature(), inputs, instance->offsets).empty());
+  if (is_eager()) return guards_.lifted_mismatch().empty();
+  match.instance = find_instance(symbols);
+  if (match.instance == nullptr) return false;
+  const auto& instance = *match.instance;
+  return guards_.add_bases(inputs, instance.offsets) && guards_.add_lifted(inputs) &&
+         (!instance.check_aliasing ||
+          runtime::aliasing_failure(instance.caller->signature(), inputs, instance.offsets).empty());
+}
+
+std::optional<Match> match(std::span<const std::shared_ptr<Version>> versions, const Call& call) {
+  std::optional<Match> match;  // made where the caller wants it: nothing is moved in a warm call
+  for (const auto& version : versions) {
+    const auto symbols = version->guards_.hold(call);
+    if (!symbols) continue;
+    match.emplace(version);
+    if (version->gather(call, *symbols, *match)) break;
+    match.reset();
   }
-  if (!serves) match.reset();
   return match;
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -35,6 +36,8 @@ class Version;
 
 /// What serves a call.
 struct Match {
+  explicit Match(std::shared_ptr<const Version> by) : version(std::move(by)) {}
+
   std::shared_ptr<const Version> version;
   InstancePtr instance;  ///< null: the call is to run eagerly, or is refused
   Inputs inputs;         ///< the tensors to call the instance with
@@ -69,8 +72,6 @@ class Version {
   /// `most`: so many are kept; the one not used for the longest time makes room.
   void add(InstancePtr instance, int most);
 
-  /// What it serves this call with; its `version` is left to the caller. Nothing: it does not.
-  std::optional<Match> match(const Call& call) const;
   /// Whether it may serve this call once it has an instance for it.
   bool allows(const Call& call) const { return guards_.hold(call).has_value(); }
   /// Why it may not, for people.
@@ -95,6 +96,9 @@ class Version {
   struct SymbolsHash {
     size_t operator()(const Symbols& symbols) const;
   };
+  friend std::optional<Match> match(std::span<const std::shared_ptr<Version>> versions, const Call& call);
+  /// The instance and the inputs for a call that the guards hold for; false: it does not serve the call.
+  bool gather(const Call& call, const Symbols& symbols, Match& match) const;
   InstancePtr find_instance(const Symbols& symbols) const;
   std::string instance_mismatch(const Leaves& leaves) const;
 
@@ -107,5 +111,8 @@ class Version {
   std::map<std::string, uint64_t> shape_fallbacks_;
   std::exception_ptr refusal_;
 };
+
+/// What the first of these versions that serves the call serves it with.
+std::optional<Match> match(std::span<const std::shared_ptr<Version>> versions, const Call& call);
 
 }  // namespace antegrad::compiler

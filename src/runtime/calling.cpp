@@ -238,51 +238,55 @@ static void write_back(const aot::WriteBack& step, c10::ArrayRef<at::Tensor> slo
   }
 }
 
-void Caller::run(const aot::Step& step, const Prepared& prepared, State& state) const {
-  const auto slot = [&](int32_t i) -> at::Tensor& { return state.slots[static_cast<size_t>(i)]; };
-  const auto result = [&](int32_t i) -> at::Tensor& { return state.results[static_cast<size_t>(i)]; };
-  const Overloaded runner{
-      [&](const aot::MakeBase& s) {
-        const capture::BelowRecording below;
-        const auto& first = slot(s.members[0]);
-        slot(s.slot) = first.as_strided({s.elements}, {1}, first.storage_offset() - s.offset);
-      },
-      [&](const aot::TakeRngState& s) { slot(s.slot) = take_rng_state(); },
-      [&](const aot::RunGraph&) { run_graph(state); },
-      [&](const aot::Attach& s) { attach(s, state); },
-      [&](const aot::SetVersion& s) {
-        auto counter = result(s.result).unsafeGetTensorImpl()->version_counter();
-        if (counter.enabled() && counter.current_version() < s.version) counter.set_version(s.version);
-      },
-      [&](const aot::SaveForBackward&) {
-        state.node->save(state.slots, state.results, fates_, signature_.written);
-      },
-      [&](const aot::ResizeInput& s) {
-        const capture::BelowRecording below;
-        slot(s.input).resize_(s.sizes);
-      },
-      [&](const aot::WriteBack& s) { write_back(s, state.slots, result(s.result)); },
-      [&](const aot::MakeView& s) {
-        const c10::AutoGradMode grad_mode(!s.no_grad);
-        state.views.push_back(apply(prepared.view, get(s.source, state)));
-      },
-      [&](const aot::MakeOutput& s) {
-        auto tensor = get(s.source, state);
-        if (s.requires_grad) tensor.set_requires_grad(true);
-        state.outputs.push_back(std::move(tensor));
-      },
-      [&](const aot::SetTensor& s) {
-        const capture::BelowRecording below;
-        state.changes.emplace_back(get(s.tensor, state), get(s.source, state).alias());
-      },
-      [&](const aot::BumpVersion& s) {
-        auto* impl = slot(s.input).unsafeGetTensorImpl();
-        for (uint32_t i = 0; i < s.by; ++i) impl->bump_version();
-      },
-      [&](const aot::RequireGrad& s) { slot(s.input).set_requires_grad(s.value); },
-  };
-  std::visit(runner, step);
-}
+/// Runs one step after the other. Every kind of step has a function.
+struct Caller::StepRunner {
+  const Caller& caller;
+  State& state;
+  const Prepared* prepared = nullptr;  ///< of the step that is run next
+
+  at::Tensor& slot(int32_t i) const { return state.slots[static_cast<size_t>(i)]; }
+  at::Tensor& result(int32_t i) const { return state.results[static_cast<size_t>(i)]; }
+  const at::Tensor& get(const aot::Source& source) const { return caller.get(source, state); }
+
+  void operator()(const aot::MakeBase& step) const {
+    const capture::BelowRecording below;
+    const auto& first = slot(step.members[0]);
+    slot(step.slot) = first.as_strided({step.elements}, {1}, first.storage_offset() - step.offset);
+  }
+  void operator()(const aot::TakeRngState& step) const { slot(step.slot) = take_rng_state(); }
+  void operator()(const aot::RunGraph&) const { caller.run_graph(state); }
+  void operator()(const aot::Attach& step) const { caller.attach(step, state); }
+  void operator()(const aot::SetVersion& step) const {
+    auto counter = result(step.result).unsafeGetTensorImpl()->version_counter();
+    if (counter.enabled() && counter.current_version() < step.version) counter.set_version(step.version);
+  }
+  void operator()(const aot::SaveForBackward&) const {
+    state.node->save(state.slots, state.results, caller.fates_, caller.signature_.written);
+  }
+  void operator()(const aot::ResizeInput& step) const {
+    const capture::BelowRecording below;
+    slot(step.input).resize_(step.sizes);
+  }
+  void operator()(const aot::WriteBack& step) const { write_back(step, state.slots, result(step.result)); }
+  void operator()(const aot::MakeView& step) const {
+    const c10::AutoGradMode grad_mode(!step.no_grad);
+    state.views.push_back(apply(prepared->view, get(step.source)));
+  }
+  void operator()(const aot::MakeOutput& step) const {
+    auto tensor = get(step.source);
+    if (step.requires_grad) tensor.set_requires_grad(true);
+    state.outputs.push_back(std::move(tensor));
+  }
+  void operator()(const aot::SetTensor& step) const {
+    const capture::BelowRecording below;
+    state.changes.emplace_back(get(step.tensor), get(step.source).alias());
+  }
+  void operator()(const aot::BumpVersion& step) const {
+    auto* impl = slot(step.input).unsafeGetTensorImpl();
+    for (uint32_t i = 0; i < step.by; ++i) impl->bump_version();
+  }
+  void operator()(const aot::RequireGrad& step) const { slot(step.input).set_requires_grad(step.value); }
+};
 
 std::vector<at::Tensor> Caller::call(c10::ArrayRef<at::Tensor> inputs) const {
   if (plain_) {
@@ -311,7 +315,11 @@ std::vector<at::Tensor> Caller::consume(std::vector<at::Tensor>&& inputs) const 
 
 std::vector<at::Tensor> Caller::run_steps(State& state) const {
   state.slots.resize(static_cast<size_t>(signature_.slots));
-  for (size_t i = 0; i < signature_.steps.size(); ++i) run(signature_.steps[i], prepared_[i], state);
+  StepRunner runner{*this, state};
+  for (size_t i = 0; i < signature_.steps.size(); ++i) {
+    runner.prepared = &prepared_[i];
+    visit_inline(runner, signature_.steps[i]);
+  }
   for (const auto& [tensor, source] : state.changes) {
     auto* impl = tensor.unsafeGetTensorImpl();
     impl->set_storage_keep_dtype(source.storage());

@@ -30,9 +30,9 @@ class Caller {
  private:
   struct Prepared;
   struct State;
+  struct StepRunner;
   void prepare_steps();
   const at::Tensor& get(const aot::Source& source, const State& state) const;
-  void run(const aot::Step& step, const Prepared& prepared, State& state) const;
   void run_graph(State& state) const;
   std::vector<at::Tensor> run_steps(State& state) const;
   void attach(const aot::Attach& step, State& state) const;

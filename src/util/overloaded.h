@@ -1,4 +1,7 @@
 #pragma once
+#include <cstddef>
+#include <utility>
+#include <variant>
 
 namespace antegrad {
 
@@ -9,5 +12,16 @@ struct Overloaded : Functions... {
 };
 template <class... Functions>
 Overloaded(Functions...) -> Overloaded<Functions...>;
+
+/// As std::visit with a visitor that returns nothing, for places where nanoseconds count: functions of the
+/// visitor can be inlined, where std::visit calls them through a table if there are many alternatives.
+template <class Visitor, class... Alternatives>
+inline void visit_inline(const Visitor& visitor, const std::variant<Alternatives...>& variant) {
+  [&]<size_t... I>(std::index_sequence<I...>) {
+    const auto index = variant.index();
+    static_cast<void>(((index == I && (visitor(*std::get_if<I>(&variant)), true)) || ...));
+  }
+  (std::index_sequence_for<Alternatives...>());
+}
 
 }  // namespace antegrad
