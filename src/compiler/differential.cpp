@@ -29,7 +29,7 @@ std::vector<Dim> all_symbols(const Shapes& shapes) {
 
 class Search {
  public:
-  Search(const Captured& now, const Shapes& wanted, const std::vector<symbolic::Call>& calls,
+  Search(const Captured& now, const Shapes& wanted, const std::vector<symbolic::CallShapes>& calls,
          const CaptureAt& capture_at)
       : now_(now), wanted_(wanted), calls_(calls), capture_at_(capture_at) {}
 
@@ -196,7 +196,7 @@ class Search {
 
   const Captured& now_;
   const Shapes& wanted_;
-  const std::vector<symbolic::Call>& calls_;
+  const std::vector<symbolic::CallShapes>& calls_;
   const CaptureAt& capture_at_;
   std::optional<Generalized> found_;
   bool sure_ = false;
@@ -225,7 +225,7 @@ bool must_keep_sizes(const Captured& captured) {
   return !captured.bases.empty() || has_lazy_bits(captured.trace);
 }
 
-std::vector<at::Tensor> stand_ins(const Leaves& leaves, const symbolic::Call& shapes) {
+std::vector<at::Tensor> stand_ins(const Leaves& leaves, const symbolic::CallShapes& shapes) {
   std::vector<at::Tensor> out;
   for (size_t i = 0; i < leaves.tensors.size(); ++i) {
     const auto& real = leaves.tensors[i];
@@ -244,8 +244,8 @@ std::vector<at::Tensor> stand_ins(const Leaves& leaves, const symbolic::Call& sh
   return out;
 }
 
-Generalized generalize(const Captured& now, const Shapes& wanted, const std::vector<symbolic::Call>& calls,
-                       const CaptureAt& capture_at) {
+Generalized generalize(const Captured& now, const Shapes& wanted,
+                       const std::vector<symbolic::CallShapes>& calls, const CaptureAt& capture_at) {
   return Search(now, wanted, calls, capture_at).run();
 }
 

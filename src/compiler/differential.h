@@ -12,7 +12,7 @@ namespace antegrad::compiler {
 constexpr size_t kMostSamples = 7;
 
 /// Captures the function at other sizes.
-using CaptureAt = std::function<Captured(const symbolic::Call&)>;
+using CaptureAt = std::function<Captured(const symbolic::CallShapes&)>;
 
 /// A size that stays what it is in this call.
 struct Pinned {
@@ -26,7 +26,7 @@ std::vector<symbolic::Mark> marks_of(const Options& options);
 /// conjugated or negated.
 bool must_keep_sizes(const Captured& captured);
 /// The arguments of a call in other shapes, without memory.
-std::vector<at::Tensor> stand_ins(const Leaves& leaves, const symbolic::Call& shapes);
+std::vector<at::Tensor> stand_ins(const Leaves& leaves, const symbolic::CallShapes& shapes);
 
 /// A program over those symbols that it was found to work for.
 struct Generalized {
@@ -40,6 +40,6 @@ struct Generalized {
 /// symbols. Symbols that this does not work for are given up: first for a relation to others that holds in
 /// all `calls` (the newest last, which `now` is the capture of), then for multiples, then for constants.
 Generalized generalize(const Captured& now, const symbolic::Shapes& wanted,
-                       const std::vector<symbolic::Call>& calls, const CaptureAt& capture_at);
+                       const std::vector<symbolic::CallShapes>& calls, const CaptureAt& capture_at);
 
 }  // namespace antegrad::compiler

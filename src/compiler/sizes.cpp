@@ -26,7 +26,7 @@ void let_grow(const symbolic::Shapes& wanted, const CaptureAt& capture_at) {
 /// The program at the sizes of the call and no others.
 Generalized as_it_is(const Call& call, const Captured& captured) {
   return {
-      symbolic::generalize({call_of(call.leaves.tensors)}, {}, false), without_input_offsets(captured), {}};
+      symbolic::generalize({shapes_of(call.leaves.tensors)}, {}, false), without_input_offsets(captured), {}};
 }
 
 }  // namespace
@@ -39,7 +39,7 @@ SizeChoice::Wanted SizeChoice::choose(const Call& call, const Versions& versions
   Wanted out;
   for (auto version = versions.rbegin(); version != versions.rend(); ++version)
     if (auto shapes = (*version)->shapes_if_like(call)) out.calls.push_back(std::move(*shapes));
-  out.calls.push_back(call_of(call.leaves.tensors));
+  out.calls.push_back(shapes_of(call.leaves.tensors));
   const auto shapes = symbolic::generalize(out.calls, marks_, settings_.options.dynamic == Dynamic::All);
   const auto key = key_of(call.leaves);
   std::vector<ir::Dim> replacements;
@@ -62,7 +62,7 @@ GeneralProgram SizeChoice::search(const Call& call, const Captured& captured, co
   auto settings = settings_;
   size_t kept = 0;
   settings.kept = &kept;
-  const auto capture_at = [&](const symbolic::Call& shapes) {
+  const auto capture_at = [&](const symbolic::CallShapes& shapes) {
     return capture_call(settings, stand_ins(call.leaves, shapes), &modules, call.run);
   };
   auto found = compiler::generalize(captured, wanted.shapes, wanted.calls, capture_at);

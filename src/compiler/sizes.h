@@ -38,7 +38,7 @@ class SizeChoice {
  private:
   struct Wanted {
     symbolic::Shapes shapes;
-    std::vector<symbolic::Call> calls;  ///< the shapes of calls so far, the newest last
+    std::vector<symbolic::CallShapes> calls;  ///< the shapes of calls so far, the newest last
   };
   Wanted choose(const Call& call, const Versions& versions) const;
   GeneralProgram search(const Call& call, const Captured& captured, const Wanted& wanted);

@@ -29,7 +29,7 @@ Generalized read(const cache::Entry& entry) {
 }
 
 /// Whether a call of these shapes that gave this graph is one of the calls that the symbols stand for.
-bool serves(const Generalized& known, const ir::Graph& graph, const symbolic::Call& call) {
+bool serves(const Generalized& known, const ir::Graph& graph, const symbolic::CallShapes& call) {
   const auto& tensors = known.shapes.tensors;
   if (tensors.size() != call.size()) return false;
   for (size_t i = 0; i < call.size(); ++i)
@@ -44,8 +44,8 @@ bool serves(const Generalized& known, const ir::Graph& graph, const symbolic::Ca
 
 }  // namespace
 
-KnownSizes find_sizes(const CaptureSettings& settings, const Captured& captured, const symbolic::Call& call,
-                      const runtime::Ambient& ambient) {
+KnownSizes find_sizes(const CaptureSettings& settings, const Captured& captured,
+                      const symbolic::CallShapes& call, const runtime::Ambient& ambient) {
   KnownSizes out;
   const auto caches = usable_caches(settings.options);
   if (caches == nullptr) return out;

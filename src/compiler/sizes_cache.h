@@ -13,8 +13,8 @@ struct KnownSizes {
   std::optional<Generalized> found;
   bool others = false;  ///< there are some, but for other sizes
 };
-KnownSizes find_sizes(const CaptureSettings& settings, const Captured& captured, const symbolic::Call& call,
-                      const runtime::Ambient& ambient);
+KnownSizes find_sizes(const CaptureSettings& settings, const Captured& captured,
+                      const symbolic::CallShapes& call, const runtime::Ambient& ambient);
 
 void store_sizes(const CaptureSettings& settings, const Generalized& found, const runtime::Ambient& ambient);
 

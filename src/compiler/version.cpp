@@ -13,7 +13,7 @@ bool relies_on_aliasing(const aot::Signature& signature) {
 }
 
 /// Where both are defined: as many dims, and zeros in the same places.
-bool of_one_kind(const symbolic::Call& a, const symbolic::Call& b) {
+bool of_one_kind(const symbolic::CallShapes& a, const symbolic::CallShapes& b) {
   const auto zeros_alike = [](const std::vector<int64_t>& x, const std::vector<int64_t>& y) {
     return std::equal(x.begin(), x.end(), y.begin(), y.end(),
                       [](int64_t v, int64_t w) { return (v == 0) == (w == 0); });
@@ -133,9 +133,9 @@ std::string Version::mismatch(const Call& call) const {
   return what.empty() ? "nothing differs" : what;
 }
 
-std::optional<symbolic::Call> Version::shapes_if_like(const Call& call) const {
+std::optional<symbolic::CallShapes> Version::shapes_if_like(const Call& call) const {
   if (is_eager() || !guards_.same_key(call.leaves) || !(call.ambient == guards_.ambient)) return std::nullopt;
-  symbolic::Call own;
+  symbolic::CallShapes own;
   for (size_t i = 0; i < guards_.arguments.size(); ++i) {
     auto guard = guards_.arguments[i];
     guard.ignore_shape();
@@ -145,7 +145,7 @@ std::optional<symbolic::Call> Version::shapes_if_like(const Call& call) const {
     shape.sizes = guard.sizes().vec();
     shape.strides = guard.strides().vec();
   }
-  if (!of_one_kind(own, call_of(call.leaves.tensors))) return std::nullopt;
+  if (!of_one_kind(own, shapes_of(call.leaves.tensors))) return std::nullopt;
   return own;
 }
 

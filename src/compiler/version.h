@@ -79,7 +79,7 @@ class Version {
   bool dead() const { return guards_.dead(); }  ///< a lifted tensor is gone: it can never match again
 
   /// The shapes that it was captured for, where nothing but shapes differs from this call; else nothing.
-  std::optional<symbolic::Call> shapes_if_like(const Call& call) const;
+  std::optional<symbolic::CallShapes> shapes_if_like(const Call& call) const;
 
   void throw_if_refused() const {
     if (refusal_) std::rethrow_exception(refusal_);

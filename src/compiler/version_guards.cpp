@@ -42,8 +42,8 @@ void ignore_unread_grads(VersionGuards& guards, const Leaves& leaves, const capt
 
 }  // namespace
 
-symbolic::Call call_of(c10::ArrayRef<at::Tensor> tensors) {
-  symbolic::Call call;
+symbolic::CallShapes shapes_of(c10::ArrayRef<at::Tensor> tensors) {
+  symbolic::CallShapes call;
   for (const auto& tensor : tensors) {
     auto& shape = call.emplace_back();
     shape.defined = has_plain_shape(tensor);

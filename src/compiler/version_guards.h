@@ -61,6 +61,6 @@ VersionGuards guards_of_capture(const Options& options, const Call& call, const 
                                 const symbolic::Shapes& shapes);
 
 /// The shapes of a call.
-symbolic::Call call_of(c10::ArrayRef<at::Tensor> tensors);
+symbolic::CallShapes shapes_of(c10::ArrayRef<at::Tensor> tensors);
 
 }  // namespace antegrad::compiler

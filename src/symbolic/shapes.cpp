@@ -28,7 +28,7 @@ std::vector<int64_t> row_major(const std::vector<int64_t>& sizes) {
 
 class Generalizer {
  public:
-  Generalizer(const std::vector<Call>& calls, const std::vector<Mark>& marks, bool all)
+  Generalizer(const std::vector<CallShapes>& calls, const std::vector<Mark>& marks, bool all)
       : calls_(calls), marks_(marks), all_(all) {}
 
   Shapes run() {
@@ -58,7 +58,7 @@ class Generalizer {
   }
 
   Dim size(size_t t, size_t d) {
-    const auto values = collect([&](const Call& call) { return call[t].sizes[d]; });
+    const auto values = collect([&](const CallShapes& call) { return call[t].sizes[d]; });
     const auto now = values.back();
     const auto* mark = mark_of(t, d);
     if (now == 0) return now;
@@ -99,7 +99,7 @@ class Generalizer {
     auto& tensor = out_.tensors[t];
     const auto fits = [&](const auto& strides_of) {
       return std::all_of(calls_.begin(), calls_.end(),
-                         [&](const Call& call) { return call[t].strides == strides_of(call[t]); });
+                         [&](const CallShapes& call) { return call[t].strides == strides_of(call[t]); });
     };
     if (fits([](const Shape& shape) { return row_major(shape.sizes); })) {
       tensor.strides = ir::contiguous_strides(tensor.sizes);
@@ -124,14 +124,14 @@ class Generalizer {
       return;
     }
     for (size_t d = 0; d < newest.strides.size(); ++d) {
-      const auto values = collect([&](const Call& call) { return call[t].strides[d]; });
+      const auto values = collect([&](const CallShapes& call) { return call[t].strides[d]; });
       tensor.strides.push_back(same_everywhere(values) || values.back() == 0
                                    ? Dim(values.back())
                                    : symbol({"stride", values}, {}));
     }
   }
 
-  const std::vector<Call>& calls_;
+  const std::vector<CallShapes>& calls_;
   const std::vector<Mark>& marks_;
   const bool all_;
   std::map<std::pair<std::string, Values>, int32_t> symbols_;
@@ -165,7 +165,7 @@ bool is_size(const Shapes& shapes, int32_t symbol) {
 }
 
 /// The value of a symbol in a call, from the first size or stride that is made of it alone.
-std::optional<int64_t> value_in(const Shapes& shapes, const Call& call, int32_t symbol) {
+std::optional<int64_t> value_in(const Shapes& shapes, const CallShapes& call, int32_t symbol) {
   const auto from = [&](const std::vector<Dim>& dims, const std::vector<int64_t>& numbers) {
     std::optional<int64_t> value;
     for (size_t d = 0; d < dims.size() && !value; ++d)
@@ -193,14 +193,14 @@ std::optional<Affine> as_affine(const Dim& dim) {
   return affine;
 }
 
-Call Shapes::at(const std::vector<int64_t>& values) const {
+CallShapes Shapes::at(const std::vector<int64_t>& values) const {
   const auto evaluate = [&](const std::vector<Dim>& dims) {
     std::vector<int64_t> out;
     for (const auto& dim : dims)
       out.push_back(dim.evaluate([&](int32_t s) { return values[static_cast<size_t>(s)]; }));
     return out;
   };
-  Call call;
+  CallShapes call;
   for (const auto& tensor : tensors)
     call.push_back({tensor.defined, evaluate(tensor.sizes), evaluate(tensor.strides)});
   return call;
@@ -251,7 +251,7 @@ std::string Shapes::name_of(int32_t symbol) const {
   return fmt::format("s{}", symbol);
 }
 
-Shapes generalize(const std::vector<Call>& calls, const std::vector<Mark>& marks, bool all) {
+Shapes generalize(const std::vector<CallShapes>& calls, const std::vector<Mark>& marks, bool all) {
   return Generalizer(calls, marks, all).run();
 }
 
@@ -283,7 +283,7 @@ std::vector<std::vector<int64_t>> assignments(const Shapes& shapes, size_t count
   return out;
 }
 
-std::vector<Relation> relations(const Shapes& shapes, const std::vector<Call>& calls) {
+std::vector<Relation> relations(const Shapes& shapes, const std::vector<CallShapes>& calls) {
   std::vector<Relation> out;
   std::vector<Values> values(shapes.symbols.size());
   for (size_t s = 0; s < values.size(); ++s)
@@ -306,7 +306,7 @@ std::vector<Relation> relations(const Shapes& shapes, const std::vector<Call>& c
   return out;
 }
 
-int64_t common_divisor(const Shapes& shapes, const std::vector<Call>& calls, int32_t symbol) {
+int64_t common_divisor(const Shapes& shapes, const std::vector<CallShapes>& calls, int32_t symbol) {
   int64_t divisor = 0;
   for (const auto& call : calls) divisor = std::gcd(divisor, value_in(shapes, call, symbol).value_or(1));
   return divisor;

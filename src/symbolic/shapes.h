@@ -17,7 +17,7 @@ struct Shape {
   bool operator==(const Shape&) const = default;
 };
 /// The shapes of the tensors that a call is given.
-using Call = std::vector<Shape>;
+using CallShapes = std::vector<Shape>;
 
 /// A size that the user says will change.
 struct Mark {
@@ -38,7 +38,7 @@ struct Shapes {
   std::vector<ir::Symbol> symbols;  ///< each with the value of the newest call as its hint
 
   bool dynamic() const { return !symbols.empty(); }
-  Call at(const std::vector<int64_t>& symbols_values) const;
+  CallShapes at(const std::vector<int64_t>& symbols_values) const;
   std::vector<int64_t> hints() const;
   /// The same with expressions for some symbols: those that no expression names any more are gone, the others
   /// are numbered anew.
@@ -50,7 +50,7 @@ struct Shapes {
 /// Sizes that are equal in all calls are constants, unless marked or `all`; of the others, those that are
 /// equal to each other in all calls are one symbol. `calls`: of equal ranks, the newest last. Sizes 0 and,
 /// with `all`, 1 are constants.
-Shapes generalize(const std::vector<Call>& calls, const std::vector<Mark>& marks, bool all);
+Shapes generalize(const std::vector<CallShapes>& calls, const std::vector<Mark>& marks, bool all);
 
 /// Values of the symbols to capture a function at, the hints first; each far from multiples of the others.
 std::vector<std::vector<int64_t>> assignments(const Shapes& shapes, size_t count);
@@ -68,8 +68,8 @@ struct Relation {
   int32_t symbol = 0;
   ir::Dim value;
 };
-std::vector<Relation> relations(const Shapes& shapes, const std::vector<Call>& calls);
+std::vector<Relation> relations(const Shapes& shapes, const std::vector<CallShapes>& calls);
 /// The greatest common divisor of the values that a symbol has in all calls.
-int64_t common_divisor(const Shapes& shapes, const std::vector<Call>& calls, int32_t symbol);
+int64_t common_divisor(const Shapes& shapes, const std::vector<CallShapes>& calls, int32_t symbol);
 
 }  // namespace antegrad::symbolic

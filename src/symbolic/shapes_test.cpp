@@ -21,14 +21,14 @@ std::string text(const std::vector<ir::Dim>& dims) {
   return out;
 }
 
-std::vector<ShapeView> views(const Call& call) {
+std::vector<ShapeView> views(const CallShapes& call) {
   std::vector<ShapeView> out;
   for (const auto& shape : call)
     out.push_back({shape.sizes.data(), shape.strides.data(), shape.sizes.size()});
   return out;
 }
 
-bool holds(const ShapeGuard& guard, const Call& call) {
+bool holds(const ShapeGuard& guard, const CallShapes& call) {
   std::vector<int64_t> values(guard.symbols());
   const auto tensors = views(call);
   return guard.holds([&](size_t i) { return tensors[i]; }, values.data());
@@ -102,7 +102,7 @@ TEST(Shapes, SamplesAreDistinctAndInRange) {
 }
 
 TEST(Shapes, RelationsHoldInAllCalls) {
-  const std::vector<Call> calls = {{dense({4}), dense({9})}, {dense({6}), dense({13})}};
+  const std::vector<CallShapes> calls = {{dense({4}), dense({9})}, {dense({6}), dense({13})}};
   const auto shapes = generalize(calls, {}, false);
   const auto found = relations(shapes, calls);
   ASSERT_EQ(found.size(), 1u);
