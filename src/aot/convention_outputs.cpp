@@ -45,7 +45,7 @@ class Outputs {
       step.no_grad = view->node->provenance.sequence < 0 || has_own_history(traced);
       source = {Source::Kind::View, views_++};
       if (step.source.kind == Source::Kind::Result)
-        result_.graph.outputs[static_cast<size_t>(step.source.index)].role = ir::OutputRole::IntermediateBase;
+        result_.graph.outputs[step.source.index].role = ir::OutputRole::IntermediateBase;
       result_.signature.steps.emplace_back(std::move(step));
     } else if (const auto original = memory_.object_of(traced);
                original != traced && memory_.is_grown_object(traced)) {
@@ -189,11 +189,10 @@ void add_versions(const capture::Trace& trace, const Memory& memory, Outputs& ou
 void check_gradients(const capture::Trace& trace, const std::vector<int32_t>& roots) {
   auto refuse = [&](int32_t input, const char* what, const char* way_out) {
     throw Error(ErrorCode::NeedsGrad, "functionalize",
-                fmt::format("input '{}' {}", trace.graph.inputs[static_cast<size_t>(input)].name, what),
-                way_out);
+                fmt::format("input '{}' {}", trace.graph.inputs[input].name, what), way_out);
   };
   auto check = [&](int32_t input) {
-    if (roots[static_cast<size_t>(input)] < 0)
+    if (roots[input] < 0)
       refuse(input, "needs a gradient and shares memory with another input that is written",
              "Pass a clone() of one of them");
   };
@@ -201,8 +200,8 @@ void check_gradients(const capture::Trace& trace, const std::vector<int32_t>& ro
   for (const auto& tangent : trace.tangents) {
     if (tangent.input < 0) continue;
     check(tangent.input);
-    if (!changes_shape(trace, static_cast<size_t>(tangent.input))) continue;
-    const auto input = trace.graph.inputs[static_cast<size_t>(tangent.input)].value;
+    if (!changes_shape(trace, tangent.input)) continue;
+    const auto input = trace.graph.inputs[tangent.input].value;
     for (const auto& end : trace.output_ends)
       if (end.value.valid() && end.same_as_input < 0 && trace.graph.storage_of(end.value) == input)
         refuse(tangent.input, "is changed in shape where autograd sees it, and a view of it is returned",
@@ -253,8 +252,7 @@ void finish_signature(const capture::Trace& trace, const std::vector<int32_t>& r
   }
   outputs.add_changes();
   for (size_t k = 0; k < trace.tangents.size(); ++k)
-    if (const auto input = trace.tangents[k].input;
-        input >= 0 && changes_shape(trace, static_cast<size_t>(input)))
+    if (const auto input = trace.tangents[k].input; input >= 0 && changes_shape(trace, input))
       steps.emplace_back(Attach{{Source::Kind::Input, input}, static_cast<int32_t>(k)});
   add_requirements(trace, false, steps);
 }
@@ -265,17 +263,14 @@ void add_gradients(const capture::Trace& trace, const std::vector<int32_t>& root
   const auto& slots = signature.graph_inputs;
   auto add = [&](int32_t input, ir::ValueId value) {
     const auto place = std::find(slots.begin(), slots.end(), input) - slots.begin();
-    result.graph.outputs.push_back({value, ir::OutputRole::Grad,
-                                    trace.graph.inputs[static_cast<size_t>(input)].name,
-                                    static_cast<int32_t>(place)});
+    result.graph.outputs.push_back(
+        {value, ir::OutputRole::Grad, trace.graph.inputs[input].name, static_cast<int32_t>(place)});
   };
   for (const auto& gradient : trace.gradients) {
     add(gradient.input, gradient.value.valid() ? memory.read(gradient.value) : gradient.value);
     signature.gradients.push_back(gradient.input);
   }
-  auto writes = [&](int32_t root) {
-    return memory.generation(root) - generations[static_cast<size_t>(root)];
-  };
+  auto writes = [&](int32_t root) { return memory.generation(root) - generations[root]; };
   for (const auto& end : trace.output_ends)
     if (end.value.valid() && writes(memory.root_of(end.value)) > 0 &&
         std::find(roots.begin(), roots.end(), memory.root_of(end.value)) == roots.end())

@@ -36,7 +36,7 @@ void Memory::add_view(ir::ValueId traced, ir::ValueId parent, const ir::Node& vi
   tensor.root = at(parent).root;
   tensor.view = {parent, &view, output};
   tensor.value = value;
-  tensor.generation = value.valid() ? roots_[static_cast<size_t>(tensor.root)].generation : -1;
+  tensor.generation = value.valid() ? roots_[tensor.root].generation : -1;
 }
 
 void Memory::add_changed(ir::ValueId traced, ir::ValueId object, ir::ValueId parent, const ir::Node& view,
@@ -53,8 +53,7 @@ bool Memory::is_inside_parent(ir::ValueId traced) const {
 }
 
 int64_t Memory::offset_in_root(ir::ValueId traced) const {
-  return trace_.tensor_type(traced).offset.constant() -
-         roots_[static_cast<size_t>(at(traced).root)].type.offset.constant();
+  return trace_.tensor_type(traced).offset.constant() - roots_[at(traced).root].type.offset.constant();
 }
 
 ir::ValueId Memory::read(ir::ValueId traced) {
@@ -62,19 +61,19 @@ ir::ValueId Memory::read(ir::ValueId traced) {
   if (tensor.root < 0)
     throw Error(ErrorCode::Internal, "functionalize",
                 fmt::format("traced value {} has no memory", traced.index));
-  const auto& root = roots_[static_cast<size_t>(tensor.root)];
+  const auto& root = roots_[tensor.root];
   if (tensor.is_root) return root.value;
   if (tensor.generation != root.generation) {
     const auto value = replay(traced);
     at(traced).value = value;
-    at(traced).generation = roots_[static_cast<size_t>(tensor.root)].generation;
+    at(traced).generation = roots_[tensor.root].generation;
   }
   return at(traced).value;
 }
 
 ir::ValueId Memory::replay(ir::ValueId traced) {
   const auto view = at(traced).view;
-  const auto& root = roots_[static_cast<size_t>(at(traced).root)];
+  const auto& root = roots_[at(traced).root];
   if (view.node == nullptr ||
       (!is_inside_parent(traced) && trace_.tensor_type(traced).dtype == root.type.dtype))
     return emit_.strided(root.value, trace_.tensor_type(traced), offset_in_root(traced));
@@ -85,11 +84,11 @@ ir::ValueId Memory::replay(ir::ValueId traced) {
   auto node = *view.node;
   node.outputs.clear();
   node.args[0] = parent;
-  return emit_.infer(std::move(node)).at(static_cast<size_t>(view.output));
+  return emit_.infer(std::move(node)).at(view.output);
 }
 
 ir::ValueId Memory::scatter_into_root(ir::ValueId traced, ir::ValueId value) {
-  const auto& root = roots_[static_cast<size_t>(at(traced).root)];
+  const auto& root = roots_[at(traced).root];
   const auto& type = trace_.tensor_type(traced);
   if (type.dtype != root.type.dtype)
     throw Error(ErrorCode::UnsupportedOp, "functionalize",
@@ -122,7 +121,7 @@ void Memory::write(ir::ValueId traced, ir::ValueId value) {
     value = emit_.fit(updated, trace_.tensor_type(view.parent));
     here = view.parent;
   }
-  auto& root = roots_[static_cast<size_t>(at(traced).root)];
+  auto& root = roots_[at(traced).root];
   root.value = value;
   ++root.generation;
   at(traced).value = first;
@@ -130,7 +129,7 @@ void Memory::write(ir::ValueId traced, ir::ValueId value) {
 }
 
 void Memory::regrow(ir::ValueId traced, ir::ValueId successor, ir::ValueId value) {
-  auto& root = roots_[static_cast<size_t>(at(traced).root)];
+  auto& root = roots_[at(traced).root];
   root.value = value;
   root.type = trace_.tensor_type(successor);
   root.regrown = true;

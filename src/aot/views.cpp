@@ -38,7 +38,7 @@ ir::ValueId permuted_back(const Undo& u) {
   for (size_t i = 0; i < dims.size(); ++i) {
     auto d = dims[i].as<ir::Dim>()->constant();
     if (d < 0) d += u.rank();
-    inverse[static_cast<size_t>(d)] = static_cast<int64_t>(i);
+    inverse[d] = static_cast<int64_t>(i);
   }
   ir::Arg::List list(inverse.begin(), inverse.end());
   return u.emit.op("aten.permute", {u.contents, ir::Arg(std::move(list))});

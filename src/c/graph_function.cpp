@@ -67,8 +67,8 @@ class GraphFunction : public antegrad_function {
                   c10::str("the graph returns a tensor of sizes ", out.value.sizes()),
                   "Only a function that returns one tensor of one element has a gradient here");
     for (const auto place : wanted) {
-      const auto& like = inputs[static_cast<size_t>(place)];
-      const auto& gradient = results[place_of_gradient(static_cast<size_t>(place))];
+      const auto& like = inputs[place];
+      const auto& gradient = results[place_of_gradient(place)];
       out.gradients.push_back(gradient.defined() ? gradient : at::zeros(like.sizes(), like.options()));
     }
     return out;

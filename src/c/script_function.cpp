@@ -27,9 +27,9 @@ Tensors forward(const Module& module, const Tensors& inputs) {
 /// The value first, then gradients.
 Tensors differentiate(const Module& module, Tensors inputs, const std::vector<int64_t>& wanted) {
   Leaves leaves;
-  for (const auto place : wanted) leaves.tensors.push_back(inputs[static_cast<size_t>(place)]);
+  for (const auto place : wanted) leaves.tensors.push_back(inputs[place]);
   const detail::Variables variables(leaves);
-  for (size_t i = 0; i < wanted.size(); ++i) inputs[static_cast<size_t>(wanted[i])] = variables.tensors()[i];
+  for (size_t i = 0; i < wanted.size(); ++i) inputs[wanted[i]] = variables.tensors()[i];
   const auto results = forward(module, inputs);
   if (results.size() != 1)
     throw Error(ErrorCode::InvalidArgument, "c:gradients",

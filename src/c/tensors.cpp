@@ -67,7 +67,7 @@ at::Tensor borrow_one(const antegrad_tensor& input, const std::string& which) {
   if (input.dims < 0 || input.dims > ANTEGRAD_MAX_DIMS)
     refuse(fmt::format("{} has {} dims", which, input.dims),
            "An array has from 0 to ANTEGRAD_MAX_DIMS of them");
-  const at::IntArrayRef sizes(input.sizes, static_cast<size_t>(input.dims));
+  const at::IntArrayRef sizes(input.sizes, input.dims);
   for (const auto size : sizes)
     if (size < 0) refuse(fmt::format("{} has a size of {}", which, size), "Sizes are 0 or more");
   const auto needed = bytes_of(sizes, c10::elementSize(type));
@@ -109,7 +109,7 @@ void check_output(const at::Tensor& result, const antegrad_tensor& output, const
 void describe(const at::Tensor& result, antegrad_tensor& output) {
   output.dims = static_cast<int32_t>(result.dim());
   for (size_t i = 0; i < ANTEGRAD_MAX_DIMS; ++i)
-    output.sizes[i] = i < static_cast<size_t>(result.dim()) ? result.size(static_cast<int64_t>(i)) : 0;
+    output.sizes[i] = std::cmp_less(i, result.dim()) ? result.size(static_cast<int64_t>(i)) : 0;
 }
 
 /// The result as row-major memory; its own where it is given away.

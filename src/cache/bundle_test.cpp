@@ -177,7 +177,7 @@ TEST_F(BundleTest, AForgedBundleImportsNothingWrong) {
   }
   for (const auto& info : into->list()) {
     const auto number = info.address == addresses[0] ? 1 : 2;
-    EXPECT_EQ(info.address, addresses[static_cast<size_t>(number - 1)]);
+    EXPECT_EQ(info.address, addresses[number - 1]);
     EXPECT_EQ(into->get(info.address).entry, entry_of(number));
   }
 }

@@ -21,9 +21,7 @@ std::string_view outcome_name(Outcome outcome) {
 }
 
 Counters OutcomeCounter::counters() const {
-  const auto of = [&](Outcome outcome) {
-    return counts_[static_cast<size_t>(outcome)].load(std::memory_order_relaxed);
-  };
+  const auto of = [&](Outcome outcome) { return counts_[ordinal(outcome)].load(std::memory_order_relaxed); };
   return {of(Outcome::Hit),    of(Outcome::Miss),    of(Outcome::GuardMiss),
           of(Outcome::Bypass), of(Outcome::Corrupt), of(Outcome::Refused)};
 }

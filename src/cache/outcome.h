@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "util/ids.h"
+
 namespace antegrad::cache {
 
 /// What became of a lookup.
@@ -35,7 +37,7 @@ struct Counters {
 /// Counters that many threads add to.
 class OutcomeCounter {
  public:
-  void add(Outcome outcome) { counts_[static_cast<size_t>(outcome)].fetch_add(1, std::memory_order_relaxed); }
+  void add(Outcome outcome) { counts_[ordinal(outcome)].fetch_add(1, std::memory_order_relaxed); }
   Counters counters() const;
 
  private:

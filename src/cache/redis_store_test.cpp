@@ -112,7 +112,7 @@ TEST_F(RedisStoreTest, ManyAtOnce) {
   const auto loaded = store->get_many(addresses);
   ASSERT_EQ(loaded.size(), addresses.size());
   for (int i = 0; i < 1500; ++i) {
-    const auto& one = loaded[static_cast<size_t>(i)];
+    const auto& one = loaded[i];
     EXPECT_EQ(one.entry, i % 3 == 0 ? sample_entry(i) : Entry{});
   }
   EXPECT_TRUE(store->get_many({}).empty());

@@ -84,7 +84,7 @@ void settle_results(const OpSchema& schema, const std::vector<c10::IValue>& argu
                               is_list ? "list of tensors" : "tensor"),
                   way_out_of_wrong_shapes(schema, registered));
     if (schema.return_is_arg[i] >= 0)
-      results[i] = arguments[static_cast<size_t>(schema.return_is_arg[i])];
+      results[i] = arguments[schema.return_is_arg[i]];
     else if (returns[i].alias_info() == nullptr)
       results[i] = without_shared_memory(results[i]);
   }
@@ -148,7 +148,7 @@ void infer_foreign_results(const OpSchema& schema, torch::jit::Stack& stack) {
     schema.handle.callBoxed(stack);
   } else if (gives_only_arguments(schema)) {
     stack.clear();
-    for (auto argument : schema.return_is_arg) stack.push_back(arguments[static_cast<size_t>(argument)]);
+    for (auto argument : schema.return_is_arg) stack.push_back(arguments[argument]);
   } else {
     throw Error(
         ErrorCode::UnsupportedOp, "capture:" + schema.name,

@@ -58,7 +58,7 @@ class CutOff {
   CutOff(Recorder& recorder, const std::vector<GradTarget>& targets) {
     for (const auto& target : targets) {
       if (target.outsider < 0) continue;
-      cut_.push_back({recorder.outside().all()[static_cast<size_t>(target.outsider)].get(), {}, {}, {}, {}});
+      cut_.push_back({recorder.outside().all()[target.outsider].get(), {}, {}, {}, {}});
       cut_.back().exchange();
     }
   }

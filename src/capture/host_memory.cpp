@@ -88,7 +88,7 @@ void HostMemory::make_constants(ir::Graph& graph) {
     if (!buffer.snapshot) continue;
     auto& node = graph.nodes[buffer.node];
     const auto& type = graph.tensor_type(node.outputs[0]);
-    const auto bytes = static_cast<size_t>(type.numel().constant() * ir::size_in_bytes(type.dtype));
+    const size_t bytes = type.numel().constant() * ir::size_in_bytes(type.dtype);
     auto data =
         std::make_shared<std::vector<uint8_t>>(buffer.snapshot->begin(), buffer.snapshot->begin() + bytes);
     node.op = "antegrad.constant";

@@ -178,7 +178,7 @@ void Recorder::infer(const OpSchema& schema, Call& call) {
   call.stack.reserve(call.arguments.size());
   for (const auto& argument : call.arguments) call.stack.push_back(with_twins(argument, call));
   if (schema.device_arg >= 0) {
-    auto& device = call.stack[static_cast<size_t>(schema.device_arg)];
+    auto& device = call.stack[schema.device_arg];
     // Without a device argument *_like and new_* follow their tensor, and factories mean the CPU.
     if (device.isDevice() || call.tensors.empty()) call.device = device_or_cpu(device);
     if (device.isDevice() || call.tensors.empty()) device = c10::Device(c10::kMeta);
@@ -310,7 +310,7 @@ bool Recorder::read_host_data(const OpSchema& schema, torch::jit::Stack* stack) 
 }
 
 void Recorder::note_writes(const OpSchema& schema, const Call& call, ir::Node& node) {
-  if (schema.writes_if >= 0 && !call.arguments[static_cast<size_t>(schema.writes_if)].toBool()) return;
+  if (schema.writes_if >= 0 && !call.arguments[schema.writes_if].toBool()) return;
   auto note = [&](const at::Tensor& tensor) {
     if (!tensor.defined()) return;
     node.effects.writes.push_back(value_of(tensor));

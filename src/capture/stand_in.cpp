@@ -11,7 +11,7 @@ at::Tensor stand_in(const at::Tensor& real, at::IntArrayRef sizes, at::IntArrayR
   const c10::InferenceMode inference(real.is_inference());
   int64_t elements = real.storage_offset() + 1;
   for (size_t d = 0; d < sizes.size(); ++d) elements += std::max<int64_t>(sizes[d] - 1, 0) * strides[d];
-  const auto bytes = static_cast<size_t>(elements) * real.element_size();
+  const auto bytes = elements * real.element_size();
   const auto device = real.device();
   auto tensor = at::detail::make_tensor<c10::TensorImpl>(
       make_fake_storage(bytes, device),

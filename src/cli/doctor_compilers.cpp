@@ -41,14 +41,13 @@ Outcome try_compiler(const toolchain::Toolchain& compiler) try {
   const auto function = reinterpret_cast<Trial>(module->find("antegrad_doctor"));
   if (function == nullptr) return {.problem = "the object that it made has no function"};
   std::vector<float> values(kLength);
-  for (long i = 0; i < kLength; ++i) values[static_cast<size_t>(i)] = static_cast<float>(i);
+  for (long i = 0; i < kLength; ++i) values[i] = static_cast<float>(i);
   start = std::chrono::steady_clock::now();
   function(values.data(), kLength);
   out.run = seconds_since(start);
   for (long i = 0; i < kLength; ++i)
-    if (values[static_cast<size_t>(i)] != static_cast<float>(2 * i + 1))
-      return {.problem = fmt::format("a tiny kernel computes {} where {} is right",
-                                     values[static_cast<size_t>(i)], 2 * i + 1)};
+    if (values[i] != static_cast<float>(2 * i + 1))
+      return {.problem = fmt::format("a tiny kernel computes {} where {} is right", values[i], 2 * i + 1)};
   return out;
 } catch (const Error& error) {
   return {.problem = first_line(error.what())};

@@ -59,11 +59,11 @@ void read_sizes(const std::string& where, const std::vector<std::string>& sizes,
     const auto value = symbol ? whole_number(text.substr(equals + 1)) : std::nullopt;
     if (!value)
       throw UsageError(where, fmt::format("--size {} is no symbol with a size", text), "Write --size s0=32");
-    if (static_cast<size_t>(*symbol) >= values.size())
+    if (*symbol < 0 || *symbol >= std::ssize(values))
       throw UsageError(where, fmt::format("the graph has no symbol s{}", *symbol),
                        values.empty() ? std::string("All its sizes are numbers")
                                       : fmt::format("Its symbols are s0 to s{}", values.size() - 1));
-    set_value(where, values, static_cast<size_t>(*symbol), *value);
+    set_value(where, values, *symbol, *value);
   }
 }
 
@@ -97,14 +97,14 @@ std::vector<std::string> names_of_outputs(const ir::Graph& graph) {
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
     const auto& output = graph.outputs[i];
     auto name = output.name;
-    const bool has_target = output.target >= 0 && static_cast<size_t>(output.target) < graph.inputs.size();
+    const bool has_target = output.target >= 0 && output.target < std::ssize(graph.inputs);
     // The targets of a backward graph are inputs of the graph that it was split from.
     if (output.role == ir::OutputRole::Grad && graph.stage == ir::Stage::Backward)
       name = "grad:" + (name.empty() ? fmt::format("input{}", output.target) : name);
     else if (output.role == ir::OutputRole::Grad && has_target)
-      name = "grad:" + name_of_input(graph, static_cast<size_t>(output.target));
+      name = "grad:" + name_of_input(graph, output.target);
     else if (output.role == ir::OutputRole::MutatedInput && has_target)
-      name = "mutated:" + name_of_input(graph, static_cast<size_t>(output.target));
+      name = "mutated:" + name_of_input(graph, output.target);
     else if (name.empty())
       name = fmt::format("output{}", i);
     auto unique = name;
@@ -132,8 +132,7 @@ std::vector<int64_t> symbol_values(const std::string& where, const ir::Graph& gr
     const auto* type = graph.type_of(graph.inputs[place].value).tensor();
     if (type == nullptr || type->sizes.size() != shape.size()) continue;  // refused where tensors are made
     for (size_t d = 0; d < shape.size(); ++d)
-      if (const auto symbol = type->sizes[d].as_symbol())
-        set_value(where, values, static_cast<size_t>(*symbol), shape[d]);
+      if (const auto symbol = type->sizes[d].as_symbol()) set_value(where, values, *symbol, shape[d]);
   }
   std::vector<int64_t> out;
   for (size_t i = 0; i < values.size(); ++i) {

@@ -144,8 +144,8 @@ void BackwardPass::capture(const PassGraph::Item& item, const variable_list& inc
   if (item.captures == nullptr) return;
   for (const auto& capture : *item.captures) {
     if (input && static_cast<uint32_t>(capture.input_idx_) != *input) continue;
-    auto& gradient = asked_for_[static_cast<size_t>(capture.output_idx_)];
-    gradient = incoming[static_cast<size_t>(capture.input_idx_)];
+    auto& gradient = asked_for_[capture.output_idx_];
+    gradient = incoming[capture.input_idx_];
     for (const auto& hook : capture.DO_NOT_USE_DEPRECATED_get_capture_hooks()) gradient = (*hook)(gradient);
   }
 }

@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "util/ids.h"
+
 namespace antegrad::engine {
 
 /// What the time of a backward pass goes to.
@@ -31,7 +33,7 @@ class PhaseClock {
   static void mark(Phase phase) {
     if (auto* clock = current()) clock->add(phase);
   }
-  double microseconds(Phase phase) const { return spent_[static_cast<size_t>(phase)]; }
+  double microseconds(Phase phase) const { return spent_[ordinal(phase)]; }
 
  private:
   static PhaseClock*& current();
@@ -43,12 +45,12 @@ class PhaseClock {
   }
   void add(Phase phase) {
     const auto time = now();
-    spent_[static_cast<size_t>(phase)] += time - last_;
+    spent_[ordinal(phase)] += time - last_;
     last_ = time;
   }
 
   double last_;
-  std::array<double, static_cast<size_t>(Phase::Count)> spent_{};
+  std::array<double, ordinal(Phase::Count)> spent_{};
 };
 
 }  // namespace antegrad::engine

@@ -5,6 +5,7 @@
 
 #include "antegrad/error.h"
 #include "ir/dim_expr.h"
+#include "util/ids.h"
 
 namespace antegrad::ir {
 namespace detail {
@@ -65,7 +66,7 @@ void append(std::string& out, const Dim& dim);
 void append(std::string& out, const Factor& factor) {
   static constexpr std::string_view kNames[] = {"s", "floor_div", "mod", "min", "max"};
   const Atom& atom = *factor.atom;
-  out += kNames[static_cast<size_t>(atom.kind)];
+  out += kNames[ordinal(atom.kind)];
   if (atom.kind == AtomKind::Symbol) {
     out += std::to_string(atom.index);
   } else {

@@ -48,7 +48,7 @@ struct Tree {
 
   __int128 evaluate(const std::vector<int64_t>& symbols) const {
     if (op == 'c') return value;
-    if (op == 's') return symbols[static_cast<size_t>(value)];
+    if (op == 's') return symbols[value];
     const __int128 a = children[0].evaluate(symbols), b = children[1].evaluate(symbols);
     const __int128 result = apply(a, b);
     if (result > kMax || result < kMin) throw Undefined{};
@@ -105,7 +105,7 @@ std::optional<Dim> try_build(const Tree& tree) {
 }
 
 Dim::Assignment assign(const std::vector<int64_t>& values) {
-  return [&values](int32_t symbol) { return values[static_cast<size_t>(symbol)]; };
+  return [&values](int32_t symbol) { return values[symbol]; };
 }
 
 std::vector<int64_t> random_assignment(std::mt19937& rng) {
@@ -146,8 +146,7 @@ TEST(DimProperty, SubstitutionCommutesWithEvaluation) {
     for (int k = 0; k < 3; ++k) inner.push_back(try_build(random_tree(rng, 2)).value_or(Dim(k)));
     if (!outer) continue;
     try {
-      const Dim replaced =
-          outer->substitute([&](int32_t symbol) { return inner[static_cast<size_t>(symbol)]; });
+      const Dim replaced = outer->substitute([&](int32_t symbol) { return inner[symbol]; });
       for (int j = 0; j < 10; ++j) {
         const auto values = random_assignment(rng);
         std::vector<int64_t> middle;
@@ -178,7 +177,7 @@ TEST(DimProperty, BoundsContainAllValues) {
       if (rng() % 5 == 0) range.lower = kMin;
       if (rng() % 5 == 0) range.upper = kMax;
     }
-    const Range bounds = dim->bounds([&](int32_t symbol) { return shown[static_cast<size_t>(symbol)]; });
+    const Range bounds = dim->bounds([&](int32_t symbol) { return shown[symbol]; });
     if (bounds.lower != kMin && bounds.upper != kMax) ++finite;
     for (int j = 0; j < 30; ++j) {
       std::vector<int64_t> values;

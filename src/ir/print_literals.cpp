@@ -54,7 +54,7 @@ bool is_op_name(std::string_view text) {
 void print_type(std::string& out, const Type& type) {
   static constexpr std::string_view kScalars[] = {"none", "int", "float", "bool", "complex", "str", "token"};
   if (const auto* tensor = type.tensor()) print_tensor(out, *tensor);
-  if (const auto* kind = std::get_if<ScalarKind>(&type.v)) out += kScalars[static_cast<size_t>(*kind)];
+  if (const auto* kind = std::get_if<ScalarKind>(&type.v)) out += kScalars[ordinal(*kind)];
   if (const auto* list = std::get_if<ListType>(&type.v)) print_nested(out, "list", list->element.get());
   if (const auto* optional = std::get_if<OptionalType>(&type.v))
     print_nested(out, "optional", optional->element.get());

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "util/ids.h"
+
 namespace antegrad::ir {
 
 double Real::evaluate(const Dim::Assignment& value_of) const {
@@ -21,7 +23,7 @@ double Real::evaluate(const Dim::Assignment& value_of) const {
 
 std::string_view name(Real::Form form) {
   static constexpr std::string_view kNames[] = {"times", "over", "times_sqrt", "over_sqrt"};
-  return kNames[static_cast<size_t>(form)];
+  return kNames[ordinal(form)];
 }
 
 }  // namespace antegrad::ir

@@ -20,7 +20,7 @@ Bytes contents(const Arg& number) {
 class Substitution {
  public:
   explicit Substitution(const std::vector<int64_t>& values)
-      : value_of_([&values](int32_t s) { return values[static_cast<size_t>(s)]; }) {}
+      : value_of_([&values](int32_t s) { return values[s]; }) {}
 
   void apply(Dim& dim) const {
     if (!dim.is_constant()) dim = dim.evaluate(value_of_);

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "util/ids.h"
+
 namespace antegrad::ir {
 namespace {
 
@@ -32,7 +34,7 @@ constexpr std::array<DTypeInfo, 18> kDTypes{{
     {"f8e5m2", 1, true, false},
 }};
 
-const DTypeInfo& info(DType dtype) { return kDTypes[static_cast<size_t>(dtype)]; }
+const DTypeInfo& info(DType dtype) { return kDTypes[ordinal(dtype)]; }
 
 bool equal_elements(const std::shared_ptr<const Type>& a, const std::shared_ptr<const Type>& b) {
   return a == b || (a && b && *a == *b);
@@ -53,7 +55,7 @@ std::optional<DType> dtype_from_name(std::string_view name) {
 
 std::string to_string(const Device& device) {
   static constexpr std::string_view kKinds[] = {"cpu", "cuda", "meta"};
-  std::string out(kKinds[static_cast<size_t>(device.kind)]);
+  std::string out(kKinds[ordinal(device.kind)]);
   if (device.index >= 0) out += ':' + std::to_string(device.index);
   return out;
 }
@@ -63,7 +65,7 @@ std::string_view name(Layout layout) { return layout == Layout::Strided ? "strid
 std::string_view name(MemoryFormat format) {
   static constexpr std::string_view kNames[] = {"contiguous", "preserve", "channels_last",
                                                 "channels_last_3d"};
-  return kNames[static_cast<size_t>(format)];
+  return kNames[ordinal(format)];
 }
 
 std::vector<Dim> contiguous_strides(const std::vector<Dim>& sizes) {

@@ -24,9 +24,7 @@ Value Builder::reshape_view(Value x, Sizes sizes, Sizes strides) {
 
 Value Builder::unsqueeze(Value x, int64_t dim) {
   auto sizes = type(x).sizes, strides = type(x).strides;
-  const Dim stride = static_cast<size_t>(dim) < sizes.size()
-                         ? sizes[static_cast<size_t>(dim)] * strides[static_cast<size_t>(dim)]
-                         : Dim(1);
+  const Dim stride = dim < std::ssize(sizes) ? sizes[dim] * strides[dim] : Dim(1);
   sizes.insert(sizes.begin() + dim, 1);
   strides.insert(strides.begin() + dim, stride);
   return view("aten.unsqueeze", x, {dim}, std::move(sizes), std::move(strides), type(x).offset);
@@ -64,22 +62,22 @@ Value Builder::expand(Value x, const Sizes& sizes) {
 Value Builder::permute(Value x, const Dims& order) {
   Sizes sizes, strides;
   for (auto dim : order) {
-    sizes.push_back(type(x).sizes[static_cast<size_t>(dim)]);
-    strides.push_back(type(x).strides[static_cast<size_t>(dim)]);
+    sizes.push_back(type(x).sizes[dim]);
+    strides.push_back(type(x).strides[dim]);
   }
   return view("aten.permute", x, {list_of(order)}, std::move(sizes), std::move(strides), type(x).offset);
 }
 
 Value Builder::slice(Value x, int64_t dim, const Dim& start, const Dim& end) {
   auto sizes = type(x).sizes;
-  sizes[static_cast<size_t>(dim)] = end - start;
+  sizes[dim] = end - start;
   return view("aten.slice.Tensor", x, {dim, start, end}, std::move(sizes), type(x).strides,
-              type(x).offset + start * type(x).strides[static_cast<size_t>(dim)]);
+              type(x).offset + start * type(x).strides[dim]);
 }
 
 Value Builder::split_dim(Value x, int64_t dim, const Dim& outer, const Dim& inner) {
   auto sizes = type(x).sizes, strides = type(x).strides;
-  const auto at = static_cast<size_t>(dim);
+  const size_t at = dim;
   if (!(outer * inner == sizes[at])) throw Unusual();
   sizes[at] = inner;
   sizes.insert(sizes.begin() + dim, outer);
@@ -89,7 +87,7 @@ Value Builder::split_dim(Value x, int64_t dim, const Dim& outer, const Dim& inne
 
 Value Builder::merge_dims(Value x, int64_t dim) {
   auto sizes = type(x).sizes, strides = type(x).strides;
-  const auto at = static_cast<size_t>(dim);
+  const size_t at = dim;
   const bool one = sizes[at] == Dim(1) || sizes[at + 1] == Dim(1);
   if (!one && !(strides[at] == strides[at + 1] * sizes[at + 1])) throw Unusual();
   strides.erase(strides.begin() + dim + (sizes[at + 1] == Dim(1) ? 1 : 0));
@@ -99,7 +97,7 @@ Value Builder::merge_dims(Value x, int64_t dim) {
 }
 
 Value Builder::along(Value vector, int64_t dim, size_t rank) {
-  const size_t trailing = rank - static_cast<size_t>(dim) - 1;  // those in front come by broadcasting
+  const size_t trailing = rank - dim - 1;  // those in front come by broadcasting
   if (trailing == 0) return vector;
   Sizes sizes(trailing + 1, 1), strides(trailing + 1, 1);
   sizes[0] = type(vector).sizes.at(0);

@@ -96,7 +96,7 @@ struct Halves {
 Halves halves(Builder& b, const Call& call, size_t tensor, size_t dim_at) {
   const auto x = wide_tensor(b, call, tensor);
   const auto dim = call.wrapped(call.integer(dim_at, -1), b.rank(x));
-  const auto size = b.sizes(x)[static_cast<size_t>(dim)];
+  const auto size = b.sizes(x)[dim];
   const auto middle = floor_div(size, 2);
   return {dim, b.slice(x, dim, 0, middle), b.slice(x, dim, middle, size)};
 }

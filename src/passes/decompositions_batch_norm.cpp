@@ -56,8 +56,8 @@ void define_running(Builder& b, const Call& call, const Form& form, const Batch&
                     Value variance) {
   if (call.output_count() == 3) return;
   if (call.output_count() != 5 || form.running_mean < 0) throw Unusual();
-  const auto at = static_cast<size_t>(form.running_mean);
-  const auto momentum = call.number(static_cast<size_t>(form.momentum));
+  const size_t at = form.running_mean;
+  const auto momentum = call.number(form.momentum);
   const auto count = b.count(batch.x, batch.dims);
   const auto unbiased = b.div(b.mul(variance, count), count - 1);
   const auto new_mean = updated(b, call.tensor(at), mean, momentum);
@@ -80,7 +80,7 @@ Moments moments(Builder& b, const Batch& batch) {
 void train(Builder& b, const Call& call, const Form& form) {
   const Batch batch(b, call.tensor(0));
   const auto [mean, variance] = moments(b, batch);
-  const auto invstd = b.rsqrt(b.add(variance, call.number(static_cast<size_t>(form.momentum) + 1)));
+  const auto invstd = b.rsqrt(b.add(variance, call.number(form.momentum + 1)));
   const auto result = normalized(b, batch, call, batch.channels(b, mean), batch.channels(b, invstd));
   define_running(b, call, form, batch, mean, variance);
   b.define(call.output(0), result);
@@ -90,9 +90,9 @@ void train(Builder& b, const Call& call, const Form& form) {
 
 void infer(Builder& b, const Call& call, const Form& form) {
   const Batch batch(b, call.tensor(0));
-  const auto at = static_cast<size_t>(form.running_mean);
+  const size_t at = form.running_mean;
   const auto mean = batch.channels(b, call.tensor(at)), variance = b.to(call.tensor(at + 1), batch.dtype);
-  const auto invstd = b.rsqrt(b.add(variance, call.number(static_cast<size_t>(form.momentum) + 1)));
+  const auto invstd = b.rsqrt(b.add(variance, call.number(form.momentum + 1)));
   const auto result = normalized(b, batch, call, mean, batch.channels(b, invstd));
   b.define(call.output(0), result);
   for (size_t i : {1, 2}) {  // there are no statistics of the batch: empty tensors
@@ -106,7 +106,7 @@ void infer(Builder& b, const Call& call, const Form& form) {
 template <int kRunningMean, int kTraining, int kMomentum>
 void batch_norm(Builder& b, const Call& call) {
   const Form form{kRunningMean, kTraining, kMomentum};
-  const bool training = form.training >= 0 && call.flag(static_cast<size_t>(form.training));
+  const bool training = form.training >= 0 && call.flag(form.training);
   if (!training && form.running_mean < 0) throw Unusual();
   (training ? train : infer)(b, call, form);
 }

@@ -29,20 +29,20 @@ ir::Dim slice_start(Builder& b, const Call& call, const ir::Dim& size, const ir:
 void slice_backward(Builder& b, const Call& call) {
   auto grad = call.tensor(0);
   const auto dim = Call::wrapped(call.integer(2), b.rank(grad));
-  const auto size = call.dims(1).at(static_cast<size_t>(dim));
-  const auto start = slice_start(b, call, size, b.sizes(grad).at(static_cast<size_t>(dim)));
+  const auto size = call.dims(1).at(dim);
+  const auto start = slice_start(b, call, size, b.sizes(grad).at(dim));
   const auto step = call.integer(5);
   if (step != 1) {
     grad = b.merge_dims(b.pad(b.unsqueeze(grad, dim + 1), dim + 1, 0, step - 1), dim);
   }
-  const auto covered = b.sizes(grad)[static_cast<size_t>(dim)];
+  const auto covered = b.sizes(grad)[dim];
   b.define(call.output(0), b.pad(grad, dim, start, size - start - covered));
 }
 
 void select_backward(Builder& b, const Call& call) {
   const auto sizes = call.dims(1);
   const auto dim = Call::wrapped(call.integer(2), sizes.size());
-  const auto& size = sizes[static_cast<size_t>(dim)];
+  const auto& size = sizes[dim];
   const auto at = position(b, call.dim(3), size);
   b.define(call.output(0), b.pad(b.unsqueeze(call.tensor(0), dim), dim, at, size - at - 1));
 }
@@ -62,14 +62,14 @@ void diagonal_backward(Builder& b, const Call& call) {
   const auto dim2 = Call::wrapped(call.integer(4), sizes.size());
   const auto along = offset >= 0 ? dim1 : dim2, across = offset >= 0 ? dim2 : dim1;
   const auto last = static_cast<int64_t>(b.rank(grad)) - 1;
-  grad = b.pad(grad, last, 0, sizes[static_cast<size_t>(along)] - b.sizes(grad).back());
+  grad = b.pad(grad, last, 0, sizes[along] - b.sizes(grad).back());
   grad = b.unsqueeze(grad, last + 1);
   Dims order;
   for (int64_t dim = 0, other = 0; dim < static_cast<int64_t>(sizes.size()); ++dim)
     order.push_back(dim == along ? last : dim == across ? last + 1 : other++);
   const auto device = b.type(grad).device;
-  const auto rows = positions(b, sizes[static_cast<size_t>(dim1)], dim1, sizes.size(), device);
-  const auto columns = positions(b, sizes[static_cast<size_t>(dim2)], dim2, sizes.size(), device);
+  const auto rows = positions(b, sizes[dim1], dim1, sizes.size(), device);
+  const auto columns = positions(b, sizes[dim2], dim2, sizes.size(), device);
   const auto hit = b.compare("eq", b.add(rows, offset), columns);
   b.define(call.output(0), b.where(hit, b.permute(grad, order), 0.0));
 }

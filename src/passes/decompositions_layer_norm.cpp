@@ -37,7 +37,7 @@ Axes normalized_axes(Builder& b, Value x, size_t count) {
   if (count == 0 || count > b.rank(x)) throw Unusual();
   Axes axes;
   for (auto dim : b.all_dims(x))
-    (static_cast<size_t>(dim) < b.rank(x) - count ? axes.outer : axes.inner).push_back(dim);
+    (std::cmp_less(dim, b.rank(x) - count) ? axes.outer : axes.inner).push_back(dim);
   return axes;
 }
 

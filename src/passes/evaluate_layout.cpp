@@ -7,12 +7,12 @@ namespace antegrad::passes {
 namespace {
 
 Literal gather(const Literal& from, const Walk& walk) {
-  const auto item = static_cast<size_t>(ir::size_in_bytes(from.dtype));
+  const size_t item = ir::size_in_bytes(from.dtype);
   Literal result{from.dtype, walk.sizes, {}};
-  result.data.resize(static_cast<size_t>(result.numel()) * item);
+  result.data.resize(result.numel() * item);
   size_t to = 0;
   walk.for_each([&](int64_t at) {
-    std::memcpy(result.data.data() + to, from.data.data() + static_cast<size_t>(at) * item, item);
+    std::memcpy(result.data.data() + to, from.data.data() + at * item, item);
     to += item;
   });
   return result;
@@ -21,10 +21,10 @@ Literal gather(const Literal& from, const Walk& walk) {
 /// `into` with the elements that the walk meets taken from `from`, in order.
 std::optional<Literal> scatter(Literal into, const Literal& from, const Walk& walk) {
   if (from.dtype != into.dtype || from.sizes != walk.sizes) return std::nullopt;
-  const auto item = static_cast<size_t>(ir::size_in_bytes(from.dtype));
+  const size_t item = ir::size_in_bytes(from.dtype);
   size_t at_from = 0;
   walk.for_each([&](int64_t at) {
-    std::memcpy(into.data.data() + static_cast<size_t>(at) * item, from.data.data() + at_from, item);
+    std::memcpy(into.data.data() + at * item, from.data.data() + at_from, item);
     at_from += item;
   });
   return into;
@@ -36,7 +36,7 @@ std::optional<size_t> dimension(std::optional<int64_t> dim, size_t rank) {
   const auto count = static_cast<int64_t>(rank);
   const auto at = *dim < 0 ? *dim + count : *dim;
   if (at < 0 || at >= count) return std::nullopt;
-  return static_cast<size_t>(at);
+  return at;
 }
 
 /// select(self, …, dim, index) with dim at the given position of the call

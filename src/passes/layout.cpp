@@ -102,7 +102,7 @@ ir::Range bounds_from_least(const Dim& dim, const RangeOf& range_of) {
 
 ir::Range bounds(const ir::Graph& graph, const Dim& dim) {
   if (dim.is_constant()) return {dim.constant(), dim.constant()};
-  const RangeOf range_of = [&](int32_t symbol) { return graph.symbols[static_cast<size_t>(symbol)].range; };
+  const RangeOf range_of = [&](int32_t symbol) { return graph.symbols[symbol].range; };
   const auto plain = dim.bounds(range_of);
   try {
     const auto other = bounds_from_least(dim, range_of);

@@ -35,7 +35,7 @@ std::optional<Literal> empty_literal(const ir::TensorType& type) {
   Literal literal{type.dtype, std::move(*sizes), {}};
   const bool empty = std::ranges::find(literal.sizes, 0) != literal.sizes.end();
   const auto numel = empty ? 0 : literal.numel();
-  literal.data.resize(static_cast<size_t>(numel * ir::size_in_bytes(type.dtype)));
+  literal.data.resize(numel * ir::size_in_bytes(type.dtype));
   return literal;
 }
 

@@ -23,12 +23,12 @@ struct Literal {
   template <class T>
   T get(int64_t i) const {
     T value;
-    std::memcpy(&value, data.data() + static_cast<size_t>(i) * sizeof(T), sizeof(T));
+    std::memcpy(&value, data.data() + i * sizeof(T), sizeof(T));
     return value;
   }
   template <class T>
   void set(int64_t i, T value) {
-    std::memcpy(data.data() + static_cast<size_t>(i) * sizeof(T), &value, sizeof(T));
+    std::memcpy(data.data() + i * sizeof(T), &value, sizeof(T));
   }
 };
 

@@ -145,8 +145,7 @@ std::optional<RandomDraw> integer_draw(const ir::Node& node, const ir::TensorTyp
   const auto& args = node.args;
   const auto bounds = [&](int low, int high) -> std::optional<RandomDraw> {
     if (std::max(low, high) >= static_cast<int>(args.size())) return std::nullopt;
-    return RandomDraw{
-        kInt, {low == kZero ? ir::Arg(0) : args[static_cast<size_t>(low)], args[static_cast<size_t>(high)]}};
+    return RandomDraw{kInt, {low == kZero ? ir::Arg(0) : args[low], args[high]}};
   };
   const std::string_view op = node.op;
   const auto top = after(integers_of(type.dtype).most);
@@ -165,7 +164,7 @@ std::optional<RandomDraw> table_draw(const ir::Node& node) {
   if (found == table().end()) return std::nullopt;
   RandomDraw draw{found->second.op, {}};
   for (const auto& [position, fallback] : found->second.parameters) {
-    const auto at = static_cast<size_t>(position);
+    const size_t at = position;
     if (position >= 0 && at < node.args.size())
       draw.parameters.push_back(node.args[at]);
     else if (!std::isnan(fallback))

@@ -12,7 +12,7 @@ namespace {
 int64_t multiplications(Builder& b, Value products) {
   constexpr int64_t kOften = 64;
   return b.count(products, b.all_dims(products)).evaluate([&](int32_t s) {
-    const auto& symbol = b.symbols()[static_cast<size_t>(s)];
+    const auto& symbol = b.symbols()[s];
     return std::min(std::max(symbol.hint, kOften), symbol.range.upper);
   });
 }

@@ -17,7 +17,7 @@ ir::Graph backward_of_two() {
     ir::Node node;
     node.op = "mylib.op";
     node.effects.ordered = true;
-    node.args = {graph.inputs[static_cast<size_t>(k % 2)].value};
+    node.args = {graph.inputs[k % 2].value};
     node.outputs = {graph.add_value(type)};
     node.provenance.roots = uint64_t{1} << (k % 2);
     if (k < 2) graph.outputs.push_back({node.outputs[0], ir::OutputRole::Grad, {}, k});

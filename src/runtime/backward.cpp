@@ -46,7 +46,7 @@ Backward::Backward(const partition::Partition& partition, const aot::Signature& 
       facts_(std::move(facts)),
       make_(std::move(make)) {
   for (const auto& saved : partition.saved)
-    if (saved.input >= 0) kept_slots_.push_back(signature.graph_inputs[static_cast<size_t>(saved.input)]);
+    if (saved.input >= 0) kept_slots_.push_back(signature.graph_inputs[saved.input]);
   saved_slots_ = kept_slots_.size();
   size_t next_slot = 0;
   for (const auto& saved : partition.saved) {

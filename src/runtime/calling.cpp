@@ -56,14 +56,13 @@ at::Tensor apply(const PreparedView& view, const at::Tensor& tensor) {
   auto stack = view.stack;
   stack[0] = tensor;
   view.schema->handle.callBoxed(stack);
-  return stack[0].isTensor() ? stack[0].toTensor()
-                             : stack[0].toTensorVector()[static_cast<size_t>(view.output)];
+  return stack[0].isTensor() ? stack[0].toTensor() : stack[0].toTensorVector()[view.output];
 }
 
 /// The slots that steps read after the run of the graph.
 std::vector<bool> slots_after_run(const aot::Signature& signature) {
-  std::vector<bool> needed(static_cast<size_t>(signature.slots));
-  const auto need = [&](int32_t slot) { needed[static_cast<size_t>(slot)] = true; };
+  std::vector<bool> needed(signature.slots);
+  const auto need = [&](int32_t slot) { needed[slot] = true; };
   const auto need_source = [&](const aot::Source& source) {
     if (source.kind == aot::Source::Kind::Input) need(source.index);
   };
@@ -116,9 +115,9 @@ Caller::Caller(aot::Signature signature, std::shared_ptr<const Executable> execu
   plain_ = signature_.slots == signature_.inputs;
   fates_.resize(static_cast<size_t>(signature_.slots));
   for (auto i : signature_.written)
-    fates_[static_cast<size_t>(i)] = i < signature_.user_inputs ? Fate::Written : Fate::Lost;
+    fates_[i] = i < signature_.user_inputs ? Fate::Written : Fate::Lost;
   for (int32_t i = 0; i < static_cast<int32_t>(signature_.graph_inputs.size()); ++i)
-    plain_ &= signature_.graph_inputs[static_cast<size_t>(i)] == i;
+    plain_ &= signature_.graph_inputs[i] == i;
   prepare_steps();
   slot_outlives_run_ = slots_after_run(signature_);
 }
@@ -130,7 +129,7 @@ void Caller::prepare_steps() {
   const Overloaded look{
       [&](const aot::MakeBase& s) {
         plain_ = false;
-        for (auto i : s.members) fates_[static_cast<size_t>(i)] = Fate::Lost;
+        for (auto i : s.members) fates_[i] = Fate::Lost;
       },
       [&](const aot::TakeRngState& s) { more(s); },
       [](const aot::RunGraph&) {},
@@ -163,7 +162,7 @@ void Caller::prepare_steps() {
 
 const at::Tensor& Caller::get(const aot::Source& source, const State& state) const {
   static const auto& undefined = *new const at::Tensor();
-  const auto index = static_cast<size_t>(source.index);
+  const size_t index = source.index;
   switch (source.kind) {
     case aot::Source::Kind::Undefined:
       return undefined;
@@ -181,7 +180,7 @@ const at::Tensor& Caller::get(const aot::Source& source, const State& state) con
 static void check_retained(const aot::Signature& signature, c10::ArrayRef<at::Tensor> slots) {
   for (const auto& step : signature.steps)
     if (const auto* write = std::get_if<aot::WriteBack>(&step);
-        write != nullptr && write->with_history && slots[static_cast<size_t>(write->slot)].retains_grad())
+        write != nullptr && write->with_history && slots[write->slot].retains_grad())
       throw Error(
           ErrorCode::NeedsGrad, "run",
           fmt::format("input {} retains its gradient, and is written where autograd sees it", write->slot),
@@ -190,7 +189,7 @@ static void check_retained(const aot::Signature& signature, c10::ArrayRef<at::Te
 
 void Caller::run_graph(State& state) const {
   c10::SmallVector<at::Tensor, 12> inputs;
-  for (auto i : signature_.graph_inputs) inputs.push_back(state.slots[static_cast<size_t>(i)]);
+  for (auto i : signature_.graph_inputs) inputs.push_back(state.slots[i]);
   if (backward_) {
     check_retained(signature_, state.slots);
     state.node = std::shared_ptr<CompiledBackward>(new CompiledBackward(backward_, state.slots),
@@ -207,7 +206,7 @@ void Caller::run_graph(State& state) const {
 
 void Caller::attach(const aot::Attach& step, State& state) const {
   if (step.source.kind == aot::Source::Kind::Result) {
-    auto& result = state.results[static_cast<size_t>(step.source.index)];
+    auto& result = state.results[step.source.index];
     // One value of the graph may be both an output and the new contents of an input: two tensors for
     // autograd.
     if (result.grad_fn()) result = as_fresh_tensor(result);
@@ -223,7 +222,7 @@ void Caller::attach(const aot::Attach& step, State& state) const {
 
 static void write_back(const aot::WriteBack& step, c10::ArrayRef<at::Tensor> slots,
                        const at::Tensor& contents) {
-  const auto& base = slots[static_cast<size_t>(step.slot)];
+  const auto& base = slots[step.slot];
   if (step.with_history) {
     const c10::AutoGradMode grad_mode(true);
     base.copy_(contents);
@@ -232,7 +231,7 @@ static void write_back(const aot::WriteBack& step, c10::ArrayRef<at::Tensor> slo
   const capture::BelowRecording below;
   if (step.members.empty()) copy_memory(base, contents);
   for (auto i : step.members) {
-    const auto& member = slots[static_cast<size_t>(i)];
+    const auto& member = slots[i];
     const auto offset = member.storage_offset() - base.storage_offset() + contents.storage_offset();
     copy_memory(member, contents.as_strided(member.sizes(), member.strides(), offset));
   }
@@ -244,8 +243,8 @@ struct Caller::StepRunner {
   State& state;
   const Prepared* prepared = nullptr;  ///< of the step that is run next
 
-  at::Tensor& slot(int32_t i) const { return state.slots[static_cast<size_t>(i)]; }
-  at::Tensor& result(int32_t i) const { return state.results[static_cast<size_t>(i)]; }
+  at::Tensor& slot(int32_t i) const { return state.slots[i]; }
+  at::Tensor& result(int32_t i) const { return state.results[i]; }
   const at::Tensor& get(const aot::Source& source) const { return caller.get(source, state); }
 
   void operator()(const aot::MakeBase& step) const {
@@ -295,7 +294,7 @@ std::vector<at::Tensor> Caller::call(c10::ArrayRef<at::Tensor> inputs) const {
     return outputs;
   }
   for (auto i : reshaped_)
-    if (inputs[static_cast<size_t>(i)].is_view())
+    if (inputs[i].is_view())
       throw Error(ErrorCode::NeedsGrad, "run",
                   fmt::format("input {} is a view, and is changed in shape where autograd sees it", i),
                   "Pass a clone() of it");

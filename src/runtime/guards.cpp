@@ -145,9 +145,8 @@ class AliasCheck {
 
   std::string offsets(const std::vector<int64_t>& captured) const {
     for (auto i : signature_.fixed_offsets)
-      if (offset(i) != captured[static_cast<size_t>(i)])
-        return fmt::format("input {} has storage offset {}, had {}", i, offset(i),
-                           captured[static_cast<size_t>(i)]);
+      if (offset(i) != captured[i])
+        return fmt::format("input {} has storage offset {}, had {}", i, offset(i), captured[i]);
     return {};
   }
 
@@ -176,7 +175,7 @@ class AliasCheck {
   std::string growing() const {
     for (const auto& step : signature_.steps)
       if (const auto* resize = std::get_if<aot::ResizeInput>(&step)) {
-        const auto& tensor = inputs_[static_cast<size_t>(resize->input)];
+        const auto& tensor = inputs_[resize->input];
         if (tensor.storage().nbytes() != tensor.nbytes())
           return fmt::format("input {} grows, and is now part of a larger storage", resize->input);
       }
@@ -202,8 +201,8 @@ class AliasCheck {
       for (int32_t j = 0; j < count_; ++j) {
         if (j == w || storage(j) == nullptr || storage(j) != storage(w)) continue;
         if (stands_for_another(j) || is_view(j) || together(w, j) || known_apart(w, j)) continue;
-        const auto& a = inputs_[static_cast<size_t>(w)];
-        const auto& b = inputs_[static_cast<size_t>(j)];
+        const auto& a = inputs_[w];
+        const auto& b = inputs_[j];
         if (aot::overlap(capture::type_of(a, a.device()), capture::type_of(b, b.device())))
           return fmt::format("input {} is written and now overlaps input {}", w, j);
       }
@@ -213,13 +212,11 @@ class AliasCheck {
 
  private:
   const c10::StorageImpl* storage(int32_t i) const {
-    const auto& tensor = inputs_[static_cast<size_t>(i)];
+    const auto& tensor = inputs_[i];
     return tensor.defined() ? tensor.storage().unsafeGetStorageImpl() : nullptr;
   }
-  int64_t offset(int32_t i) const { return inputs_[static_cast<size_t>(i)].storage_offset(); }
-  bool is_same(int32_t a, int32_t b) const {
-    return inputs_[static_cast<size_t>(a)].is_same(inputs_[static_cast<size_t>(b)]);
-  }
+  int64_t offset(int32_t i) const { return inputs_[i].storage_offset(); }
+  bool is_same(int32_t a, int32_t b) const { return inputs_[a].is_same(inputs_[b]); }
   static bool contains(const std::vector<int32_t>& list, int32_t i) {
     return std::find(list.begin(), list.end(), i) != list.end();
   }

@@ -21,7 +21,7 @@ class KernelCall final : public Instruction {
     c10::SmallVector<void*, 16> pointers;
     for (const auto& operand : operands_)
       pointers.push_back(operand.slot < 0 ? registers.arena + operand.offset
-                                          : memory_of(registers[static_cast<size_t>(operand.slot)]));
+                                          : memory_of(registers[operand.slot]));
     if (units_ <= grain_) {
       if (call(pointers.data(), 0, units_) != 0) throw IndexOutOfRange{};
       return;

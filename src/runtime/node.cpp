@@ -46,7 +46,7 @@ CompiledBackward::CompiledBackward(std::shared_ptr<const Backward> backward, c10
   torch::autograd::edge_list edges;
   edges.reserve(backward_->gradients().size());
   for (auto i : backward_->gradients()) {
-    const auto& input = inputs[static_cast<size_t>(i)];
+    const auto& input = inputs[i];
     edges.push_back(input.requires_grad() ? impl::gradient_edge(input) : torch::autograd::Edge());
   }
   set_next_edges(std::move(edges));
@@ -65,7 +65,7 @@ void CompiledBackward::save(c10::ArrayRef<at::Tensor> slots, const std::vector<a
   // Views of one tensor have one version, so a write to another of them would count as one to this.
   auto shares_version = [&](const at::Tensor& tensor) {
     return std::any_of(written.begin(), written.end(), [&](int32_t w) {
-      const auto& other = slots[static_cast<size_t>(w)];
+      const auto& other = slots[w];
       return other.has_storage() && other.storage().is_alias_of(tensor.storage());
     });
   };
@@ -73,7 +73,7 @@ void CompiledBackward::save(c10::ArrayRef<at::Tensor> slots, const std::vector<a
   kept_.reserve(kept.size());
   saved_results_.reserve(backward_->saved_results().size());
   for (size_t k = 0; k < kept.size(); ++k) {
-    const auto slot = static_cast<size_t>(kept[k]);
+    const size_t slot = kept[k];
     const auto& tensor = slots[slot];
     if (const auto& late = backward_->facts().late; std::count(late.begin(), late.end(), kept[k]) > 0) {
       late_.resize(k + 1);
@@ -90,11 +90,11 @@ void CompiledBackward::save(c10::ArrayRef<at::Tensor> slots, const std::vector<a
                                              : SavedVariable(tensor, false));
   }
   for (auto index : backward_->saved_results()) {
-    const auto& result = results[static_cast<size_t>(index)];
+    const auto& result = results[index];
     saved_results_.emplace_back(result, result.defined() && result.grad_fn().get() == this);
   }
-  for (const auto& [slot, times] : backward_->writes()) written_.push_back(slots[static_cast<size_t>(slot)]);
-  if (const auto slot = backward_->facts().rng_slot; slot >= 0) rng_state_ = slots[static_cast<size_t>(slot)];
+  for (const auto& [slot, times] : backward_->writes()) written_.push_back(slots[slot]);
+  if (const auto slot = backward_->facts().rng_slot; slot >= 0) rng_state_ = slots[slot];
 }
 
 at::Tensor CompiledBackward::unpack_slot(size_t place) const {
@@ -195,7 +195,7 @@ variable_list CompiledBackward::apply_differentiably(const variable_list& tangen
         "Pass a clone() of it");
   std::vector<at::Tensor> primals;
   for (size_t k = 0; k < kept_.size(); ++k) {
-    const auto slot = static_cast<size_t>(backward_->kept_slots()[k]);
+    const size_t slot = backward_->kept_slots()[k];
     if (primals.size() <= slot) primals.resize(slot + 1);
     primals[slot] = kept_[k].unpack();
   }

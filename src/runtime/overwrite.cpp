@@ -21,7 +21,7 @@ class Steps {
   Strides of(const Affine& address, const std::vector<int32_t>& loops) const {
     Strides strides;
     for (auto loop : loops) {
-      const auto extent = value(kernel_.loops[static_cast<size_t>(loop)]);
+      const auto extent = value(kernel_.loops[loop]);
       if (extent > 1) strides.emplace_back(value(address.coefficient(loop)), extent);
     }
     return strides;
@@ -29,7 +29,7 @@ class Steps {
 
  private:
   int64_t value(const ir::Dim& dim) const {
-    return dim.evaluate([&](int32_t s) { return symbols_[static_cast<size_t>(s)]; });
+    return dim.evaluate([&](int32_t s) { return symbols_[s]; });
   }
   const Kernel& kernel_;
   const std::vector<int64_t>& symbols_;
@@ -90,8 +90,7 @@ bool is_own_memory(const Kernel& kernel, const Accesses& accesses, const Accesse
 
 bool may_overwrite(const Kernel& kernel, int32_t input, int32_t output, const std::vector<int64_t>& symbols) {
   const auto& buffers = kernel.buffers;
-  if (kernel.owner || ir::size_in_bytes(buffers[static_cast<size_t>(input)].dtype) !=
-                          ir::size_in_bytes(buffers[static_cast<size_t>(output)].dtype))
+  if (kernel.owner || ir::size_in_bytes(buffers[input].dtype) != ir::size_in_bytes(buffers[output].dtype))
     return false;
   Accesses accesses;
   for (const auto& section : kernel.sections)

@@ -36,7 +36,7 @@ void fill_random(T* out, int64_t count, RandomStream stream, const Variates& var
   const auto fill = [&](int64_t counter, int64_t lanes) {
     const auto drawn = variates(philox::words(stream.seed, stream.first + static_cast<uint64_t>(counter)));
     const auto first = counter * kLanes;
-    for (int64_t k = 0; k < lanes; ++k) out[first + k] = value(drawn[static_cast<size_t>(k)], first + k);
+    for (int64_t k = 0; k < lanes; ++k) out[first + k] = value(drawn[k], first + k);
   };
   const auto full = count / kLanes;
   at::parallel_for(0, full, kGrain, [&](int64_t begin, int64_t end) {

@@ -23,7 +23,7 @@ at::Tensor tensor_on(const c10::Storage& storage, const TensorShape& shape, int6
 }
 
 at::Tensor empty_tensor(const TensorShape& shape) {
-  auto memory = memory_pool::allocate(static_cast<size_t>(shape.bytes));
+  auto memory = memory_pool::allocate(shape.bytes);
   return tensor_on(c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), shape.bytes,
                                                          std::move(memory), c10::GetCPUAllocator(), true),
                    shape, 0);

@@ -73,7 +73,7 @@ class KernelReader {
   Kernel kernel() {
     out_.symbols = from_.int32();
     if (out_.symbols < 0) from_.fail(fmt::format("a kernel over {} symbols", out_.symbols));
-    from_.symbols = static_cast<size_t>(out_.symbols);
+    from_.symbols = out_.symbols;
     out_.name = from_.string();
     out_.text = from_.string();
     read_buffers();
@@ -153,7 +153,7 @@ class KernelReader {
     for (const auto& section : out_.sections) ops += section.ops.size();
     std::vector<bool> defined(ops, false);
     const auto check_use = [&](int32_t id) {
-      if (static_cast<size_t>(id) >= ops || !defined[static_cast<size_t>(id)])
+      if (std::cmp_greater_equal(id, ops) || !defined[id])
         from_.fail(fmt::format("scalar {} of a kernel is read before it is defined", id));
     };
     for (const auto& section : out_.sections)
@@ -161,10 +161,10 @@ class KernelReader {
         for (const auto id : op.args) check_use(id);
         for (const auto& part : op.indirect) check_use(part.index);
         if (op.result < 0) continue;
-        if (static_cast<size_t>(op.result) >= ops || defined[static_cast<size_t>(op.result)])
+        if (std::cmp_greater_equal(op.result, ops) || defined[op.result])
           from_.fail(
               fmt::format("scalar {} of a kernel of {} ops is defined twice or too high", op.result, ops));
-        defined[static_cast<size_t>(op.result)] = true;
+        defined[op.result] = true;
       }
   }
 

@@ -12,8 +12,7 @@ double nanoseconds_per_unit(const Kernel& kernel, const SizeOf& size_of) {
   double total = 0;
   for (const auto& section : kernel.sections) {
     double iterations = 1, cost = 0;
-    for (auto loop : section.loops)
-      iterations *= static_cast<double>(size_of(kernel.loops[static_cast<size_t>(loop)]));
+    for (auto loop : section.loops) iterations *= static_cast<double>(size_of(kernel.loops[loop]));
     for (const auto& op : section.ops) {
       const bool calls = op.code == OpCode::Compute && op.text.find('(') != std::string::npos;
       cost += calls ? 1.0 : op.code == OpCode::Random ? 1.5 : !op.indirect.empty() ? 1.0 : 0.1;
@@ -23,8 +22,7 @@ double nanoseconds_per_unit(const Kernel& kernel, const SizeOf& size_of) {
   if (kernel.lane >= 0) total *= static_cast<double>(kStrip);
   const auto whole = static_cast<double>(std::max<int64_t>(1, size_of(units(kernel))));
   if (kernel.chunks.is(0) && !kernel.owner) return kernel.outer.empty() ? total / whole : total;
-  for (auto loop : kernel.outer)
-    total *= static_cast<double>(size_of(kernel.loops[static_cast<size_t>(loop)]));
+  for (auto loop : kernel.outer) total *= static_cast<double>(size_of(kernel.loops[loop]));
   return total / whole;
 }
 

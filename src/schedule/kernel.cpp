@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "antegrad/error.h"
+#include "util/ids.h"
 
 namespace antegrad::schedule {
 
@@ -16,15 +17,14 @@ ir::Dim Affine::coefficient(int32_t loop) const {
 
 std::string_view name(Combine combine) {
   static constexpr std::string_view kNames[] = {"sum", "product", "max", "min", "any", "all", "set"};
-  return kNames[static_cast<size_t>(combine)];
+  return kNames[ordinal(combine)];
 }
 
 DType compute_type(DType dtype) { return dtype == DType::F16 || dtype == DType::BF16 ? DType::F32 : dtype; }
 
 ir::Dim accumulators(const Kernel& kernel, const Op& op) {
   ir::Dim count = 1;
-  for (const auto& [loop, coefficient] : op.address.terms)
-    count = count * kernel.loops[static_cast<size_t>(loop)];
+  for (const auto& [loop, coefficient] : op.address.terms) count = count * kernel.loops[loop];
   return count;
 }
 
@@ -57,11 +57,11 @@ ir::Dim units_of_all_chunks(const Kernel& kernel) {
   if (kernel.outer.empty()) {
     const auto divided = divided_section(kernel);
     if (divided < 0) return 1;
-    return kernel.loops[static_cast<size_t>(kernel.sections[static_cast<size_t>(divided)].loops.front())];
+    return kernel.loops[kernel.sections[divided].loops.front()];
   }
   ir::Dim count = 1;
   for (const auto loop : kernel.outer) {
-    const auto& extent = kernel.loops[static_cast<size_t>(loop)];
+    const auto& extent = kernel.loops[loop];
     count = count * (loop == kernel.lane ? floor_div(extent + (kStrip - 1), kStrip) : extent);
   }
   return count;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "schedule/kernel.h"
+#include "util/ids.h"
 
 namespace antegrad::schedule {
 namespace {
@@ -47,7 +48,7 @@ std::string op_text(const Op& op) {
     case OpCode::Accumulate:
       return fmt::format("accumulate {} {} {}", name(op.combine), address_text(op), arguments(op));
     case OpCode::Random:
-      return fmt::format("random {} {} from {}", kRandom[static_cast<size_t>(op.random)], address_text(op),
+      return fmt::format("random {} {} from {}", kRandom[ordinal(op.random)], address_text(op),
                          to_string(op.number));
     case OpCode::Scatter:
       return fmt::format("scatter {} {} {}", name(op.combine), address_text(op), arguments(op));
@@ -58,14 +59,13 @@ std::string op_text(const Op& op) {
 std::string loop_list(const Kernel& kernel, const std::vector<int32_t>& loops) {
   std::string out;
   for (const auto loop : loops)
-    out += fmt::format("{}i{} < {}", out.empty() ? "" : ", ", loop,
-                       kernel.loops[static_cast<size_t>(loop)].to_string());
+    out += fmt::format("{}i{} < {}", out.empty() ? "" : ", ", loop, kernel.loops[loop].to_string());
   return out.empty() ? "once" : out;
 }
 
 std::string buffer_text(const Buffer& buffer) {
   static constexpr std::string_view kKinds[] = {"in", "out", "scratch"};
-  auto out = fmt::format("{} {}[{}]", kKinds[static_cast<size_t>(buffer.kind)], ir::name(buffer.dtype),
+  auto out = fmt::format("{} {}[{}]", kKinds[ordinal(buffer.kind)], ir::name(buffer.dtype),
                          buffer.elements.to_string());
   return buffer.spill < 0 ? out : fmt::format("{} or b{}", out, buffer.spill);
 }

@@ -25,7 +25,7 @@ std::optional<Term> divided(Term a, const Term& b) {
 }
 
 ir::Range range_of_symbol(const ir::Graph& graph, int32_t symbol) {
-  auto range = graph.symbols[static_cast<size_t>(symbol)].range;
+  auto range = graph.symbols[symbol].range;
   range.lower = std::max<int64_t>(range.lower, 1);
   return range;
 }

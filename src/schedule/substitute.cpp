@@ -9,7 +9,7 @@ namespace {
 class Substitution {
  public:
   explicit Substitution(const std::vector<int64_t>& values)
-      : value_of_([&values](int32_t symbol) { return values[static_cast<size_t>(symbol)]; }) {}
+      : value_of_([&values](int32_t symbol) { return values[symbol]; }) {}
 
   int64_t operator()(const ir::Dim& dim) const { return dim.evaluate(value_of_); }
   void apply(ir::Dim& dim) const { dim = (*this)(dim); }
@@ -58,7 +58,7 @@ Program substitute(const Program& program, const std::vector<int64_t>& values) {
   for (auto& step : out.steps)
     if (auto* run = std::get_if<RunKernel>(&step)) {
       substitution.apply(run->units);
-      run->grain = grain_of(program.kernels[static_cast<size_t>(run->kernel)], substitution);
+      run->grain = grain_of(program.kernels[run->kernel], substitution);
     }
   return out;
 }

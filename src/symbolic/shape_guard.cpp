@@ -61,12 +61,12 @@ void ShapeGuard::add_rules(size_t tensor, size_t dim, bool stride, const Dim& ex
   if (expression.is_constant()) {
     rule.kind = Rule::Kind::Constant;
     rule.number = expression.constant();
-  } else if (affine && affine->factor > 0 && !bound_[static_cast<size_t>(affine->symbol)]) {
+  } else if (affine && affine->factor > 0 && !bound_[affine->symbol]) {
     rule.kind = Rule::Kind::Bind;
     rule.number = affine->factor;
     rule.offset = affine->offset;
     rule.symbols = {affine->symbol};
-    bound_[static_cast<size_t>(affine->symbol)] = true;
+    bound_[affine->symbol] = true;
   } else if (const auto symbol = expression.as_symbol()) {
     rule.kind = Rule::Kind::Symbol;
     rule.symbols = {*symbol};
@@ -81,7 +81,7 @@ void ShapeGuard::add_rules(size_t tensor, size_t dim, bool stride, const Dim& ex
 }
 
 bool ShapeGuard::check(const Rule& rule, const ShapeView& tensor, int64_t* values) const {
-  if (rule.kind == Rule::Kind::Rank) return tensor.rank == static_cast<size_t>(rule.number);
+  if (rule.kind == Rule::Kind::Rank) return std::cmp_equal(tensor.rank, rule.number);
   const auto value = rule.stride ? tensor.strides[rule.dim] : tensor.sizes[rule.dim];
   switch (rule.kind) {
     case Rule::Kind::Constant:
@@ -89,7 +89,7 @@ bool ShapeGuard::check(const Rule& rule, const ShapeView& tensor, int64_t* value
     case Rule::Kind::Bind: {
       const auto rest = value - rule.offset;
       if (rest % rule.number != 0) return false;
-      const auto symbol = static_cast<size_t>(rule.symbols[0]);
+      const size_t symbol = rule.symbols[0];
       values[symbol] = rest / rule.number;
       const auto& range = shapes_.symbols[symbol].range;
       return values[symbol] >= range.lower && values[symbol] <= range.upper;
@@ -121,12 +121,12 @@ std::string ShapeGuard::failure(const std::vector<ShapeView>& tensors) const {
       return fmt::format("tensor {} has {} dims, had {}", rule.tensor, tensor.rank, rule.number);
     std::string symbols;
     for (auto s : rule.symbols) {
-      const auto& range = shapes_.symbols[static_cast<size_t>(s)].range;
+      const auto& range = shapes_.symbols[s].range;
       if (rule.kind == Rule::Kind::Bind)
         symbols += fmt::format(", s{} in {}..{}", s, range.lower,
                                range.upper == ir::Range{}.upper ? "" : std::to_string(range.upper));
       else
-        symbols += fmt::format(", s{} = {}", s, values[static_cast<size_t>(s)]);
+        symbols += fmt::format(", s{} = {}", s, values[s]);
     }
     return fmt::format(
         "tensor {} has {} {} at dim {}, the guard is {}{}", rule.tensor, rule.stride ? "stride" : "size",

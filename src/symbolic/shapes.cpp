@@ -53,7 +53,7 @@ class Generalizer {
 
   const Mark* mark_of(size_t t, size_t d) const {
     for (const auto& mark : marks_)
-      if (static_cast<size_t>(mark.tensor) == t && static_cast<size_t>(mark.dim) == d) return &mark;
+      if (std::cmp_equal(mark.tensor, t) && std::cmp_equal(mark.dim, d)) return &mark;
     return nullptr;
   }
 
@@ -89,7 +89,7 @@ class Generalizer {
     if (added) {
       out_.symbols.push_back({range, hint});
     } else {
-      auto& known = out_.symbols[static_cast<size_t>(found->second)].range;
+      auto& known = out_.symbols[found->second].range;
       known = {std::max(known.lower, range.lower), std::min(known.upper, range.upper)};
     }
     return Dim::symbol(found->second);
@@ -196,8 +196,7 @@ std::optional<Affine> as_affine(const Dim& dim) {
 CallShapes Shapes::at(const std::vector<int64_t>& values) const {
   const auto evaluate = [&](const std::vector<Dim>& dims) {
     std::vector<int64_t> out;
-    for (const auto& dim : dims)
-      out.push_back(dim.evaluate([&](int32_t s) { return values[static_cast<size_t>(s)]; }));
+    for (const auto& dim : dims) out.push_back(dim.evaluate([&](int32_t s) { return values[s]; }));
     return out;
   };
   CallShapes call;
@@ -222,13 +221,13 @@ Shapes Shapes::with(const std::vector<Dim>& replacements) const {
     }
   };
   for_each_dim([&](Dim& dim) {
-    dim = dim.substitute([&](int32_t s) { return replacements[static_cast<size_t>(s)]; });
+    dim = dim.substitute([&](int32_t s) { return replacements[s]; });
     dim.collect_symbols(used);
   });
   std::sort(used.begin(), used.end());
   used.erase(std::unique(used.begin(), used.end()), used.end());
   out.symbols.clear();
-  for (auto s : used) out.symbols.push_back(symbols[static_cast<size_t>(s)]);
+  for (auto s : used) out.symbols.push_back(symbols[s]);
   for_each_dim([&](Dim& dim) {
     dim = dim.substitute([&](int32_t s) {
       return Dim::symbol(static_cast<int32_t>(std::lower_bound(used.begin(), used.end(), s) - used.begin()));

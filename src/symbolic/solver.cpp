@@ -118,7 +118,7 @@ Solver::Solver(const std::vector<std::vector<int64_t>>& assignments) : assignmen
 Samples Solver::values_of(const Dim& dim) const {
   Samples values;
   for (const auto& assignment : assignments_)
-    values.push_back(dim.evaluate([&](int32_t s) { return assignment[static_cast<size_t>(s)]; }));
+    values.push_back(dim.evaluate([&](int32_t s) { return assignment[s]; }));
   return values;
 }
 
@@ -301,8 +301,7 @@ std::optional<Dim> Solver::clipped(const Samples& values) {
 
 bool Solver::fits(const Real& real, const std::vector<double>& values) const {
   for (size_t i = 0; i < samples(); ++i)
-    if (real.evaluate([&](int32_t s) { return assignments_[i][static_cast<size_t>(s)]; }) != values[i])
-      return false;
+    if (real.evaluate([&](int32_t s) { return assignments_[i][s]; }) != values[i]) return false;
   return true;
 }
 

@@ -129,7 +129,7 @@ TEST_F(ClangMemory, ErrorsOfAnotherProcessAreThoseOfThisOne) {
               0);
     ::close(ends[1]);
     std::string text(65536, ' ');
-    text.resize(static_cast<size_t>(::read(ends[0], text.data(), text.size())));
+    text.resize(::read(ends[0], text.data(), text.size()));
     ::close(ends[0]);
     return text;
   };

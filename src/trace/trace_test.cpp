@@ -136,10 +136,7 @@ TEST_F(TraceTest, ThreadsDoNotMixLines) {
     for (int t = 0; t < kThreads; ++t)
       threads.emplace_back([t] {
         for (int i = 0; i < kEvents; ++i)
-          Event("x")
-              .with("who", t * kEvents + i)
-              .with("text", std::string(static_cast<size_t>(i) * 20, 'y'))
-              .send();
+          Event("x").with("who", t * kEvents + i).with("text", std::string(i * 20, 'y')).send();
       });
   }
   std::set<int> seen, tids;

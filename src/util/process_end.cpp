@@ -13,6 +13,8 @@
 #include <thread>
 #include <vector>
 
+#include "util/ids.h"
+
 namespace antegrad::inline util::process_end {
 namespace {
 
@@ -36,19 +38,19 @@ class State {
   bool enter(Work work) {
     std::unique_lock lock(mutex_);
     if (work != Work::Making && (phase_ != Phase::Open || exits_)) return false;
-    if (work == Work::Making && own[static_cast<size_t>(work)] == 0 && !wait_until_open(lock)) return false;
-    ++counts_[static_cast<size_t>(work)];
-    ++own[static_cast<size_t>(work)];
+    if (work == Work::Making && own[ordinal(work)] == 0 && !wait_until_open(lock)) return false;
+    ++counts_[ordinal(work)];
+    ++own[ordinal(work)];
     return true;
   }
 
   /// A thread that has held up exit() would go on in libraries that are being taken down.
   void leave(Work work) {
     std::unique_lock lock(mutex_);
-    --counts_[static_cast<size_t>(work)];
-    --own[static_cast<size_t>(work)];
+    --counts_[ordinal(work)];
+    --own[ordinal(work)];
     changed_.notify_all();
-    if (work == Work::Making && own[static_cast<size_t>(work)] == 0) wait_until_open(lock);
+    if (work == Work::Making && own[ordinal(work)] == 0) wait_until_open(lock);
   }
 
   void close(Phase phase) {
@@ -61,7 +63,7 @@ class State {
       // A signal's handler may have called exit() in the middle of this thread's own work, which does not go
       // on.
       const auto is_over = [&](Work work) {
-        return [this, i = static_cast<size_t>(work)] { return counts_[i] <= own[i]; };
+        return [this, i = ordinal(work)] { return counts_[i] <= own[i]; };
       };
       changed_.wait(lock, is_over(Work::OpeningLlvm));
       changed_.wait(lock, is_over(Work::InLlvm));
@@ -88,7 +90,7 @@ class State {
   bool llvm_lost() const { return llvm_lost_; }
   void lock_for_fork() {
     std::unique_lock lock(mutex_);
-    const auto opening = static_cast<size_t>(Work::OpeningLlvm);
+    const auto opening = ordinal(Work::OpeningLlvm);
     changed_.wait_for(lock, kPatience, [&] { return counts_[opening] <= own[opening]; });
     lock.release();
   }
@@ -96,7 +98,7 @@ class State {
   /// In a child of a fork, where there is one thread and nobody waits.
   State* copy_for_child() const {
     auto* state = new State;
-    const auto llvm = static_cast<size_t>(Work::InLlvm);
+    const auto llvm = ordinal(Work::InLlvm);
     state->llvm_lost_ = llvm_lost_ || counts_[llvm] > own[llvm];
     state->counts_ = own;
     state->last_ = last_;

@@ -103,11 +103,10 @@ void CompiledGraph::run_halves(const std::vector<at::Tensor>& inputs,
     (plan_.graph.inputs[i].role == ir::InputRole::Tangent ? tangents : primals).push_back(inputs[i]);
   forward_->run(std::move(primals), forward);
   for (const auto& saved : plan_.partition->saved)
-    read.push_back(saved.input >= 0 ? inputs[static_cast<size_t>(saved.input)]
-                                    : forward[static_cast<size_t>(saved.output)]);
+    read.push_back(saved.input >= 0 ? inputs[saved.input] : forward[saved.output]);
   for (auto& tangent : tangents) read.push_back(std::move(tangent));
   const auto count = std::count(roles_.begin(), roles_.end(), ir::OutputRole::Grad);
-  forward.resize(roles_.size() - static_cast<size_t>(count));  // the rest is saved, and may go after its use
+  forward.resize(roles_.size() - count);  // the rest is saved, and may go after its use
   backward_->run(std::move(read), gradients);
   size_t next_result = 0, next_gradient = 0;
   for (const auto role : roles_)

@@ -8,6 +8,7 @@
 #include "antegrad/error.h"
 #include "ir/dim_expr.h"
 #include "schedule/kernel.h"
+#include "util/ids.h"
 
 namespace antegrad::codegen::cpu {
 
@@ -121,7 +122,7 @@ class DimPrinter {
     static constexpr std::string_view kFunctions[] = {"", "ag_floor_div_i64", "ag_remainder_i64",
                                                       "ag_nan_min_i64", "ag_nan_max_i64"};
     if (atom.kind == ir::detail::AtomKind::Symbol) return fmt::format("s{}", atom.index);
-    const std::string function(kFunctions[static_cast<size_t>(atom.kind)]);
+    const std::string function(kFunctions[ordinal(atom.kind)]);
     functions_.insert(function);
     auto text = sum(atom.operands.front());
     for (size_t i = 1; i < atom.operands.size(); ++i)

@@ -189,7 +189,7 @@ class Printer {
     const auto* begin = text_.data() + at_;
     const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value);
     if (error != std::errc()) fail("a malformed number");
-    const std::string_view digits(begin, static_cast<size_t>(end - begin));
+    const std::string_view digits(begin, end - begin);
     at_ += digits.size();
     if (is_floating()) return {literal(type_, value), kPrimary, false};
     if (digits.find_first_of(".e") != std::string_view::npos) fail("a fraction among integers");
@@ -198,7 +198,7 @@ class Printer {
 
   Piece named(std::string_view word) {
     if (word.size() == 1 && word[0] >= 'a' && word[0] <= 'h') {
-      const auto index = static_cast<size_t>(word[0] - 'a');
+      const size_t index = word[0] - 'a';
       if (index >= arguments_.size()) fail("an argument that is not given");
       return {arguments_[index], kPrimary, false};
     }

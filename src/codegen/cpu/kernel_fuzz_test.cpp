@@ -22,7 +22,7 @@ TEST(KernelFuzz, RandomKernelsComputeWhatTheInterpreterComputes) {
     std::deque<Case> cases;
     for (int64_t i = 0; i < kTogether; ++i)
       cases.push_back(RandomKernel(static_cast<uint64_t>(seed + i)).make());
-    const auto isa = isas[static_cast<size_t>(seed / kTogether) % isas.size()];
+    const auto isa = isas[seed / kTogether % isas.size()];
     SCOPED_TRACE(fmt::format("seeds from {}, {}", seed, toolchain::isa_name(isa)));
     check_all(std::move(cases), meanings(), *toolchain, isa);
     if (::testing::Test::HasFailure()) return;

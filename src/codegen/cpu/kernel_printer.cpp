@@ -103,15 +103,14 @@ class KernelPrinter {
       for (const auto& position : section.positions) {
         if (position.part.size.is_constant() && position.part.size.constant() > 0) continue;
         auto condition = fmt::format("begin < end && {} <= 0", names_.dim(position.part.size));
-        for (int level = 0; level < position.depth; ++level)
-          condition += may_be_empty(section.nest[static_cast<size_t>(level)]);
+        for (int level = 0; level < position.depth; ++level) condition += may_be_empty(section.nest[level]);
         if (has_chunks() || kernel_.owner)
           for (const auto loop : kernel_.outer) condition += may_be_empty(loop);
         out.line("if ({}) return 1;", condition);
       }
   }
   std::string may_be_empty(int32_t loop) {
-    const auto& extent = kernel_.loops[static_cast<size_t>(loop)];
+    const auto& extent = kernel_.loops[loop];
     if (extent.is_constant() && extent.constant() > 0) return "";
     return fmt::format(" && {} > 0", names_.dim(extent));
   }
@@ -127,7 +126,7 @@ class KernelPrinter {
     if (kernel_.outer.empty()) {
       const auto divided = divided_section(kernel_);
       if (divided >= 0) {
-        const auto loop = kernel_.sections[static_cast<size_t>(divided)].loops.front();
+        const auto loop = kernel_.sections[divided].loops.front();
         if (!has_chunks() && may_read_ahead()) out.line("if (begin >= end) return 0;");
         print_sections(out, {{loop, {first, last}}});
         return;
@@ -153,9 +152,8 @@ class KernelPrinter {
   }
 
   std::string unit_extent(int32_t loop) {
-    if (loop != kernel_.lane) return names_.dim(kernel_.loops[static_cast<size_t>(loop)]);
-    return names_.dim(
-        floor_div(kernel_.loops[static_cast<size_t>(loop)] + (schedule::kStrip - 1), schedule::kStrip));
+    if (loop != kernel_.lane) return names_.dim(kernel_.loops[loop]);
+    return names_.dim(floor_div(kernel_.loops[loop] + (schedule::kStrip - 1), schedule::kStrip));
   }
   std::string unit_variable(int32_t loop) const {
     return loop == kernel_.lane ? "strip" : fmt::format("i{}", loop);
@@ -163,10 +161,9 @@ class KernelPrinter {
   /// Divided by only in kernels that have units, but compilers complain about constants.
   std::string divisor(int32_t loop) {
     const auto text = unit_extent(loop);
-    return text == "0" ? "1"
-           : has_chunks() && !kernel_.loops[static_cast<size_t>(loop)].is_constant()
-               ? fmt::format("AG_MAX({}, 1)", text)
-               : text;
+    return text == "0"                                          ? "1"
+           : has_chunks() && !kernel_.loops[loop].is_constant() ? fmt::format("AG_MAX({}, 1)", text)
+                                                                : text;
   }
 
   /// The variables of the outer loops are found by division once, and then counted on.
@@ -275,7 +272,7 @@ class KernelPrinter {
       out.line("{}{}_strip(buffers, dims{}, {}{});", checks_ ? "bad |= " : "", kernel_.name, before, n,
                after);
     };
-    const auto& extent = kernel_.loops[static_cast<size_t>(kernel_.lane)];
+    const auto& extent = kernel_.loops[kernel_.lane];
     const bool constant = extent.is_constant();
     out.line("const int64_t first = strip * {};", schedule::kStrip);
     if (constant && (extent.constant() < schedule::kStrip || extent.constant() % schedule::kStrip == 0))

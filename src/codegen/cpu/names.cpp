@@ -9,13 +9,13 @@
 namespace antegrad::codegen::cpu {
 
 int64_t lanes(const schedule::Kernel& kernel) {
-  const auto& extent = kernel.loops[static_cast<size_t>(kernel.lane)];
+  const auto& extent = kernel.loops[kernel.lane];
   if (!extent.is_constant() || extent.constant() > schedule::kStrip) return schedule::kStrip;
   return std::max<int64_t>(extent.constant(), 1);
 }
 
 std::string Names::scalar(int32_t id) const {
-  return fmt::format("v{}{}", id, plan_.per_lane[static_cast<size_t>(id)] ? "[l]" : "");
+  return fmt::format("v{}{}", id, plan_.per_lane[id] ? "[l]" : "");
 }
 
 std::string Names::dim(const ir::Dim& dim) {
@@ -42,7 +42,7 @@ std::string Names::number(ir::DType dtype, const schedule::Literal& number) {
   return literal(dtype, fmt::format("({} {} {})", scale, over ? '/' : '*', size), true);
 }
 
-std::string Names::extent(int32_t loop) { return dim(kernel_.loops[static_cast<size_t>(loop)]); }
+std::string Names::extent(int32_t loop) { return dim(kernel_.loops[loop]); }
 
 std::string Names::buffer(int32_t index) {
   buffers_.insert(index);
@@ -82,7 +82,7 @@ std::string Names::element(const schedule::Op& op, const std::vector<std::string
     indirect.resize(indirect.size() - 3);
   }
   const auto base = buffer(op.buffer);
-  const auto& memory = kernel_.buffers[static_cast<size_t>(op.buffer)];
+  const auto& memory = kernel_.buffers[op.buffer];
   if (memory.kind == schedule::Buffer::Kind::Scratch && kernel_.lane >= 0)
     return address == "0" && indirect.empty()
                ? fmt::format("{}[l]", base)

@@ -31,8 +31,8 @@ class Names {
   const std::vector<ir::Dim>& used_dims() const { return dims_; }  ///< d0, d1, …
   const schedule::Kernel& kernel() const { return kernel_; }
   const KernelPlan& plan() const { return plan_; }
-  ir::DType type(int32_t scalar) const { return plan_.types[static_cast<size_t>(scalar)]; }
-  ir::DType memory(int32_t buffer) const { return kernel_.buffers[static_cast<size_t>(buffer)].dtype; }
+  ir::DType type(int32_t scalar) const { return plan_.types[scalar]; }
+  ir::DType memory(int32_t buffer) const { return kernel_.buffers[buffer].dtype; }
 
  private:
   const schedule::Kernel& kernel_;

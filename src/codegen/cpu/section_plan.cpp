@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "util/ids.h"
+
 namespace antegrad::codegen::cpu {
 namespace {
 
@@ -62,12 +64,11 @@ class SectionPlanner {
     }
     return depth;
   }
-  int depth_of(int32_t scalar) const { return scalar_depth_[static_cast<size_t>(scalar)]; }
+  int depth_of(int32_t scalar) const { return scalar_depth_[scalar]; }
 
   /// Scratch memory has elements for each lane.
   bool is_per_lane(const Op& op) const {
-    return kernel_.lane >= 0 &&
-           kernel_.buffers[static_cast<size_t>(op.buffer)].kind == schedule::Buffer::Kind::Scratch;
+    return kernel_.lane >= 0 && kernel_.buffers[op.buffer].kind == schedule::Buffer::Kind::Scratch;
   }
 
   void place(size_t index) {
@@ -79,7 +80,7 @@ class SectionPlanner {
         op.code == OpCode::Load && (written_.contains(op.buffer) || is_per_lane(op));
     if (has_effect(op) || reads_what_changes) depth = innermost();
     out_.depth.push_back(depth);
-    if (op.result >= 0 && op.code != OpCode::Reduce) scalar_depth_[static_cast<size_t>(op.result)] = depth;
+    if (op.result >= 0 && op.code != OpCode::Reduce) scalar_depth_[op.result] = depth;
     if (op.code == OpCode::Reduce || op.code == OpCode::Accumulate)
       out_.targets.push_back(make_target(index));
   }
@@ -96,14 +97,14 @@ class SectionPlanner {
     const auto& op = section_.ops[index];
     Target target;
     target.op = index;
-    const auto argument = plan_.types[static_cast<size_t>(op.args[0])];
+    const auto argument = plan_.types[op.args[0]];
     if (op.code == OpCode::Reduce) {
       target.type = schedule::compute_type(op.dtype);
       target.per_lane = kernel_.lane >= 0;
       return target;
     }
     target.depth = depth_of(op.address);
-    const auto memory = schedule::compute_type(kernel_.buffers[static_cast<size_t>(op.buffer)].dtype);
+    const auto memory = schedule::compute_type(kernel_.buffers[op.buffer].dtype);
     target.type = is_floating(memory) && is_floating(argument) ? argument : memory;
     if (target.depth == innermost()) target.form = Target::Form::Direct;
     return target;
@@ -126,7 +127,7 @@ class SectionPlanner {
   void choose_block() {
     const auto loops = static_cast<int>(section_.loops.size());
     if (kernel_.lane < 0 && !out_.tiled.empty()) {
-      const auto& extent = kernel_.loops[static_cast<size_t>(out_.nest.back())];
+      const auto& extent = kernel_.loops[out_.nest.back()];
       const bool fits = extent.is_constant() && extent.constant() <= kRandomTile;
       out_.tile = fits ? std::max<int64_t>(extent.constant(), 1) : kRandomTile;
       if (!fits) out_.block = {loops - 1, kRandomTile};
@@ -141,7 +142,7 @@ class SectionPlanner {
     int64_t limit = kernel_.lane < 0 ? kFloatSum * kFewestLanes : kFloatSum;
     if (kernel_.lane >= 0 && sums_lanes) limit = kFloatSum * kFewestLanes / schedule::kStrip;
     for (int level = loops - 1; level >= 0; --level) {
-      const auto& extent = kernel_.loops[static_cast<size_t>(section_.loops[static_cast<size_t>(level)])];
+      const auto& extent = kernel_.loops[section_.loops[level]];
       if (!extent.is_constant() || extent.constant() > limit) {
         out_.block = {level, limit};
         return;
@@ -186,7 +187,7 @@ class SectionPlanner {
   bool vectorises() const {
     if (out_.nest.empty()) return false;
     const auto loop = out_.nest.back();
-    const auto& extent = kernel_.loops[static_cast<size_t>(loop)];
+    const auto& extent = kernel_.loops[loop];
     if (extent.is_constant() && extent.constant() < kShortLoop) return false;
     return std::all_of(section_.ops.begin(), section_.ops.end(),
                        [&](const Op& op) { return is_independent(op, loop); });
@@ -218,12 +219,12 @@ size_t scalar_count(const Kernel& kernel) {
   int32_t largest = -1;
   for (const auto& section : kernel.sections)
     for (const auto& op : section.ops) largest = std::max(largest, op.result);
-  return static_cast<size_t>(largest + 1);
+  return largest + 1;
 }
 
 DType result_type(const Op& op) {
   static constexpr DType kRandom[] = {DType::U32, DType::U64, DType::F32, DType::F64};
-  if (op.code == OpCode::Random) return kRandom[static_cast<size_t>(op.random)];
+  if (op.code == OpCode::Random) return kRandom[ordinal(op.random)];
   if (op.code == OpCode::Index) return DType::I64;
   return schedule::compute_type(op.dtype);
 }
@@ -242,7 +243,7 @@ void mark_lanes(const Kernel& kernel, KernelPlan& plan, size_t index) {
         for (const auto& part : user.indirect) used_later = used_later || part.index == op.result;
       }
     if (op.code == OpCode::Reduce || (section.loops.empty() && varies && used_later))
-      plan.per_lane[static_cast<size_t>(op.result)] = true;
+      plan.per_lane[op.result] = true;
   }
 }
 
@@ -253,7 +254,7 @@ size_t SectionPlan::find_position(const schedule::Indirect& part) const {
     const auto& known = position.part;
     return known.index == part.index && known.size == part.size && known.wraps == part.wraps;
   });
-  return static_cast<size_t>(found - positions.begin());
+  return found - positions.begin();
 }
 
 KernelPlan plan_kernel(const Kernel& kernel) {
@@ -262,7 +263,7 @@ KernelPlan plan_kernel(const Kernel& kernel) {
   plan.per_lane.assign(plan.types.size(), false);
   for (const auto& section : kernel.sections)
     for (const auto& op : section.ops)
-      if (op.result >= 0) plan.types[static_cast<size_t>(op.result)] = result_type(op);
+      if (op.result >= 0) plan.types[op.result] = result_type(op);
   int accumulates = 0;
   std::set<std::string> taken;
   for (size_t i = 0; i < kernel.sections.size(); ++i) {

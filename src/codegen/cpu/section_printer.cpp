@@ -46,8 +46,7 @@ class SectionPrinter {
   /// Arrays for what this section computes per lane and later ones use.
   void declare_lanes() {
     for (const auto& op : ops_)
-      if (op.result >= 0 && op.code != OpCode::Reduce &&
-          names_.plan().per_lane[static_cast<size_t>(op.result)])
+      if (op.result >= 0 && op.code != OpCode::Reduce && names_.plan().per_lane[op.result])
         writer_.line("{} v{}[{}];", scalar_type(names_.type(op.result)), op.result, lanes(names_.kernel()));
   }
 
@@ -88,7 +87,7 @@ class SectionPrinter {
   }
 
   void print_loop(int level) {
-    const auto loop = plan_.nest[static_cast<size_t>(level)];
+    const auto loop = plan_.nest[level];
     const bool is_lane = loop == names_.kernel().lane;
     const bool is_innermost = level + 1 == plan_.depth_of_loops();
     const bool blocked = level == plan_.block.level;
@@ -142,7 +141,7 @@ class SectionPrinter {
   }
 
   void define(const Op& op, const std::string& value) {
-    if (names_.plan().per_lane[static_cast<size_t>(op.result)])
+    if (names_.plan().per_lane[op.result])
       writer_.line("{} = {};", names_.scalar(op.result), value);
     else
       writer_.line("const {} v{} = {};", scalar_type(names_.type(op.result)), op.result, value);
