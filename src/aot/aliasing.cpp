@@ -40,13 +40,13 @@ std::vector<int32_t> find_components(size_t count, const std::vector<std::pair<i
   std::vector<int32_t> root(count);
   std::iota(root.begin(), root.end(), 0);
   auto find = [&](int32_t i) {
-    while (root[static_cast<size_t>(i)] != i) i = root[static_cast<size_t>(i)];
+    while (root[i] != i) i = root[i];
     return i;
   };
   for (auto [a, b] : edges) {
     auto x = find(a);
     auto y = find(b);
-    root[static_cast<size_t>(std::max(x, y))] = std::min(x, y);
+    root[std::max(x, y)] = std::min(x, y);
   }
   for (size_t i = 0; i < count; ++i) root[i] = find(static_cast<int32_t>(i));
   return root;
@@ -74,20 +74,20 @@ std::vector<Region> find_regions(const capture::Trace& trace) {
     regions[i].reach = extent_of(*regions[i].type);
     if (!growing[i]) input_of[graph.inputs[i].value.index] = i;
   }
-  std::unordered_set<int32_t> strided;  // only these leave the tensor that they are called on
+  std::unordered_set<ir::ValueId> strided;  // only these leave the tensor that they are called on
   for (const auto& node : graph.nodes)
     if (node.op.rfind("aten.as_strided", 0) == 0 || node.op.rfind("aten.resize", 0) == 0 ||
         node.op.rfind("aten.set_", 0) == 0)
-      for (auto output : node.outputs) strided.insert(output.index);
-  for (const auto& value : graph.values) {
+      for (auto output : node.outputs) strided.insert(output);
+  for (const auto id : graph.values.ids()) {
+    const auto& value = graph.values[id];
     const auto* type = value.type.tensor();
     auto found = input_of.find(value.base.index);
     if (type == nullptr || found == input_of.end()) continue;
     auto& region = regions[found->second];
     const auto extent = extent_of(*type);
     if (type->dtype != region.type->dtype || extent.first == extent.last) continue;
-    region.escapes |=
-        strided.count(static_cast<int32_t>(&value - graph.values.data())) > 0 && !covers(*region.type, *type);
+    region.escapes |= strided.contains(id) && !covers(*region.type, *type);
     region.reach = united(region.reach, extent);
   }
   return regions;
@@ -101,14 +101,14 @@ bool meet(const Region& a, const Region& b) {
 AliasGroup make_group(const capture::Trace& trace, const std::vector<Region>& regions,
                       std::vector<int32_t> members) {
   AliasGroup group;
-  auto region = [&](int32_t i) -> const Region& { return regions[static_cast<size_t>(i)]; };
+  auto region = [&](int32_t i) -> const Region& { return regions[i]; };
   group.dtype = region(members[0]).type->dtype;
   group.extent = region(members[0]).reach;
   for (auto i : members) {
     group.extent = united(group.extent, region(i).reach);
     group.escapes |= region(i).escapes;
     const auto& bits = trace.input_bits;
-    if (bits[static_cast<size_t>(i)] != bits[static_cast<size_t>(members[0])])
+    if (bits[i] != bits[members[0]])
       throw Error(
           ErrorCode::UnsupportedTensor, "functionalize",
           fmt::format("inputs {} and {} share memory, one is conjugated or negated, and one is written",
@@ -118,8 +118,8 @@ AliasGroup make_group(const capture::Trace& trace, const std::vector<Region>& re
     const auto& inputs = trace.graph.inputs;
     throw Error(ErrorCode::UnsupportedTensor, "functionalize",
                 fmt::format("inputs '{}' ({}) and '{}' ({}) share memory, and one of them is written",
-                            inputs[static_cast<size_t>(members[0])].name, ir::name(group.dtype),
-                            inputs[static_cast<size_t>(i)].name, ir::name(region(i).type->dtype)),
+                            inputs[members[0]].name, ir::name(group.dtype), inputs[i].name,
+                            ir::name(region(i).type->dtype)),
                 "Pass tensors of one dtype, or copies");
   }
   group.members = std::move(members);
@@ -220,13 +220,12 @@ std::vector<AliasGroup> find_alias_groups(const capture::Trace& trace, const std
   }
   const auto component = find_components(count, edges);
   std::vector<std::vector<int32_t>> members(count);
-  for (size_t i = 0; i < count; ++i)
-    members[static_cast<size_t>(component[i])].push_back(static_cast<int32_t>(i));
+  for (size_t i = 0; i < count; ++i) members[component[i]].push_back(static_cast<int32_t>(i));
   std::vector<AliasGroup> groups;
   for (size_t root = 0; root < count; ++root) {
     const bool needs_base = members[root].size() > 1 || (members[root].size() == 1 && regions[root].escapes);
-    const bool any_written = std::any_of(members[root].begin(), members[root].end(),
-                                         [&](int32_t i) { return written[static_cast<size_t>(i)]; });
+    const bool any_written =
+        std::any_of(members[root].begin(), members[root].end(), [&](int32_t i) { return written[i]; });
     if (needs_base && any_written) groups.push_back(make_group(trace, regions, std::move(members[root])));
   }
   return groups;

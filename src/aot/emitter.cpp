@@ -22,11 +22,10 @@ bool same_layout(const ir::TensorType& a, const ir::TensorType& b) {
 }
 
 at::Tensor Emitter::meta_of(ir::ValueId value) {
-  const auto index = static_cast<size_t>(value.index);
-  if (metas_.size() <= index) metas_.resize(graph_.values.size());
-  if (!metas_[index].defined() && graph_.type_of(value).tensor())
-    metas_[index] = capture::make_meta(type(value));
-  return metas_[index];
+  if (!metas_.contains(value)) metas_.resize(graph_.values.size());
+  if (!metas_[value].defined() && graph_.type_of(value).tensor())
+    metas_[value] = capture::make_meta(type(value));
+  return metas_[value];
 }
 
 std::vector<ir::ValueId> Emitter::known(ir::Node node, const std::vector<ir::Value>& results) {
@@ -48,7 +47,7 @@ std::vector<ir::ValueId> Emitter::infer(ir::Node node) {
     storages.emplace_back(meta_of(v).storage().unsafeGetStorageImpl(), graph_.storage_of(v));
   });
   if (schema->device_arg >= 0) {
-    auto& argument = stack[static_cast<size_t>(schema->device_arg)];
+    auto& argument = stack[schema->device_arg];
     if (argument.isDevice()) device = capture::to_ir(argument.toDevice());
     if (argument.isDevice() || storages.empty()) argument = c10::Device(c10::kMeta);
   }
@@ -78,7 +77,7 @@ std::vector<ir::ValueId> Emitter::infer(ir::Node node) {
   if (has_list) node.returns = std::move(returns);
   auto outputs = known(std::move(node), results);
   metas_.resize(graph_.values.size());
-  for (size_t i = 0; i < outputs.size(); ++i) metas_[static_cast<size_t>(outputs[i].index)] = metas[i];
+  for (size_t i = 0; i < outputs.size(); ++i) metas_[outputs[i]] = metas[i];
   return outputs;
 }
 

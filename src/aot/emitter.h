@@ -39,7 +39,7 @@ class Emitter {
   at::Tensor meta_of(ir::ValueId value);
 
   ir::Graph& graph_;
-  std::vector<at::Tensor> metas_;  ///< by value, made when first needed
+  ir::PerValue<at::Tensor> metas_;  ///< made when first needed
   capture::InferenceCounts counts_;
 };
 

@@ -44,10 +44,10 @@ class Memory {
   }
   bool written(int32_t root) const { return generation(root) > 0; }
   /// Grows with each write.
-  int32_t generation(int32_t root) const { return roots_[static_cast<size_t>(root)].generation; }
+  int32_t generation(int32_t root) const { return roots_[root].generation; }
   std::vector<int32_t> generations() const;  ///< of all roots
-  bool regrown(int32_t root) const { return roots_[static_cast<size_t>(root)].regrown; }
-  ir::ValueId contents(int32_t root) const { return roots_[static_cast<size_t>(root)].value; }
+  bool regrown(int32_t root) const { return roots_[root].regrown; }
+  ir::ValueId contents(int32_t root) const { return roots_[root].value; }
 
   /// The view from `traced` towards its root: what it is a view of, and how. Null: it is the root or a region
   /// of it.
@@ -79,8 +79,8 @@ class Memory {
     int32_t generation = -1;
   };
 
-  Tensor& at(ir::ValueId v) { return tensors_[static_cast<size_t>(v.index)]; }
-  const Tensor& at(ir::ValueId v) const { return tensors_[static_cast<size_t>(v.index)]; }
+  Tensor& at(ir::ValueId v) { return tensors_[v]; }
+  const Tensor& at(ir::ValueId v) const { return tensors_[v]; }
   ir::ValueId replay(ir::ValueId traced);
   bool is_inside_parent(ir::ValueId traced) const;
   ir::ValueId scatter_into_root(ir::ValueId traced, ir::ValueId value);
@@ -88,7 +88,7 @@ class Memory {
 
   const ir::Graph& trace_;
   Emitter& emit_;
-  std::vector<Tensor> tensors_;  ///< by traced value
+  ir::PerValue<Tensor> tensors_;  ///< of the trace
   std::vector<Root> roots_;
 };
 

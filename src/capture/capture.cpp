@@ -57,7 +57,7 @@ InputEnd end_of_input(const at::Tensor& real, const at::Tensor& fake, const torc
 
 /// Constants are stored row-major; a tensor of other strides is made from that.
 void add_constant(const Outsider& outsider, ir::Graph& graph, std::vector<ir::Node>& nodes) {
-  auto& type = *graph.values[static_cast<size_t>(outsider.value.index)].type.tensor();
+  auto& type = *graph.values[outsider.value].type.tensor();
   type.offset = 0;
   auto stored = outsider.value;
   const bool row_major = type.is_contiguous();

@@ -17,7 +17,7 @@ void prefix(std::string& scope) {
 /// What a node's output is a view of: its first argument where that is on the same storage, else the base. A
 /// graph that was cut out of a larger one may lack the base.
 ir::ValueId viewed_by(const ir::Graph& graph, const ir::Node& node, ir::ValueId output) {
-  const auto base = graph.values[static_cast<size_t>(output.index)].base;
+  const auto base = graph.values[output].base;
   if (!base.valid()) return {};
   const auto* first = node.args.empty() ? nullptr : node.args[0].as<ir::ValueId>();
   return first != nullptr && graph.storage_of(*first) == base ? *first : base;
@@ -27,31 +27,30 @@ ir::ValueId viewed_by(const ir::Graph& graph, const ir::Node& node, ir::ValueId 
 
 std::vector<at::Tensor> Recorder::paste(const ir::Graph& graph, const std::vector<at::Tensor>& inputs) {
   const BelowRecording below;
-  std::vector<ir::ValueId> here(graph.values.size());
-  std::vector<ir::Dim> moved(graph.values.size());  // by how much it begins later than it did when captured
+  ir::PerValue<ir::ValueId> here(graph.values.size());
+  ir::PerValue<ir::Dim> moved(graph.values.size());  // by how much it begins later than it did when captured
   std::unordered_map<int32_t, c10::Storage> storages;  // by value here
-  const auto at = [](auto& list, ir::ValueId v) -> auto& { return list[static_cast<size_t>(v.index)]; };
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].defined()) continue;
     const auto inner = graph.inputs[i].value;
     const auto outer = value_of(inputs[i]);
-    at(here, inner) = outer;
-    at(moved, inner) = graph_.tensor_type(outer).offset - graph.tensor_type(inner).offset;
+    here[inner] = outer;
+    moved[inner] = graph_.tensor_type(outer).offset - graph.tensor_type(inner).offset;
     storages[graph_.storage_of(outer).index] = storage_for(inputs[i]);
   }
   for (const auto& node : graph.nodes) {
     auto copy = node;
-    ir::for_each_input(copy, [&](ir::ValueId& v) { v = at(here, v); });
+    ir::for_each_input(copy, [&](ir::ValueId& v) { v = here[v]; });
     for (auto& output : copy.outputs) {
       auto type = graph.type_of(output);
       const auto viewed = viewed_by(graph, node, output);
       ir::ValueId base;
-      if (viewed.valid() && at(here, viewed).valid()) {
-        base = graph_.storage_of(at(here, viewed));
-        at(moved, output) = at(moved, viewed);
-        if (auto* tensor = type.tensor()) tensor->offset = tensor->offset + at(moved, viewed);
+      if (viewed.valid() && here[viewed].valid()) {
+        base = graph_.storage_of(here[viewed]);
+        moved[output] = moved[viewed];
+        if (auto* tensor = type.tensor()) tensor->offset = tensor->offset + moved[viewed];
       }
-      output = at(here, output) = graph_.add_value(std::move(type), base);
+      output = here[output] = graph_.add_value(std::move(type), base);
     }
     copy.provenance.backward = false;  // it belongs to what is being captured now
     copy.provenance.roots = 0;
@@ -64,7 +63,7 @@ std::vector<at::Tensor> Recorder::paste(const ir::Graph& graph, const std::vecto
       outputs.emplace_back();
       continue;
     }
-    const auto value = at(here, output.value);
+    const auto value = here[output.value];
     const auto& type = graph_.tensor_type(value);
     auto meta = make_meta(type);
     const auto device = to_torch(type.device);

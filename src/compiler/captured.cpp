@@ -54,15 +54,15 @@ std::vector<capture::ViewInput> share_bases(const std::vector<std::vector<int32_
 
 /// Input `i` begins its memory, as far as the graph tells, unless matters[i].
 void drop_input_offsets(ir::Graph& graph, const std::vector<bool>& matters) {
-  std::vector<ir::Dim> offsets(graph.values.size());
+  ir::PerValue<ir::Dim> offsets(graph.values.size());
   for (size_t i = 0; i < matters.size(); ++i) {
     const auto value = graph.inputs[i].value;
     if (const auto* type = graph.type_of(value).tensor(); type != nullptr && !matters[i])
-      offsets[static_cast<size_t>(value.index)] = type->offset;
+      offsets[value] = type->offset;
   }
-  for (int32_t v = 0; v < static_cast<int32_t>(graph.values.size()); ++v)
-    if (auto* type = graph.values[static_cast<size_t>(v)].type.tensor())
-      type->offset = type->offset - offsets[static_cast<size_t>(graph.storage_of({v}).index)];
+  for (const auto v : graph.values.ids())
+    if (auto* type = graph.values[v].type.tensor())
+      type->offset = type->offset - offsets[graph.storage_of(v)];
 }
 
 /// Puts the settings of the thread back that a function changes and does not put back itself. Its grad mode

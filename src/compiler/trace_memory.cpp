@@ -9,15 +9,12 @@ namespace {
 using schedule::RunKernel;
 using schedule::RunNode;
 
-size_t at(ir::ValueId v) { return static_cast<size_t>(v.index); }
-
 schedule::Program program_at(const Lowered& code, const std::vector<int64_t>& symbols) {
   if (!code.is_eager())
     return symbols.empty() ? code.program() : schedule::substitute(code.program(), symbols);
   schedule::Program program;
   program.graph = ir::substitute(code.program().graph, symbols);
-  for (int32_t n = 0; n < static_cast<int32_t>(program.graph.nodes.size()); ++n)
-    program.steps.emplace_back(RunNode{n});
+  for (const auto node : program.graph.node_ids()) program.steps.emplace_back(RunNode{node});
   return program;
 }
 
@@ -25,9 +22,9 @@ std::vector<std::string> labels_of(const schedule::Program& program) {
   std::vector<std::string> out;
   for (const auto& step : program.steps) {
     if (const auto* run = std::get_if<RunKernel>(&step))
-      out.push_back(program.kernels[static_cast<size_t>(run->kernel)].name);
+      out.push_back(program.kernel_of(*run).name);
     else
-      out.push_back(program.graph.nodes[static_cast<size_t>(std::get<RunNode>(step).node)].op);
+      out.push_back(program.node_of(std::get<RunNode>(step)).op);
   }
   return out;
 }
@@ -49,9 +46,9 @@ class StepMemory {
         changes_(program.steps.size() + 1),
         ends_(graph_.values.size(), -1),
         seen_(graph_.values.size()) {
-    for (size_t v = 0; v < graph_.values.size(); ++v) {
-      auto& end = ends_[at(graph_.storage_of({static_cast<int32_t>(v)}))];
-      end = std::max(end, placement_.last_use[v]);
+    for (const auto v : graph_.values.ids()) {
+      auto& end = ends_[graph_.storage_of(v)];
+      end = std::max(end, placement_.values[v].last_use);
     }
   }
 
@@ -59,21 +56,20 @@ class StepMemory {
   void add_input(ir::ValueId v, int64_t bytes) { add(v, 0, bytes); }
 
   std::vector<int64_t> run() {
-    for (const auto& input : graph_.inputs) seen_[at(graph_.storage_of(input.value))] = true;
+    for (const auto& input : graph_.inputs) seen_[graph_.storage_of(input.value)] = true;
     for (size_t s = 0; s < program_.steps.size(); ++s) {
       if (const auto* call = std::get_if<RunKernel>(&program_.steps[s]))
         for (auto v : call->buffers) make(v, s);
       else
-        for (auto v : graph_.nodes[static_cast<size_t>(std::get<RunNode>(program_.steps[s]).node)].outputs)
-          make(v, s);
+        for (auto v : program_.node_of(std::get<RunNode>(program_.steps[s])).outputs) make(v, s);
     }
     std::vector<int64_t> curve;
     int64_t live = 0, arena = 0;
     for (size_t s = 0; s < program_.steps.size(); ++s) {
-      if (placement_.arena_begin[s] > 0) arena = placement_.arena_begin[s];
+      if (placement_.steps[s].arena_begin > 0) arena = placement_.steps[s].arena_begin;
       live += changes_[s];
       curve.push_back(live + arena);
-      if (placement_.arena_end[s]) arena = 0;
+      if (placement_.steps[s].arena_end) arena = 0;
     }
     return curve;
   }
@@ -83,15 +79,15 @@ class StepMemory {
  private:
   void make(ir::ValueId v, size_t step) {
     const auto* type = graph_.type_of(v).tensor();
-    if (graph_.storage_of(v) != v || seen_[at(v)] || type == nullptr) return;
-    seen_[at(v)] = true;
-    if (placement_.arena_offset[at(v)] < 0 && !takes_memory_over(v, step))
+    if (graph_.storage_of(v) != v || seen_[v] || type == nullptr) return;
+    seen_[v] = true;
+    if (placement_.values[v].arena_offset < 0 && !takes_memory_over(v, step))
       add(v, step, runtime::bytes_of(*type));
   }
 
   /// Memory that an input of its step hands on is counted there already, and stays.
   bool takes_memory_over(ir::ValueId v, size_t step) {
-    for (const auto& birth : placement_.births[step])
+    for (const auto& birth : placement_.steps[step].births)
       if (birth.value == v && birth.donor >= 0) {
         const auto bytes = runtime::bytes_of(graph_.tensor_type(v));
         if (bytes_freed_after(step) < bytes) return false;
@@ -108,16 +104,16 @@ class StepMemory {
     end(v, step, bytes);
   }
   void end(ir::ValueId v, size_t step, int64_t bytes) {
-    const auto last = std::max(ends_[at(v)], static_cast<int32_t>(step));
-    if (static_cast<size_t>(last) < program_.steps.size()) changes_[static_cast<size_t>(last) + 1] -= bytes;
+    const auto last = std::max(ends_[v], static_cast<int32_t>(step));
+    if (last < std::ssize(program_.steps)) changes_[last + 1] -= bytes;
   }
 
   const schedule::Program& program_;
   const ir::Graph& graph_;
   const runtime::Placement placement_;
   std::vector<int64_t> changes_;  ///< per step, when it begins
-  std::vector<int32_t> ends_;     ///< by value that owns its memory: the last step that needs it
-  std::vector<bool> seen_;
+  ir::PerValue<int32_t> ends_;    ///< by value that owns its memory: the last step that needs it
+  ir::PerValue<bool> seen_;
 };
 
 }  // namespace

@@ -68,7 +68,7 @@ class GraphWriter {
     name(graph.name);
     to_.enumerator(graph.stage);
     to_.list(graph.symbols, [&](const Symbol& symbol) { to_.symbol(symbol); });
-    to_.list(graph.values, [&](const Value& value) {
+    to_.list(graph.values.list(), [&](const Value& value) {
       to_.type(value.type);
       id(value.base);
     });

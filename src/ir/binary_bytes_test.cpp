@@ -38,7 +38,7 @@ TEST(BinaryBytes, NoPartOfAGraphIsAGraph) {
 
 TEST(BinaryBytes, IndicesOutOfRangeAreRefused) {
   const std::vector<std::function<void(Graph&)>> edits = {
-      [](Graph& g) { g.values[3].base = {5}; },
+      [](Graph& g) { g.values[{3}].base = {5}; },
       [](Graph& g) { g.inputs[0].value = {5}; },
       [](Graph& g) { g.inputs[0].value = {}; },
       [](Graph& g) { g.outputs[0].value = {5}; },
@@ -72,7 +72,7 @@ TEST(BinaryBytes, UnknownKindsAreRefused) {
   graph.stage = static_cast<Stage>(6);
   expect_no_graph(bytes_of(graph), "kind 6 of something that has the kinds 0 to 5");
   graph = parse(kRichGraph);
-  graph.values[0].type.tensor()->dtype = static_cast<DType>(18);
+  graph.values[{0}].type.tensor()->dtype = static_cast<DType>(18);
   expect_no_graph(bytes_of(graph), "kind 18");
   expect_no_graph("\x07", "parts 7");
 }

@@ -71,29 +71,26 @@ bool equal_compacted(const Graph& a, const Graph& b) {
 std::string_view name(InputRole role) {
   static constexpr std::string_view kNames[] = {"param", "buffer",    "user", "constant", "tangent",
                                                 "saved", "saved_dim", "rng",  "token"};
-  return kNames[static_cast<size_t>(role)];
+  return kNames[ordinal(role)];
 }
 
 std::string_view name(OutputRole role) {
   static constexpr std::string_view kNames[] = {"user",  "mutated",   "base", "grad",
                                                 "saved", "saved_dim", "token"};
-  return kNames[static_cast<size_t>(role)];
+  return kNames[ordinal(role)];
 }
 
 std::string_view name(Stage stage) {
   static constexpr std::string_view kNames[] = {"traced",  "functional", "joint",
                                                 "forward", "backward",   "lowered"};
-  return kNames[static_cast<size_t>(stage)];
+  return kNames[ordinal(stage)];
 }
 
 bool Arg::operator==(const Arg& other) const {
   return v.index() == other.v.index() && std::visit(SameAs{other}, v);
 }
 
-ValueId Graph::add_value(Type type, ValueId base) {
-  values.push_back({std::move(type), base});
-  return {static_cast<int32_t>(values.size() - 1)};
-}
+ValueId Graph::add_value(Type type, ValueId base) { return values.push_back({std::move(type), base}); }
 
 ValueId Graph::add_input(Type type, InputRole role, std::string input_name) {
   const ValueId id = add_value(std::move(type));
@@ -107,20 +104,20 @@ Node& Graph::add_node(Node node) {
 }
 
 const TensorType& Graph::tensor_type(ValueId id) const {
-  if (id.index < 0 || static_cast<size_t>(id.index) >= values.size() || !type_of(id).tensor())
+  if (!values.contains(id) || !type_of(id).tensor())
     throw Error(ErrorCode::Internal, "graph", "value %" + std::to_string(id.index) + " is no tensor");
   return *type_of(id).tensor();
 }
 
 ValueId Graph::storage_of(ValueId id) const {
-  const ValueId base = values[static_cast<size_t>(id.index)].base;
+  const ValueId base = values[id].base;
   return base.valid() ? base : id;
 }
 
 int64_t Graph::hint_of(const Dim& dim) const {
   constexpr int64_t kUnknown = 64;
   return dim.evaluate([&](int32_t s) {
-    const auto& symbol = symbols[static_cast<size_t>(s)];
+    const auto& symbol = symbols[s];
     return symbol.hint != 0 ? symbol.hint : std::clamp(kUnknown, symbol.range.lower, symbol.range.upper);
   });
 }
@@ -128,30 +125,27 @@ int64_t Graph::hint_of(const Dim& dim) const {
 Numbering number_values(const Graph& graph) {
   Numbering out;
   const auto count = graph.values.size();
-  out.number.assign(count, -1);
-  out.base.assign(count, {});
-  const auto known = [&](ValueId id) { return id.valid() && static_cast<size_t>(id.index) < count; };
+  out.number.resize(count);
+  out.base.resize(count);
   const auto take = [&](ValueId id) {
-    if (!known(id) || out.number[static_cast<size_t>(id.index)] >= 0) return;
-    out.number[static_cast<size_t>(id.index)] = static_cast<int32_t>(out.defined.size());
-    out.defined.push_back(id.index);
+    if (graph.values.contains(id) && !out.number[id].valid()) out.number[id] = out.defined.push_back(id);
   };
   for (const auto& input : graph.inputs) take(input.value);
   for (const auto& node : graph.nodes)
     for (const auto id : node.outputs) take(id);
   for_each_read(graph, take);
 
-  std::vector<ValueId> heir(count);  // of a base that is gone: the first value left on its storage
-  for (const int32_t index : out.defined) {
-    const ValueId base = graph.values[static_cast<size_t>(index)].base;
-    if (!known(base)) continue;
-    auto& next = heir[static_cast<size_t>(base.index)];
-    if (out.number[static_cast<size_t>(base.index)] >= 0) {
-      out.base[static_cast<size_t>(index)] = base;
+  PerValue<ValueId> heir(count);  // of a base that is gone: the first value left on its storage
+  for (const ValueId id : out.defined) {
+    const ValueId base = graph.values[id].base;
+    if (!graph.values.contains(base)) continue;
+    auto& next = heir[base];
+    if (out.number[base].valid()) {
+      out.base[id] = base;
     } else if (next.valid()) {
-      out.base[static_cast<size_t>(index)] = next;
+      out.base[id] = next;
     } else {
-      next = {index};
+      next = id;
     }
   }
   return out;
@@ -159,17 +153,11 @@ Numbering number_values(const Graph& graph) {
 
 void Graph::compact() {
   const Numbering numbering = number_values(*this);
-  const auto renumber = [&](ValueId& id) {
-    const bool known = id.valid() && static_cast<size_t>(id.index) < numbering.number.size();
-    id = known ? ValueId{numbering.number[static_cast<size_t>(id.index)]} : ValueId{};
-  };
-  std::vector<Value> kept;
+  const auto renumber = [&](ValueId& id) { id = numbering.number_of(id); };
+  PerValue<Value> kept;
   kept.reserve(numbering.defined.size());
-  for (const int32_t index : numbering.defined) {
-    ValueId base = numbering.base[static_cast<size_t>(index)];
-    renumber(base);
-    kept.push_back({std::move(values[static_cast<size_t>(index)].type), base});
-  }
+  for (const ValueId id : numbering.defined)
+    kept.push_back({std::move(values[id].type), numbering.number_of(numbering.base[id])});
   values = std::move(kept);
   for (auto& input : inputs) renumber(input.value);
   for (auto& node : nodes) {
@@ -188,13 +176,11 @@ bool operator==(const Graph& a, const Graph& b) {
   return equal_compacted(left, right);
 }
 
-void replace_uses(Graph& graph, const std::vector<ValueId>& map) {
+void replace_uses(Graph& graph, const PerValue<ValueId>& map) {
   const Storages before(graph);
   for (const auto& node : graph.nodes) before.follow(graph, node, map);
   for_each_read(graph, [&](ValueId& id) {
-    if (!id.valid() || static_cast<size_t>(id.index) >= map.size()) return;
-    const ValueId to = map[static_cast<size_t>(id.index)];
-    if (to.valid()) id = to;
+    if (map.contains(id) && map[id].valid()) id = map[id];
   });
 }
 

@@ -8,15 +8,18 @@
 
 #include "ir/real.h"
 #include "ir/types.h"
+#include "util/ids.h"
 
 namespace antegrad::ir {
 
-/// Index of a value in Graph::values.
-struct ValueId {
-  int32_t index = -1;
-  bool valid() const { return index >= 0; }
-  auto operator<=>(const ValueId&) const = default;
-};
+using ValueId = Id<struct ValueTag>;  ///< in Graph::values
+using NodeId = Id<struct NodeTag>;    ///< in Graph::nodes, until somebody edits the list
+
+/// What an analysis knows of each value, or of each node.
+template <class T>
+using PerValue = IdMap<ValueId, T>;
+template <class T>
+using PerNode = IdMap<NodeId, T>;
 
 struct Graph;
 struct None {
@@ -151,7 +154,7 @@ struct Graph {
   std::string name = "graph";
   Stage stage = Stage::Traced;
   std::vector<Symbol> symbols;
-  std::vector<Value> values;
+  PerValue<Value> values;
   std::vector<Input> inputs;
   std::vector<Node> nodes;  ///< in order of execution
   std::vector<Output> outputs;
@@ -159,7 +162,10 @@ struct Graph {
   ValueId add_value(Type type, ValueId base = {});
   ValueId add_input(Type type, InputRole role, std::string input_name = {});
   Node& add_node(Node node);
-  const Type& type_of(ValueId id) const { return values[static_cast<size_t>(id.index)].type; }
+  const Type& type_of(ValueId id) const { return values[id].type; }
+  const Node& node(NodeId id) const { return nodes[id.position()]; }
+  Node& node(NodeId id) { return nodes[id.position()]; }
+  IdRange<NodeId> node_ids() const { return IdRange<NodeId>(nodes.size()); }
   const TensorType& tensor_type(ValueId id) const;  ///< throws Error(Internal) when it is no tensor
   ValueId storage_of(ValueId id) const;             ///< its base, or itself
   int64_t hint_of(const Dim& dim) const;            ///< its likely value, for estimates only
@@ -184,8 +190,8 @@ void for_each_input(N& node, Fn&& fn) {
   for (auto& attr : node.attrs) for_each_value(attr.value, fn);
 }
 
-/// Replaces every read (args, attrs, writes, outputs of the graph) of values by map[index] where that is
+/// Replaces every read (args, attrs, writes, outputs of the graph) of values by map[value] where that is
 /// valid: a value defined earlier that is not replaced itself. Views of the one become views of the other.
-void replace_uses(Graph& graph, const std::vector<ValueId>& map);
+void replace_uses(Graph& graph, const PerValue<ValueId>& map);
 
 }  // namespace antegrad::ir

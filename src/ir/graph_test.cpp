@@ -70,8 +70,8 @@ TEST(Graph, CompactMovesBasesThatAreGone) {
   graph.add_node(call("aten.alias", {first}, {second}));
   graph.compact();
   ASSERT_EQ(graph.values.size(), 2u);
-  EXPECT_FALSE(graph.values[0].base.valid());
-  EXPECT_EQ(graph.values[1].base, ValueId{0});
+  EXPECT_FALSE(graph.values[{0}].base.valid());
+  EXPECT_EQ(graph.values[{1}].base, ValueId{0});
 }
 
 TEST(Graph, CompactKeepsValuesThatNothingDefines) {
@@ -105,9 +105,9 @@ TEST(Graph, EqualitySeesEveryMember) {
       [](Graph& g) { g.symbols[0].range.upper = 8; },
       [](Graph& g) { g.inputs[0].role = InputRole::Param; },
       [](Graph& g) { g.inputs[0].name = "z"; },
-      [](Graph& g) { g.values[1].base = {}; },
-      [](Graph& g) { g.values[2].type.tensor()->dtype = DType::F64; },
-      [](Graph& g) { g.values[2].type.tensor()->offset = 1; },
+      [](Graph& g) { g.values[{1}].base = {}; },
+      [](Graph& g) { g.values[{2}].type.tensor()->dtype = DType::F64; },
+      [](Graph& g) { g.values[{2}].type.tensor()->offset = 1; },
       [](Graph& g) { g.nodes[1].op = "aten.add.Scalar"; },
       [](Graph& g) { g.nodes[1].args[0] = ValueId{0}; },
       [](Graph& g) { g.nodes[1].args[1] = 1.0; },
@@ -162,7 +162,7 @@ TEST(Graph, ReplaceUsesReachesEveryRead) {
     out %0 user
     out none user
   })");
-  replace_uses(graph, {{1}});
+  replace_uses(graph, PerValue<ValueId>(1, {1}));
   EXPECT_EQ(print(graph), R"(graph @g traced {
   in %0: f32[2] user
   in %1: f32[2] user
@@ -184,8 +184,8 @@ TEST(Graph, ReplaceUsesTakesViewsAlong) {
     out %4 user
     out %5 user
   })");
-  std::vector<ValueId> map(graph.values.size());
-  map[2] = {1};
+  PerValue<ValueId> map(graph.values.size());
+  map[{2}] = {1};
   replace_uses(graph, map);
   EXPECT_EQ(print(graph), R"(graph @g functional {
   in %0: f32[8] user

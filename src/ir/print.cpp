@@ -39,28 +39,23 @@ void Printer::line(std::string& out, int indent) const {
   if (one_line_)
     out += ' ';
   else
-    out.append(1, '\n').append(static_cast<size_t>(indent), ' ');
+    out.append(1, '\n').append(indent, ' ');
 }
 
 void Printer::value(std::string& out, ValueId id) const {
-  int32_t number = id.index;
-  if (numbering_) {
-    const bool known = id.valid() && static_cast<size_t>(id.index) < numbering_->number.size();
-    number = known ? numbering_->number[static_cast<size_t>(id.index)] : -1;
-  }
-  out += number >= 0 ? '%' + std::to_string(number) : "%?";
+  const ValueId number = numbering_ ? numbering_->number_of(id) : id;
+  out += number.valid() ? '%' + std::to_string(number.index) : "%?";
 }
 
 void Printer::definition(std::string& out, ValueId id) const {
   value(out, id);
   out += ": ";
-  if (!id.valid() || static_cast<size_t>(id.index) >= graph_.values.size()) {
+  if (!graph_.values.contains(id)) {
     out += '?';
     return;
   }
-  const auto at = static_cast<size_t>(id.index);
-  print_type(out, graph_.values[at].type);
-  const ValueId base = numbering_ ? numbering_->base[at] : graph_.values[at].base;
+  print_type(out, graph_.type_of(id));
+  const ValueId base = numbering_ ? numbering_->base[id] : graph_.values[id].base;
   if (!base.valid()) return;
   out += " &";
   value(out, base);

@@ -1,6 +1,4 @@
 #pragma once
-#include <vector>
-
 #include "ir/graph.h"
 
 namespace antegrad::ir {
@@ -18,16 +16,13 @@ class Storages {
   /// Puts `view`, which is now what `output` of the node was, on the memory that its source now has; `map`:
   /// what stands for a value now, where that is valid.
   void follow(Graph& graph, const Node& node, ValueId output, ValueId view,
-              const std::vector<ValueId>& map = {}) const;
+              const PerValue<ValueId>& map = {}) const;
   /// The same for all outputs of a node whose sources have been followed.
-  void follow(Graph& graph, const Node& node, const std::vector<ValueId>& map = {}) const;
+  void follow(Graph& graph, const Node& node, const PerValue<ValueId>& map = {}) const;
 
  private:
-  bool knows(ValueId id) const { return id.valid() && static_cast<size_t>(id.index) < root_.size(); }
-  ValueId root(ValueId id) const { return root_[static_cast<size_t>(id.index)]; }
-
-  std::vector<ValueId> root_;
-  std::vector<Dim> offset_;
+  PerValue<ValueId> root_;
+  PerValue<Dim> offset_;
 };
 
 }  // namespace antegrad::ir

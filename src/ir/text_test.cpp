@@ -45,7 +45,7 @@ TEST(Text, ParsesIntoTheRightData) {
   const Graph graph = parse(kEverything);
   ASSERT_EQ(graph.nodes.size(), 8u);
   EXPECT_EQ(graph.symbols[1].range, (Range{std::numeric_limits<int64_t>::min(), 8}));
-  EXPECT_EQ(graph.values[4].base, ValueId{1});
+  EXPECT_EQ(graph.values[{4}].base, ValueId{1});
   EXPECT_EQ(graph.nodes[1].provenance, (Provenance{"layer1", 3}));
   const Node& some = graph.nodes[3];
   EXPECT_EQ(some.returns, (std::vector<int32_t>{-1, 2, 0}));

@@ -54,10 +54,8 @@ class Verifier {
   void check_view(const Node& node, ValueId viewed, ValueId result);
   void check_use(ValueId id);
 
-  bool in_range(ValueId id) const {
-    return id.valid() && static_cast<size_t>(id.index) < graph_.values.size();
-  }
-  bool is_defined(ValueId id) const { return in_range(id) && defined_[static_cast<size_t>(id.index)]; }
+  bool in_range(ValueId id) const { return graph_.values.contains(id); }
+  bool is_defined(ValueId id) const { return in_range(id) && defined_[id]; }
   bool stage_is_one_of(std::initializer_list<Stage> stages) const {
     return std::find(stages.begin(), stages.end(), graph_.stage) != stages.end();
   }
@@ -65,7 +63,7 @@ class Verifier {
   [[noreturn]] void fail(const std::string& fact) const;
 
   const Graph& graph_;
-  std::vector<bool> defined_;
+  PerValue<bool> defined_;
   size_t line_ = 0;  ///< what is being checked, counted from the header: inputs, then nodes, then outputs
 };
 
@@ -97,7 +95,7 @@ void Verifier::check_dim(const Dim& dim) {
   if (dim.is_constant()) return;
   std::vector<int32_t> used;
   dim.collect_symbols(used);
-  if (static_cast<size_t>(used.back()) >= graph_.symbols.size())
+  if (used.back() >= std::ssize(graph_.symbols))
     fail(fmt::format("{} names symbol s{}, the graph declares {} symbols", dim.to_string(), used.back(),
                      graph_.symbols.size()));
 }
@@ -129,11 +127,11 @@ void Verifier::define(ValueId id) {
   if (is_defined(id)) fail(fmt::format("value %{} is defined twice", id.index));
   check_type(graph_.type_of(id));
   check_base(id);
-  defined_[static_cast<size_t>(id.index)] = true;
+  defined_[id] = true;
 }
 
 void Verifier::check_base(ValueId id) {
-  const ValueId base = graph_.values[static_cast<size_t>(id.index)].base;
+  const ValueId base = graph_.values[id].base;
   if (!base.valid()) return;
   if (!in_range(base))
     fail(fmt::format("the base %{} of value %{} is out of range, the graph has {}", base.index, id.index,
@@ -144,7 +142,7 @@ void Verifier::check_base(ValueId id) {
   const auto* base_type = graph_.type_of(base).tensor();
   if (!type || !base_type)
     fail(fmt::format("value %{} and its base %{} are not both tensors", id.index, base.index));
-  if (graph_.values[static_cast<size_t>(base.index)].base.valid())
+  if (graph_.values[base].base.valid())
     fail(fmt::format("the base %{} of value %{} has a base itself", base.index, id.index));
   if (type->device != base_type->device)
     fail(fmt::format("value %{} is on {}, its base %{} on {}", id.index, to_string(type->device), base.index,
@@ -264,7 +262,7 @@ void Verifier::check_target(const Output& output) {
   }
   // The split graphs keep the indices of the joint graph, whose inputs they do not all have.
   const bool checkable = stage_is_one_of({Stage::Traced, Stage::Functional, Stage::Joint});
-  if (output.target < 0 || (checkable && static_cast<size_t>(output.target) >= graph_.inputs.size()))
+  if (output.target < 0 || (checkable && output.target >= std::ssize(graph_.inputs)))
     fail(fmt::format("the target {} is no index of an input, the graph has {}", output.target,
                      graph_.inputs.size()));
 }

@@ -118,15 +118,15 @@ TEST(Verify, AViewIsOnTheMemoryOfWhatItViews) {
       "[verify:backward] value %2 is a view of %1 by aten.t and is not on its memory, &%1."))
       << failure(graph);
   auto right = graph;
-  right.values[2].base = {1};
+  right.values[{2}].base = {1};
   EXPECT_EQ(failure(right), "");
   auto elsewhere = graph;
-  elsewhere.values[2].base = {0};
+  elsewhere.values[{2}].base = {0};
   EXPECT_TRUE(failure(elsewhere).starts_with(
       "[verify:backward] value %2 is on the memory of %0, which its node does not reach."))
       << failure(elsewhere);
   auto shifted = right;
-  shifted.values[2].type.tensor()->offset = 2;
+  shifted.values[{2}].type.tensor()->offset = 2;
   EXPECT_TRUE(failure(shifted).starts_with(
       "[verify:backward] value %2 is a view of %1 by aten.t and begins at 2 instead of 0."))
       << failure(shifted);
@@ -135,11 +135,11 @@ TEST(Verify, AViewIsOnTheMemoryOfWhatItViews) {
 TEST(Verify, MemoryIsSharedWithWhatANodeReaches) {
   expect_fact(
       [](Graph& g) {
-        g.values[3].base = {1};
+        g.values[{3}].base = {1};
         g.nodes[1].args.pop_back();
       },
       "value %3 is on the memory of %1, which its node does not reach", "%3:");
-  expect_fact([](Graph& g) { g.values[2].base = {}; },
+  expect_fact([](Graph& g) { g.values[{2}].base = {}; },
               "value %2 is a view of %0 by aten.alias and is not on its memory, &%0", "%2:");
 }
 
@@ -151,43 +151,43 @@ TEST(Verify, AReshapeMayCopy) {
 }
 
 TEST(Verify, Bases) {
-  expect_fact([](Graph& g) { g.values[2].base = {70}; },
+  expect_fact([](Graph& g) { g.values[{2}].base = {70}; },
               "the base %70 of value %2 is out of range, the graph has 7", "%2:");
-  expect_fact([](Graph& g) { g.values[2].base = {3}; }, "the base %3 of value %2 is not defined before it",
+  expect_fact([](Graph& g) { g.values[{2}].base = {3}; }, "the base %3 of value %2 is not defined before it",
               "%2:");
-  expect_fact([](Graph& g) { g.values[2].base = {2}; }, "the base %2 of value %2 is not defined before it",
+  expect_fact([](Graph& g) { g.values[{2}].base = {2}; }, "the base %2 of value %2 is not defined before it",
               "%2:");
-  expect_fact([](Graph& g) { g.values[3].base = {2}; }, "the base %2 of value %3 has a base itself", "%3:");
+  expect_fact([](Graph& g) { g.values[{3}].base = {2}; }, "the base %2 of value %3 has a base itself", "%3:");
   expect_fact(
       [](Graph& g) {
-        g.values[2].type.tensor()->device = {Device::Kind::Cuda, 0};
+        g.values[{2}].type.tensor()->device = {Device::Kind::Cuda, 0};
       },
       "value %2 is on cuda:0, its base %0 on cpu", "%2: f32[s0]@cuda:0");
-  expect_fact([](Graph& g) { g.values[2].type = ScalarKind::Int; },
+  expect_fact([](Graph& g) { g.values[{2}].type = ScalarKind::Int; },
               "value %2 and its base %0 are not both tensors", "%2: int");
 }
 
 TEST(Verify, Types) {
-  expect_fact([](Graph& g) { g.values[1].type.tensor()->strides = {}; },
+  expect_fact([](Graph& g) { g.values[{1}].type.tensor()->strides = {}; },
               "a tensor type has 1 sizes and 0 strides", "in %1:");
-  expect_fact([](Graph& g) { g.values[1].type.tensor()->sizes = {-4}; }, "a tensor has the size -4",
+  expect_fact([](Graph& g) { g.values[{1}].type.tensor()->sizes = {-4}; }, "a tensor has the size -4",
               "in %1:");
   expect_fact(
       [](Graph& g) {
         Type list;
         list.v = ListType{};
-        g.values[1].type = list;
+        g.values[{1}].type = list;
       },
       "a list or optional type has no element type", "in %1:");
 }
 
 TEST(Verify, Symbols) {
   const Dim s1 = Dim::symbol(1);
-  expect_fact([&](Graph& g) { g.values[1].type.tensor()->sizes = {s1 + Dim(1)}; },
+  expect_fact([&](Graph& g) { g.values[{1}].type.tensor()->sizes = {s1 + Dim(1)}; },
               "s1+1 names symbol s1, the graph declares 1 symbols", "in %1:");
-  expect_fact([&](Graph& g) { g.values[1].type.tensor()->strides = {s1}; },
+  expect_fact([&](Graph& g) { g.values[{1}].type.tensor()->strides = {s1}; },
               "s1 names symbol s1, the graph declares 1 symbols", "in %1:");
-  expect_fact([&](Graph& g) { g.values[1].type.tensor()->offset = s1; },
+  expect_fact([&](Graph& g) { g.values[{1}].type.tensor()->offset = s1; },
               "s1 names symbol s1, the graph declares 1 symbols", "in %1:");
   expect_fact([&](Graph& g) { g.nodes[1].args[1] = Arg::List{s1}; },
               "s1 names symbol s1, the graph declares 1 symbols", "%3:");
@@ -215,8 +215,8 @@ TEST(Verify, Effects) {
   expect_fact([](Graph& g) { g.nodes[2].functional = false; },
               "a functional graph writes only in functional nodes", "%6:");
   expect_fact([](Graph& g) { g.stage = Stage::Traced; }, "a traced graph has no functional nodes", "%6:");
-  expect_fact([](Graph& g) { g.values[3].type = ScalarKind::Float; }, "value %3 is written and is no tensor",
-              "%6:");
+  expect_fact([](Graph& g) { g.values[{3}].type = ScalarKind::Float; },
+              "value %3 is written and is no tensor", "%6:");
 }
 
 TEST(Verify, OpAndArgumentNames) {

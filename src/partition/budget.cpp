@@ -27,8 +27,8 @@ struct Choice {
 /// Operations that run in both graphs.
 double recomputed_flops(const ir::Graph& joint, const Classes& classes, const Plan& plan) {
   double count = 0;
-  for (size_t i = 0; i < joint.nodes.size(); ++i)
-    if (plan.in_backward[i] && classes.nodes[i].forward_needed) count += flops(joint, joint.nodes[i]);
+  for (const auto i : joint.node_ids())
+    if (plan.in_backward[i] && classes.nodes[i].forward_needed) count += flops(joint, joint.node(i));
   return count;
 }
 
@@ -50,12 +50,12 @@ size_t spread(size_t position, size_t count) {
 }
 
 /// The nodes that MinCut keeps the results of, and that could be computed again.
-std::vector<size_t> dear_nodes(const ir::Graph& joint, const Classes& classes) {
-  std::vector<size_t> out;
-  for (size_t i = 0; i < joint.nodes.size(); ++i) {
+std::vector<ir::NodeId> dear_nodes(const ir::Graph& joint, const Classes& classes) {
+  std::vector<ir::NodeId> out;
+  for (const auto i : joint.node_ids()) {
     const auto& cls = classes.nodes[i];
-    const auto recompute = op_info(joint.nodes[i]).recompute;
-    if (cls.forward_needed && can_recompute(joint.nodes[i], cls) && recompute == ir::Recompute::Dear)
+    const auto recompute = op_info(joint.node(i)).recompute;
+    if (cls.forward_needed && can_recompute(joint.node(i), cls) && recompute == ir::Recompute::Dear)
       out.push_back(i);
   }
   return out;
@@ -63,33 +63,34 @@ std::vector<size_t> dear_nodes(const ir::Graph& joint, const Classes& classes) {
 
 /// The order in which nodes lose their saved results: by key, the least first. Among equal ones those that
 /// are left at any time lie evenly spaced, for then each stretch between them is computed again on its own.
-std::vector<size_t> order_by(const std::vector<size_t>& nodes, const std::vector<double>& key) {
+std::vector<ir::NodeId> order_by(const std::vector<ir::NodeId>& nodes, const std::vector<double>& key) {
   struct Entry {
     double key;
-    size_t node, spread;
+    ir::NodeId node;
+    size_t spread;
   };
   std::vector<Entry> entries;
   for (size_t i = 0; i < nodes.size(); ++i) entries.push_back({key[i], nodes[i], 0});
   std::ranges::stable_sort(entries, {}, &Entry::key);
   for (auto first = entries.begin(); first != entries.end();) {
     const auto last = std::find_if(first, entries.end(), [&](const Entry& e) { return e.key != first->key; });
-    const auto count = static_cast<size_t>(last - first);
+    const size_t count = last - first;
     for (size_t i = 0; i < count; ++i) first[static_cast<ptrdiff_t>(i)].spread = spread(i, count);
     std::sort(first, last, [](const Entry& a, const Entry& b) { return a.spread > b.spread; });
     first = last;
   }
-  std::vector<size_t> out;
+  std::vector<ir::NodeId> out;
   for (const auto& entry : entries) out.push_back(entry.node);
   return out;
 }
 
 /// Several orders to give up results in; which one is best depends on the graph and on the budget.
-std::vector<std::vector<size_t>> orders(const ir::Graph& joint, const Classes& classes) {
+std::vector<std::vector<ir::NodeId>> orders(const ir::Graph& joint, const Classes& classes) {
   const auto nodes = dear_nodes(joint, classes);
   std::vector<double> per_byte, in_all;
   for (const auto index : nodes) {
-    const auto bytes = std::max<int64_t>(1, bytes_made(joint, joint.nodes[index]));
-    in_all.push_back(flops(joint, joint.nodes[index]));
+    const auto bytes = std::max<int64_t>(1, bytes_made(joint, joint.node(index)));
+    in_all.push_back(flops(joint, joint.node(index)));
     per_byte.push_back(in_all.back() / static_cast<double>(bytes));
   }
   return {order_by(nodes, per_byte), order_by(nodes, in_all),
@@ -98,13 +99,13 @@ std::vector<std::vector<size_t>> orders(const ir::Graph& joint, const Classes& c
 
 /// From the plan that saves most to the one that saves least. Knows nothing of the budget.
 std::vector<Choice> all_choices(const ir::Graph& joint, const Classes& classes,
-                                const std::vector<Keep>& keep) {
+                                const ir::PerValue<Keep>& keep) {
   std::vector<Choice> out;
   out.push_back(measure(joint, classes, {Level::Views, {}, keep}));
   out.push_back(measure(joint, classes, {Level::Cheap, {}, keep}));
   for (const auto& order : orders(joint, classes)) {
     const size_t stride = (order.size() + kMaxSteps - 1) / kMaxSteps;
-    std::vector<bool> allowed(joint.nodes.size());
+    ir::PerNode<bool> allowed(joint.nodes.size());
     for (size_t i = 0; i < order.size(); ++i) {
       allowed[order[i]] = true;
       if ((i + 1) % stride == 0 || i + 1 == order.size())
@@ -155,7 +156,7 @@ const Choice& choose_by_share(const std::vector<Choice>& choices, double share) 
 
 }  // namespace
 
-Partition fit_budget(const ir::Graph& joint, const Classes& classes, const std::vector<Keep>& keep,
+Partition fit_budget(const ir::Graph& joint, const Classes& classes, const ir::PerValue<Keep>& keep,
                      const MemoryBudget& budget) {
   if (budget.peak_bytes < 0 && !(budget.saved_share >= 0 && budget.saved_share <= 1))
     throw Error(ErrorCode::InvalidArgument, "partition",

@@ -1,6 +1,5 @@
 #pragma once
 #include <cstdint>
-#include <vector>
 
 #include "ir/graph.h"
 
@@ -14,21 +13,25 @@ struct NodeClass {
   bool backward_needed = false;  ///< backward_only, and gradients or effects of the backward pass need it
 };
 
-/// What is known of a joint graph before anything is decided. Vectors have one element per node or value.
-struct Classes {
-  std::vector<NodeClass> nodes;
-  std::vector<int32_t> definition;      ///< node that defines the value, -1: an input
-  std::vector<int32_t> input;           ///< index of the input that the value is, -1: none
-  std::vector<int32_t> forward_output;  ///< first output of the forward graph that is the value, -1: none
-  std::vector<bool> backward_only;      ///< values that the forward pass cannot have
-  std::vector<bool> demanded;           ///< not backward_only, and read by such nodes, or a gradient
-  std::vector<bool> eager_reads;        ///< the backward pass of the uncompiled function reads it
-  std::vector<bool> eager_watches;      ///< eager_reads holds for a value on its memory: eager notices writes
+/// What is known of a value of the joint graph before anything is decided.
+struct ValueClass {
+  ir::NodeId definition;        ///< node that defines it; not valid: an input
+  int32_t input = -1;           ///< index of the input that it is, -1: none
+  int32_t forward_output = -1;  ///< first output of the forward graph that it is, -1: none
+  bool backward_only = false;   ///< the forward pass cannot have it
+  bool demanded = false;        ///< not backward_only, and read by such nodes, or a gradient
+  bool eager_reads = false;     ///< the backward pass of the uncompiled function reads it
+  bool eager_watches = false;   ///< eager_reads holds for a value on its memory: eager notices writes
   /// Its memory is no place to keep it: the forward pass overwrites it in the end, or the caller may write to
   /// it before the backward pass, unnoticed by eager. Saved as a copy.
-  std::vector<bool> needs_copy;
+  bool needs_copy = false;
   /// The caller gets its memory as an output, so that saving it allocates nothing.
-  std::vector<bool> is_returned;
+  bool is_returned = false;
+};
+
+struct Classes {
+  ir::PerNode<NodeClass> nodes;
+  ir::PerValue<ValueClass> values;
 };
 
 /// What callers may do with their inputs between the passes.
@@ -39,8 +42,6 @@ enum class Inputs {
 
 /// Throws Error(InvalidArgument) when results of the forward pass depend on tangents.
 Classes classify(const ir::Graph& joint, Inputs inputs = Inputs::AsEager);
-
-inline size_t at(ir::ValueId id) { return static_cast<size_t>(id.index); }
 
 /// Calls fn(ValueId) for each value that the node reads, those it writes copies of included.
 template <class Fn>

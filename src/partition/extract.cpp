@@ -36,12 +36,12 @@ class ForwardBuilder {
  private:
   void save(ir::ValueId id, std::vector<ir::Node>& copies) {
     Saved saved;
-    if (classes_.needs_copy[at(id)])
+    if (classes_.values[id].needs_copy)
       saved.output = add_output(copy_node(out_.forward, id, copies));
-    else if (classes_.input[at(id)] >= 0)
-      saved.input = classes_.input[at(id)];
-    else if (classes_.forward_output[at(id)] >= 0)
-      saved.output = classes_.forward_output[at(id)];
+    else if (classes_.values[id].input >= 0)
+      saved.input = classes_.values[id].input;
+    else if (classes_.values[id].forward_output >= 0)
+      saved.output = classes_.values[id].forward_output;
     else
       saved.output = add_output(id);
     out_.saved.push_back(saved);
@@ -54,36 +54,36 @@ class ForwardBuilder {
 
   /// Those that the outputs, the copies and the effects of the forward pass need.
   void add_nodes(std::vector<ir::Node>& copies) {
-    std::vector<bool> live(out_.forward.values.size());
-    const auto use = [&](ir::ValueId id) { live[at(id)] = true; };
+    ir::PerValue<bool> live(out_.forward.values.size());
+    const auto use = [&](ir::ValueId id) { live[id] = true; };
     for (const auto& output : out_.forward.outputs)
       if (output.value.valid()) use(output.value);
     for (const auto& copy : copies) for_each_read(copy, use);
-    std::vector<size_t> kept;
-    for (size_t i = joint_.nodes.size(); i-- > 0;) {
+    std::vector<ir::NodeId> kept;
+    for (const auto i : joint_.node_ids() | std::views::reverse) {
       const auto& cls = classes_.nodes[i];
       if (cls.backward_only) continue;
-      const bool needed = std::ranges::any_of(joint_.nodes[i].outputs, [&](auto id) { return live[at(id)]; });
+      const bool needed = std::ranges::any_of(joint_.node(i).outputs, [&](auto id) { return live[id]; });
       if (!needed && !cls.effectful) continue;
       kept.push_back(i);
-      for_each_read(joint_.nodes[i], use);
+      for_each_read(joint_.node(i), use);
     }
     for (const auto index : kept | std::views::reverse)
-      out_.forward.add_node(joint_.nodes[index]).provenance.backward = false;
+      out_.forward.add_node(joint_.node(index)).provenance.backward = false;
     for (auto& copy : copies) out_.forward.nodes.push_back(std::move(copy));
   }
 
   /// Memory that views share counts once, inputs count nothing.
   int64_t saved_bytes() const {
     const auto& graph = out_.forward;
-    std::vector<bool> counted(graph.values.size());
-    for (const auto& input : graph.inputs) counted[at(input.value)] = true;
+    ir::PerValue<bool> counted(graph.values.size());
+    for (const auto& input : graph.inputs) counted[input.value] = true;
     int64_t bytes = 0;
     for (const auto& saved : out_.saved) {
       if (saved.output < 0) continue;
-      const auto storage = graph.storage_of(graph.outputs[static_cast<size_t>(saved.output)].value);
-      if (!counted[at(storage)]) bytes += storage_bytes(graph, storage);
-      counted[at(storage)] = true;
+      const auto storage = graph.storage_of(graph.outputs[saved.output].value);
+      if (!counted[storage]) bytes += storage_bytes(graph, storage);
+      counted[storage] = true;
     }
     return bytes;
   }
@@ -109,9 +109,9 @@ class BackwardBuilder {
     graph_.stage = ir::Stage::Backward;
     graph_.symbols = joint_.symbols;
     graph_.values = joint_.values;
-    for (const auto id : plan_.saved) is_saved_[at(id)] = true;
+    for (const auto id : plan_.saved) is_saved_[id] = true;
     add_inputs();
-    for (const auto index : backward_order(joint_, classes_, plan_)) add_node(joint_.nodes[index]);
+    for (const auto index : backward_order(joint_, classes_, plan_)) add_node(joint_.node(index));
     for (const auto& output : joint_.outputs)
       if (output.role == ir::OutputRole::Grad) graph_.outputs.push_back(output);
     for (auto& output : graph_.outputs)
@@ -123,33 +123,33 @@ class BackwardBuilder {
   void add_inputs();
   void add_node(ir::Node node);
   void spell_none(ir::Arg& arg) const;
-  ir::Value& value(ir::ValueId id) { return graph_.values[at(id)]; }
+  ir::Value& value(ir::ValueId id) { return graph_.values[id]; }
 
   const ir::Graph& joint_;
   const ir::Storages before_;
   const Classes& classes_;
   const Plan& plan_;
   ir::Graph& graph_;
-  std::vector<bool> is_saved_;
+  ir::PerValue<bool> is_saved_;
 };
 
 /// Saved values are the first on their memory here, unless another saved one is on the same memory.
 void BackwardBuilder::add_inputs() {
-  std::vector<ir::ValueId> first(joint_.values.size());
+  ir::PerValue<ir::ValueId> first(joint_.values.size());
   for (const auto id : plan_.saved) {
     value(id).base = {};
-    if (classes_.needs_copy[at(id)]) {
+    if (classes_.values[id].needs_copy) {
       value(id).type = copied_type(joint_.tensor_type(id));
     } else {
-      auto& on_memory = first[at(joint_.storage_of(id))];
+      auto& on_memory = first[joint_.storage_of(id)];
       if (on_memory.valid())
         value(id).base = on_memory;
       else
         on_memory = id;
     }
-    const int32_t input = classes_.input[at(id)];
-    graph_.inputs.push_back({id, ir::InputRole::SavedTensor,
-                             input < 0 ? std::string() : joint_.inputs[static_cast<size_t>(input)].name});
+    const int32_t input = classes_.values[id].input;
+    graph_.inputs.push_back(
+        {id, ir::InputRole::SavedTensor, input < 0 ? std::string() : joint_.inputs[input].name});
   }
   for (const auto& input : joint_.inputs)
     if (input.role == ir::InputRole::Tangent) graph_.inputs.push_back(input);
@@ -167,7 +167,7 @@ void BackwardBuilder::add_node(ir::Node node) {
   // A node that runs for one of its outputs computes the saved ones again, to no use.
   const auto was = node;
   for (auto& id : node.outputs)
-    if (is_saved_[at(id)]) id = graph_.add_value(joint_.type_of(id));
+    if (is_saved_[id]) id = graph_.add_value(joint_.type_of(id));
   // The copy of a tensor begins its memory, wherever the tensor itself began.
   for (size_t i = 0; i < was.outputs.size(); ++i)
     before_.follow(graph_, was, was.outputs[i], node.outputs[i]);

@@ -15,6 +15,6 @@ Partition extract(const ir::Graph& joint, const Classes& classes, const Plan& pl
 
 /// The nodes that run in the backward pass, in order: its own as they were recorded, those computed again
 /// just before their first use.
-std::vector<size_t> backward_order(const ir::Graph& joint, const Classes& classes, const Plan& plan);
+std::vector<ir::NodeId> backward_order(const ir::Graph& joint, const Classes& classes, const Plan& plan);
 
 }  // namespace antegrad::partition

@@ -20,11 +20,11 @@ struct Residual {
 };
 
 Residual build(const FlowNetwork& network) {
-  const auto vertices = static_cast<size_t>(network.vertices);
+  const auto vertices = network.vertices;
   std::vector<uint32_t> next(vertices + 1);  // free place for an arc that begins at the vertex
   for (const auto& edge : network.edges) {
-    ++next[static_cast<size_t>(edge.from) + 1];
-    ++next[static_cast<size_t>(edge.to) + 1];
+    ++next[edge.from.position() + 1];
+    ++next[edge.to.position() + 1];
   }
   for (size_t i = 0; i < vertices; ++i) next[i + 1] += next[i];
   const size_t arcs = 2 * network.edges.size();
@@ -34,7 +34,7 @@ Residual build(const FlowNetwork& network) {
   out.reverse.resize(arcs);
   std::vector<std::pair<uint32_t, uint32_t>> ends(arcs);
   for (const auto& edge : network.edges) {
-    const auto from = static_cast<uint32_t>(edge.from), to = static_cast<uint32_t>(edge.to);
+    const auto from = static_cast<uint32_t>(edge.from.index), to = static_cast<uint32_t>(edge.to.index);
     const uint32_t forth = next[from]++, back = next[to]++;
     ends[forth] = {from, to};
     ends[back] = {to, from};
@@ -62,49 +62,50 @@ void solve(Residual& net) {
   std::vector<Arc> predecessor(vertices);
   std::vector<boost::default_color_type> color(vertices);
   std::vector<int64_t> distance(vertices);
-  boost::boykov_kolmogorov_max_flow(
-      rows, per_arc(net.capacity, rows), per_arc(net.left, rows), per_arc(net.reverse, rows),
-      per_vertex(predecessor, rows), per_vertex(color, rows), per_vertex(distance, rows),
-      boost::get(boost::vertex_index, rows), uint32_t{FlowNetwork::kSource}, uint32_t{FlowNetwork::kSink});
+  boost::boykov_kolmogorov_max_flow(rows, per_arc(net.capacity, rows), per_arc(net.left, rows),
+                                    per_arc(net.reverse, rows), per_vertex(predecessor, rows),
+                                    per_vertex(color, rows), per_vertex(distance, rows),
+                                    boost::get(boost::vertex_index, rows),
+                                    uint32_t{FlowNetwork::kSource.index}, uint32_t{FlowNetwork::kSink.index});
 }
 
 }  // namespace
 
-std::vector<bool> sink_side(const FlowNetwork& network) {
+IdMap<VertexId, bool> sink_side(const FlowNetwork& network) {
   auto net = build(network);
   solve(net);
   const auto number = [&](Arc arc) { return boost::get(boost::edge_index, net.rows, arc); };
-  std::vector<bool> reaches_sink(static_cast<size_t>(network.vertices));
-  std::vector<uint32_t> open = {FlowNetwork::kSink};
+  IdMap<VertexId, bool> reaches_sink(network.vertices);
+  std::vector<uint32_t> open = {FlowNetwork::kSink.index};
   reaches_sink[FlowNetwork::kSink] = true;
   while (!open.empty()) {
     const auto vertex = open.back();
     open.pop_back();
     for (const auto arc : boost::make_iterator_range(boost::out_edges(vertex, net.rows))) {
       const auto before = boost::target(arc, net.rows);
-      if (reaches_sink[before] || net.left[number(net.reverse[number(arc)])] == 0) continue;
-      reaches_sink[before] = true;
+      const auto id = VertexId::at(before);
+      if (reaches_sink[id] || net.left[number(net.reverse[number(arc)])] == 0) continue;
+      reaches_sink[id] = true;
       open.push_back(before);
     }
   }
   return reaches_sink;
 }
 
-std::vector<int32_t> infinite_path(const FlowNetwork& network) {
-  std::vector<std::vector<int32_t>> next(static_cast<size_t>(network.vertices));
+std::vector<VertexId> infinite_path(const FlowNetwork& network) {
+  IdMap<VertexId, std::vector<VertexId>> next(network.vertices);
   for (const auto& edge : network.edges)
-    if (edge.capacity >= FlowNetwork::kInfinite) next[static_cast<size_t>(edge.from)].push_back(edge.to);
-  std::vector<int32_t> before(static_cast<size_t>(network.vertices), -1);
-  std::vector<int32_t> open = {FlowNetwork::kSource};
+    if (edge.capacity >= FlowNetwork::kInfinite) next[edge.from].push_back(edge.to);
+  IdMap<VertexId, VertexId> before(network.vertices);
+  std::vector<VertexId> open = {FlowNetwork::kSource};
   for (size_t i = 0; i < open.size(); ++i)
-    for (const auto to : next[static_cast<size_t>(open[i])]) {
-      if (to == FlowNetwork::kSource || before[static_cast<size_t>(to)] >= 0) continue;
-      before[static_cast<size_t>(to)] = open[i];
+    for (const auto to : next[open[i]]) {
+      if (to == FlowNetwork::kSource || before[to].valid()) continue;
+      before[to] = open[i];
       open.push_back(to);
     }
-  std::vector<int32_t> path;
-  for (auto at = before[FlowNetwork::kSink]; at > FlowNetwork::kSource; at = before[static_cast<size_t>(at)])
-    path.push_back(at);
+  std::vector<VertexId> path;
+  for (auto at = before[FlowNetwork::kSink]; at > FlowNetwork::kSource; at = before[at]) path.push_back(at);
   std::ranges::reverse(path);
   return path;
 }

@@ -11,7 +11,7 @@ namespace antegrad::partition {
 /// Which nodes run in the backward pass, and what it gets from the forward pass. Together they give the
 /// backward pass all that it reads; no node of the forward pass is left out of it.
 struct Plan {
-  std::vector<bool> in_backward;   ///< per node; those of the backward pass itself included
+  ir::PerNode<bool> in_backward;   ///< those of the backward pass itself included
   std::vector<ir::ValueId> saved;  ///< in order of definition, inputs of the joint graph first
   int64_t weight = 0;              ///< of the saved values and of what is computed again
 };

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <optional>
+#include <ranges>
 
 #include "antegrad/error.h"
 #include "graph/random_joint.h"
@@ -22,8 +23,9 @@ class BruteForce {
  public:
   BruteForce(const ir::Graph& joint, const Classes& classes, const Weights& weights)
       : joint_(joint), classes_(classes), weights_(weights) {
-    for (size_t i = 0; i < joint.nodes.size(); ++i)
-      if (!classes.nodes[i].backward_only && weights.recompute[i] != Weights::kNever) free_.push_back(i);
+    for (const auto i : joint.node_ids())
+      if (!classes.nodes[i].backward_only && weights.nodes[i].recompute != Weights::kNever)
+        free_.push_back(i);
   }
 
   size_t choices() const { return free_.size(); }
@@ -37,52 +39,51 @@ class BruteForce {
 
  private:
   std::optional<int64_t> weigh_set(uint32_t set) const {
-    std::vector<bool> runs(joint_.nodes.size());
+    ir::PerNode<bool> runs(joint_.nodes.size());
     int64_t weight = 0;
     for (size_t i = 0; i < free_.size(); ++i) {
       runs[free_[i]] = (set >> i) & 1;
-      if (runs[free_[i]]) weight += weights_.recompute[free_[i]];
+      if (runs[free_[i]]) weight += weights_.nodes[free_[i]].recompute;
     }
-    for (size_t i = 0; i < joint_.nodes.size(); ++i)
-      if (weights_.must_run[i] && !runs[i]) return std::nullopt;
+    for (const auto i : joint_.node_ids())
+      if (weights_.nodes[i].must_run && !runs[i]) return std::nullopt;
     const auto saved = saved_by(runs);
-    for (size_t i = 0; i < saved.size(); ++i) {
+    for (const auto i : saved.ids()) {
       if (!saved[i]) continue;
-      if (weights_.save[i] == Weights::kNever) return std::nullopt;
-      weight += weights_.save[i];
+      if (weights_.values[i].save == Weights::kNever) return std::nullopt;
+      weight += weights_.values[i].save;
     }
     if (runs_dear_twice(runs, saved)) return std::nullopt;
     return weight;
   }
 
   /// What the backward pass reads and does not compute.
-  std::vector<bool> saved_by(const std::vector<bool>& runs) const {
-    std::vector<bool> saved(joint_.values.size());
+  ir::PerValue<bool> saved_by(const ir::PerNode<bool>& runs) const {
+    ir::PerValue<bool> saved(joint_.values.size());
     const auto read = [&](ir::ValueId id) {
-      const int32_t source = classes_.definition[at(id)];
-      if (is_none(joint_, id) || classes_.backward_only[at(id)]) return;
-      if (source < 0 || !runs[static_cast<size_t>(source)] || weights_.must_save[at(id)])
-        saved[at(id)] = true;
+      const auto source = classes_.values[id].definition;
+      if (is_none(joint_, id) || classes_.values[id].backward_only) return;
+      if (!source.valid() || !runs[source] || weights_.values[id].must_save) saved[id] = true;
     };
-    for (size_t i = 0; i < joint_.nodes.size(); ++i)
-      if (runs[i] || classes_.nodes[i].backward_needed) for_each_read(joint_.nodes[i], read);
-    for (size_t i = 0; i < joint_.values.size(); ++i)
-      if (classes_.demanded[i] || (weights_.must_save[i] && classes_.eager_reads[i]))
-        read({static_cast<int32_t>(i)});
+    for (const auto i : joint_.node_ids())
+      if (runs[i] || classes_.nodes[i].backward_needed) for_each_read(joint_.node(i), read);
+    for (const auto i : joint_.values.ids())
+      if (classes_.values[i].demanded || (weights_.values[i].must_save && classes_.values[i].eager_reads))
+        read(i);
     return saved;
   }
 
   /// A dear node that only the backward pass needs, in both graphs.
-  bool runs_dear_twice(const std::vector<bool>& runs, std::vector<bool> in_forward) const {
-    for (size_t i = joint_.nodes.size(); i-- > 0;) {
-      const auto& node = joint_.nodes[i];
+  bool runs_dear_twice(const ir::PerNode<bool>& runs, ir::PerValue<bool> in_forward) const {
+    for (const auto i : joint_.node_ids() | std::views::reverse) {
+      const auto& node = joint_.node(i);
       const auto& cls = classes_.nodes[i];
       if (cls.backward_only) continue;
-      const bool needed = cls.forward_needed ||
-                          std::ranges::any_of(node.outputs, [&](auto id) { return in_forward[at(id)]; });
+      const bool needed =
+          cls.forward_needed || std::ranges::any_of(node.outputs, [&](auto id) { return in_forward[id]; });
       if (!needed) continue;
       if (runs[i] && !cls.forward_needed && op_info(node).recompute >= ir::Recompute::Dear) return true;
-      for_each_read(node, [&](ir::ValueId id) { in_forward[at(id)] = true; });
+      for_each_read(node, [&](ir::ValueId id) { in_forward[id] = true; });
     }
     return false;
   }
@@ -90,17 +91,16 @@ class BruteForce {
   const ir::Graph& joint_;
   const Classes& classes_;
   const Weights& weights_;
-  std::vector<size_t> free_;
+  std::vector<ir::NodeId> free_;
 };
 
-std::vector<Keep> random_keeps(const ir::Graph& joint, const Classes& classes, uint32_t seed) {
+ir::PerValue<Keep> random_keeps(const ir::Graph& joint, const Classes& classes, uint32_t seed) {
   std::mt19937 random(seed);
-  std::vector<Keep> keeps(joint.values.size(), Keep::Auto);
-  for (size_t i = 0; i < keeps.size(); ++i) {
-    const int32_t node = classes.definition[i];
-    if (node < 0 || classes.backward_only[i] || is_none(joint, {static_cast<int32_t>(i)})) continue;
-    if (!can_recompute(joint.nodes[static_cast<size_t>(node)], classes.nodes[static_cast<size_t>(node)]))
-      continue;
+  ir::PerValue<Keep> keeps(joint.values.size(), Keep::Auto);
+  for (const auto i : keeps.ids()) {
+    const auto node = classes.values[i].definition;
+    if (!node.valid() || classes.values[i].backward_only || is_none(joint, i)) continue;
+    if (!can_recompute(joint.node(node), classes.nodes[node])) continue;
     if (const auto draw = random() % 8; draw < 2) keeps[i] = draw == 0 ? Keep::Save : Keep::Recompute;
   }
   return keeps;
@@ -125,7 +125,7 @@ TEST(MinCut, EqualsBruteForce) {
     const auto plan = min_cut(joint, classes, weights);
     ASSERT_EQ(plan.weight, *least);
     ++compared;
-    for (size_t i = 0; i < joint.nodes.size(); ++i)
+    for (const auto i : joint.node_ids())
       recomputing += plan.in_backward[i] && classes.nodes[i].forward_needed;
   }
   EXPECT_GT(compared, 500);
@@ -137,9 +137,11 @@ TEST(MinCut, TakesWeightsWhoseSumIsBeyondInfinity) {
   const auto classes = classify(joint);
   auto weights = weigh(joint, classes, {});
   const auto before = min_cut(joint, classes, weights);
-  for (auto* all : {&weights.save, &weights.recompute})
-    for (auto& weight : *all)
-      if (weight != Weights::kNever) weight <<= 38;
+  const auto enlarge = [](int64_t& weight) {
+    if (weight != Weights::kNever) weight <<= 38;
+  };
+  for (auto& value : weights.values) enlarge(value.save);
+  for (auto& node : weights.nodes) enlarge(node.recompute);
   const auto after = min_cut(joint, classes, weights);
   EXPECT_EQ(before.saved, after.saved);
   EXPECT_EQ(before.in_backward, after.in_backward);
@@ -202,11 +204,11 @@ TEST(Flow, FindsTheSmallestSinkSideAndInfinitePaths) {
   network.add_edge(FlowNetwork::kSource, b, 1);
   network.add_edge(b, FlowNetwork::kSink, FlowNetwork::kInfinite);
   EXPECT_TRUE(infinite_path(network).empty());
-  EXPECT_EQ(sink_side(network), (std::vector<bool>{false, true, false, true}));
+  EXPECT_EQ(sink_side(network).list(), (std::vector<bool>{false, true, false, true}));
   network.add_edge(FlowNetwork::kSource, a, FlowNetwork::kInfinite);
   EXPECT_TRUE(infinite_path(network).empty());
   network.add_edge(a, b, FlowNetwork::kInfinite);
-  EXPECT_EQ(infinite_path(network), (std::vector<int32_t>{a, b}));
+  EXPECT_EQ(infinite_path(network), (std::vector<VertexId>{a, b}));
 }
 
 }  // namespace

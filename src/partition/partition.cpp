@@ -27,7 +27,7 @@ Inputs inputs_of(const Policy& policy, const Target& target) {
 
 /// What is computed again takes memory while it is used; where that makes the peak higher than eager's, save
 /// as eager does.
-Partition min_cut_or_eager(const ir::Graph& joint, const Classes& classes, const std::vector<Keep>& keep) {
+Partition min_cut_or_eager(const ir::Graph& joint, const Classes& classes, const ir::PerValue<Keep>& keep) {
   auto fewest_bytes = carry_out(joint, classes, {Level::Cheap, {}, keep});
   auto eager = carry_out(joint, classes, {Level::Views, {}, keep});
   return fewest_bytes.peak.peak() <= eager.peak.peak() ? std::move(fewest_bytes) : std::move(eager);

@@ -56,8 +56,7 @@ std::vector<uint64_t> run_both(const ir::Graph& joint, const Partition& parts) {
   const auto results = SymbolicRun(parts.forward, first).outputs();
   std::vector<uint64_t> second;
   for (const auto& saved : parts.saved)
-    second.push_back(saved.input >= 0 ? all[static_cast<size_t>(saved.input)]
-                                      : results[static_cast<size_t>(saved.output)]);
+    second.push_back(saved.input >= 0 ? all[saved.input] : results[saved.output]);
   second.insert(second.end(), tangents.begin(), tangents.end());
   const auto grads = SymbolicRun(parts.backward, second).outputs();
   auto out = std::vector<uint64_t>(
@@ -70,18 +69,18 @@ std::vector<uint64_t> run_both(const ir::Graph& joint, const Partition& parts) {
 
 void check_saved(const ir::Graph& joint, const Partition& parts) {
   const auto tangents = std::ranges::count(joint.inputs, ir::InputRole::Tangent, &ir::Input::role);
-  ASSERT_EQ(parts.backward.inputs.size(), parts.saved.size() + static_cast<size_t>(tangents));
+  ASSERT_EQ(parts.backward.inputs.size(), parts.saved.size() + tangents);
   for (size_t i = 0; i < parts.saved.size(); ++i) {
     const auto& saved = parts.saved[i];
     const auto& type = parts.backward.type_of(parts.backward.inputs[i].value);
     ASSERT_NE(type.tensor(), nullptr);
     ASSERT_EQ(saved.input >= 0, saved.output < 0);
     if (saved.input >= 0) {
-      EXPECT_EQ(type, joint.type_of(joint.inputs[static_cast<size_t>(saved.input)].value));
+      EXPECT_EQ(type, joint.type_of(joint.inputs[saved.input].value));
       EXPECT_FALSE(is_mutated(joint, saved.input));
       continue;
     }
-    const auto value = parts.forward.outputs.at(static_cast<size_t>(saved.output)).value;
+    const auto value = parts.forward.outputs.at(saved.output).value;
     EXPECT_EQ(type, parts.forward.type_of(value));
     for (size_t k = 0; k < parts.forward.inputs.size();
          ++k)  // the forward graph's inputs are the joint graph's first
@@ -112,7 +111,7 @@ void check_graph(ir::Graph graph) {
   EXPECT_FALSE(passes::dead_code(graph));
   for (const auto& node : graph.nodes)
     for (const auto id : node.outputs) {
-      const auto base = graph.values[static_cast<size_t>(id.index)].base;
+      const auto base = graph.values[id].base;
       if (!base.valid()) continue;
       EXPECT_EQ(base, graph.storage_of(*node.args[0].as<ir::ValueId>())) << ir::print(graph, node);
     }
@@ -224,8 +223,7 @@ TEST(Partition, KeepsMeaningUnderRules) {
 /// Alive after node `step` has run: storages defined by then, and read later or kept.
 int64_t live_bytes(const ir::Graph& graph, size_t step, const std::vector<int64_t>& at_start) {
   int64_t bytes = 0;
-  for (size_t v = 0; v < graph.values.size(); ++v) {
-    const ir::ValueId id{static_cast<int32_t>(v)};
+  for (const auto id : graph.values.ids()) {
     if (graph.storage_of(id) != id) continue;
     const auto on_it = [&](ir::ValueId other) { return graph.storage_of(other) == id; };
     bool defined = false, needed = false;

@@ -1,53 +1,49 @@
 #include <algorithm>
 
-#include "partition/classify.h"
+#include "ir/liveness.h"
 #include "partition/cost.h"
 #include "partition/partition.h"
 
 namespace antegrad::partition {
 namespace {
 
-constexpr size_t kForever = static_cast<size_t>(-1);
-
 /// Replays one graph. Memory is counted per storage: allocated when its first value is defined, freed after
 /// the last node that reads one of its values.
 class Replay {
  public:
   explicit Replay(const ir::Graph& graph)
-      : graph_(graph), last_use_(graph.values.size()), bytes_(graph.values.size()) {
-    for (const auto& output : graph.outputs)
-      if (output.value.valid()) last_use_[storage(output.value)] = kForever;
-    for (size_t i = graph.nodes.size(); i-- > 0;) {
-      const auto use = [&](ir::ValueId id) {
-        auto& last = last_use_[storage(id)];
-        last = std::max(last, i + 1);
-      };
-      for_each_read(graph.nodes[i], use);
-      for (const auto id : graph.nodes[i].outputs) use(id);
-    }
-  }
+      : graph_(graph), live_(ir::Liveness::of_nodes(graph)), bytes_(graph.values.size()) {}
 
   /// What is there before the first node.
   void allocate(ir::ValueId id, int64_t bytes) {
-    if (storage(id) != at(id)) return;
-    bytes_[at(id)] = bytes;
-    live_ += bytes;
+    if (graph_.storage_of(id) != id) return;
+    bytes_[id] = bytes;
+    live_bytes_ += bytes;
   }
 
   /// What is allocated while each node runs; `most` gets the largest, with what is there before the first.
   std::vector<int64_t> run(int64_t& most) {
-    std::vector<std::vector<size_t>> ends(graph_.nodes.size() + 1);
-    for (const auto& input : graph_.inputs) end_at(ends, at(input.value));
+    std::vector<ir::ValueId> unused;
+    ir::PerNode<std::vector<ir::ValueId>> ends(graph_.nodes.size());
+    const auto end = [&](ir::ValueId id) {
+      if (graph_.storage_of(id) != id) return;
+      const auto& lifetime = live_.storage(id);
+      if (const ir::NodeId last{lifetime.last}; ends.contains(last))
+        ends[last].push_back(id);
+      else if (!lifetime.is_used())
+        unused.push_back(id);
+    };
+    for (const auto& input : graph_.inputs) end(input.value);
     for (const auto& node : graph_.nodes)
-      for (const auto id : node.outputs) end_at(ends, at(id));
-    most = live_;
-    release(ends[0]);
+      for (const auto id : node.outputs) end(id);
+    most = live_bytes_;
+    release(unused);
     std::vector<int64_t> curve;
-    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
-      for (const auto id : graph_.nodes[i].outputs) allocate(id, storage_bytes(graph_, id));
-      most = std::max(most, live_);
-      curve.push_back(live_);
-      release(ends[i + 1]);
+    for (const auto node : graph_.node_ids()) {
+      for (const auto id : graph_.node(node).outputs) allocate(id, storage_bytes(graph_, id));
+      most = std::max(most, live_bytes_);
+      curve.push_back(live_bytes_);
+      release(ends[node]);
     }
     return curve;
   }
@@ -59,19 +55,14 @@ class Replay {
   }
 
  private:
-  size_t storage(ir::ValueId id) const { return at(graph_.storage_of(id)); }
-  void end_at(std::vector<std::vector<size_t>>& ends, size_t value) const {
-    if (last_use_[value] != kForever && storage({static_cast<int32_t>(value)}) == value)
-      ends[last_use_[value]].push_back(value);
-  }
-  void release(const std::vector<size_t>& storages) {
-    for (const auto index : storages) live_ -= bytes_[index];
+  void release(const std::vector<ir::ValueId>& storages) {
+    for (const auto id : storages) live_bytes_ -= bytes_[id];
   }
 
   const ir::Graph& graph_;
-  std::vector<size_t> last_use_;  ///< per storage: 0 never, i + 1: node i
-  std::vector<int64_t> bytes_;
-  int64_t live_ = 0;
+  const ir::Liveness live_;
+  ir::PerValue<int64_t> bytes_;  ///< by the value that owns the memory
+  int64_t live_bytes_ = 0;
 };
 
 Replay backward_replay(const ir::Graph& forward, const ir::Graph& backward, const std::vector<Saved>& saved) {
@@ -87,13 +78,13 @@ Replay backward_replay(const ir::Graph& forward, const ir::Graph& backward, cons
 }  // namespace
 
 std::vector<int64_t> saved_memory(const ir::Graph& forward, const std::vector<Saved>& saved) {
-  std::vector<bool> is_input(forward.values.size());
-  for (const auto& input : forward.inputs) is_input[at(input.value)] = true;
+  ir::PerValue<bool> is_input(forward.values.size());
+  for (const auto& input : forward.inputs) is_input[input.value] = true;
   std::vector<int64_t> bytes(saved.size());
   for (size_t i = 0; i < saved.size(); ++i) {
     if (saved[i].output < 0) continue;
-    const auto storage = forward.storage_of(forward.outputs[static_cast<size_t>(saved[i].output)].value);
-    bytes[i] = is_input[at(storage)] ? 0 : storage_bytes(forward, storage);
+    const auto storage = forward.storage_of(forward.outputs[saved[i].output].value);
+    bytes[i] = is_input[storage] ? 0 : storage_bytes(forward, storage);
   }
   return bytes;
 }

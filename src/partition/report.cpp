@@ -13,17 +13,17 @@ class Explainer {
  public:
   Explainer(const ir::Graph& joint, const Classes& classes, const Limits& limits, const Plan& plan)
       : joint_(joint), classes_(classes), limits_(limits), saved_(joint.values.size()) {
-    for (const auto id : plan.saved) saved_[at(id)] = true;
-    wanted_ = classes.demanded;
-    for (size_t i = 0; i < joint.nodes.size(); ++i)
+    for (const auto id : plan.saved) saved_[id] = true;
+    for (const auto& value : classes.values) wanted_.push_back(value.demanded);
+    for (const auto i : joint.node_ids())
       if (plan.in_backward[i] && !classes.nodes[i].backward_only)
-        for_each_read(joint.nodes[i], [&](ir::ValueId id) { wanted_[at(id)] = true; });
+        for_each_read(joint.node(i), [&](ir::ValueId id) { wanted_[id] = true; });
   }
 
   std::vector<Decision> run() const {
     std::vector<Decision> out;
     for (const auto& input : joint_.inputs)
-      if (saved_[at(input.value)]) out.push_back(decision(input.value));
+      if (saved_[input.value]) out.push_back(decision(input.value));
     for (const auto& node : joint_.nodes)
       for (const auto id : node.outputs)
         if (is_decided(id)) out.push_back(decision(id));
@@ -32,13 +32,13 @@ class Explainer {
 
  private:
   Decision decision(ir::ValueId id) const {
-    const int32_t node = classes_.definition[at(id)];
+    const auto node = classes_.values[id].definition;
     Decision out;
     out.value = id;
-    out.op = node < 0 ? "input" : joint_.nodes[static_cast<size_t>(node)].op;
-    if (node >= 0) out.scope = joint_.nodes[static_cast<size_t>(node)].provenance.scope;
-    out.bytes = classes_.needs_copy[at(id)] ? dense_bytes(joint_, id) : storage_bytes(joint_, id);
-    out.saved = saved_[at(id)];
+    out.op = node.valid() ? joint_.node(node).op : "input";
+    if (node.valid()) out.scope = joint_.node(node).provenance.scope;
+    out.bytes = classes_.values[id].needs_copy ? dense_bytes(joint_, id) : storage_bytes(joint_, id);
+    out.saved = saved_[id];
     out.reason = out.saved ? why_saved(id) : why_recomputed(id);
     return out;
   }
@@ -48,19 +48,19 @@ class Explainer {
   std::string why_dear(const ir::Node& node, const NodeClass& cls) const;
   std::string why_reduction(const ir::Node& node, ir::ValueId id) const;
   bool is_decided(ir::ValueId id) const;
-  Keep keep(ir::ValueId id) const { return limits_.keep.empty() ? Keep::Auto : limits_.keep[at(id)]; }
+  Keep keep(ir::ValueId id) const { return limits_.keep.empty() ? Keep::Auto : limits_.keep[id]; }
 
   const ir::Graph& joint_;
   const Classes& classes_;
   const Limits& limits_;
-  std::vector<bool> saved_, wanted_;
+  ir::PerValue<bool> saved_, wanted_;
 };
 
 /// What the backward pass recorded for itself and computes itself was no question.
 bool Explainer::is_decided(ir::ValueId id) const {
-  if (saved_[at(id)] || !wanted_[at(id)] || is_none(joint_, id)) return saved_[at(id)];
-  const auto node = static_cast<size_t>(classes_.definition[at(id)]);
-  return classes_.nodes[node].forward_needed || !joint_.nodes[node].provenance.backward;
+  if (saved_[id] || !wanted_[id] || is_none(joint_, id)) return saved_[id];
+  const auto node = classes_.values[id].definition;
+  return classes_.nodes[node].forward_needed || !joint_.node(node).provenance.backward;
 }
 
 /// Empty when computing it again was an option.
@@ -82,25 +82,25 @@ std::string Explainer::why_reduction(const ir::Node& node, ir::ValueId id) const
 }
 
 std::string Explainer::why_saved(ir::ValueId id) const {
-  const int32_t index = classes_.definition[at(id)];
-  if (index < 0)
-    return classes_.needs_copy[at(id)] ? "input that may be written to: a copy of its contents"
-                                       : "input, kept as it is";
+  const auto index = classes_.values[id].definition;
+  if (!index.valid())
+    return classes_.values[id].needs_copy ? "input that may be written to: a copy of its contents"
+                                          : "input, kept as it is";
   if (keep(id) == Keep::Save) return "rule or policy says save";
-  const auto& node = joint_.nodes[static_cast<size_t>(index)];
-  const auto& cls = classes_.nodes[static_cast<size_t>(index)];
+  const auto& node = joint_.node(index);
+  const auto& cls = classes_.nodes[index];
   std::string why = why_dear(node, cls);
   if (why.empty() && limits_.level == Level::Views) why = "read by the backward pass";
   if (why.empty() && op_info(node).kind == ir::OpKind::Reduction) why = why_reduction(node, id);
   if (why.empty()) why = "fewer bytes than what it is computed from";
-  if (classes_.needs_copy[at(id)]) return why + "; a copy, since its memory may be written to";
-  if (classes_.is_returned[at(id)]) return why + "; lives anyway, it is returned";
+  if (classes_.values[id].needs_copy) return why + "; a copy, since its memory may be written to";
+  if (classes_.values[id].is_returned) return why + "; lives anyway, it is returned";
   return why;
 }
 
 std::string Explainer::why_recomputed(ir::ValueId id) const {
-  const auto index = static_cast<size_t>(classes_.definition[at(id)]);
-  const auto& node = joint_.nodes[index];
+  const auto index = classes_.values[id].definition;
+  const auto& node = joint_.node(index);
   if (keep(id) == Keep::Recompute) return "rule or policy says compute again";
   if (!classes_.nodes[index].forward_needed) return "only the backward pass needs it";
   const auto info = op_info(node);

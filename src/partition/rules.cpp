@@ -19,10 +19,10 @@ Keep rule_for(const std::string& scope, const std::vector<ScopeRule>& rules) {
 }
 
 /// Per storage: the backward pass of the uncompiled function reads a value on it.
-std::vector<bool> storages_read(const ir::Graph& joint, const Classes& classes) {
-  std::vector<bool> read(joint.values.size());
-  for (size_t i = 0; i < joint.values.size(); ++i)
-    if (classes.eager_reads[i]) read[at(joint.storage_of({static_cast<int32_t>(i)}))] = true;
+ir::PerValue<bool> storages_read(const ir::Graph& joint, const Classes& classes) {
+  ir::PerValue<bool> read(joint.values.size());
+  for (const auto i : joint.values.ids())
+    if (classes.values[i].eager_reads) read[joint.storage_of(i)] = true;
   return read;
 }
 
@@ -37,25 +37,25 @@ bool is_in_scope(std::string_view scope, std::string_view outer) {
   return outer.empty() || scope.size() == outer.size() || scope[outer.size()] == '.';
 }
 
-std::vector<Keep> find_keeps(const ir::Graph& joint, const Classes& classes,
-                             const std::vector<ScopeRule>& rules, const UserPolicy* policy) {
+ir::PerValue<Keep> find_keeps(const ir::Graph& joint, const Classes& classes,
+                              const std::vector<ScopeRule>& rules, const UserPolicy* policy) {
   if (rules.empty() && policy == nullptr) return {};
   if (policy != nullptr && !policy->decide)
     throw Error(ErrorCode::InvalidArgument, "partition", "the policy \"" + policy->id + "\" has no function",
                 "Set UserPolicy::decide");
-  std::vector<Keep> keeps(joint.values.size(), Keep::Auto);
+  ir::PerValue<Keep> keeps(joint.values.size(), Keep::Auto);
   const auto read = storages_read(joint, classes);
-  for (size_t i = 0; i < joint.nodes.size(); ++i) {
-    const auto& node = joint.nodes[i];
+  for (const auto i : joint.node_ids()) {
+    const auto& node = joint.node(i);
     const auto& cls = classes.nodes[i];
     const bool late = node.provenance.backward && !cls.forward_needed;
     if (cls.backward_only || late || !can_recompute(node, cls) || passes::is_wrapped_number(node)) continue;
     for (const auto id : node.outputs) {
       if (joint.storage_of(id) != id || joint.type_of(id).tensor() == nullptr) continue;
       auto keep = rule_for(node.provenance.scope, rules);
-      if (keep == Keep::Auto && policy != nullptr && read[at(id)])
+      if (keep == Keep::Auto && policy != nullptr && read[id])
         keep = policy->decide(candidate(joint, node, id));
-      keeps[at(id)] = keep;
+      keeps[id] = keep;
     }
   }
   return keeps;

@@ -11,8 +11,8 @@ namespace antegrad::partition {
 /// scope. They bind tensors that the
 /// forward pass computes: inputs, views, and what is random or must not run twice are left alone.
 /// The policy is asked once for each tensor that the backward pass reads itself or through views, in order.
-std::vector<Keep> find_keeps(const ir::Graph& joint, const Classes& classes,
-                             const std::vector<ScopeRule>& rules, const UserPolicy* policy);
+ir::PerValue<Keep> find_keeps(const ir::Graph& joint, const Classes& classes,
+                              const std::vector<ScopeRule>& rules, const UserPolicy* policy);
 
 /// Equal to it, or inside of it.
 bool is_in_scope(std::string_view scope, std::string_view outer);

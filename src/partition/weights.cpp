@@ -21,34 +21,27 @@ class Weigher {
       : joint_(joint), classes_(classes), limits_(limits) {}
 
   Weights run() {
-    const size_t values = joint_.values.size(), nodes = joint_.nodes.size();
     Weights out;
-    out.save.resize(values);
-    out.must_save.resize(values);
-    out.recompute.resize(nodes);
-    out.must_run.resize(nodes);
-    for (size_t i = 0; i < values; ++i) {
-      const ir::ValueId id{static_cast<int32_t>(i)};
-      const bool is_defined = classes_.definition[i] >= 0 || classes_.input[i] >= 0;
-      if (classes_.backward_only[i] || !is_defined) continue;
-      out.save[i] = save(id);
-      out.must_save[i] = keep(id) == Keep::Save;
+    out.values.resize(joint_.values.size());
+    out.nodes.resize(joint_.nodes.size());
+    for (const auto id : joint_.values.ids()) {
+      const auto& value = classes_.values[id];
+      if (value.backward_only || (!value.definition.valid() && value.input < 0)) continue;
+      out.values[id] = {save(id), keep(id) == Keep::Save};
     }
-    for (size_t i = 0; i < nodes; ++i) {
-      out.recompute[i] = recompute(i);
-      out.must_run[i] = limits_.level == Level::Views && runs_late_in_eager(i);
-    }
+    for (const auto id : joint_.node_ids())
+      out.nodes[id] = {recompute(id), limits_.level == Level::Views && runs_late_in_eager(id)};
     return out;
   }
 
  private:
-  Keep keep(ir::ValueId id) const { return limits_.keep.empty() ? Keep::Auto : limits_.keep[at(id)]; }
-  bool allowed(size_t node) const { return !limits_.allowed.empty() && limits_.allowed[node]; }
+  Keep keep(ir::ValueId id) const { return limits_.keep.empty() ? Keep::Auto : limits_.keep[id]; }
+  bool allowed(ir::NodeId node) const { return !limits_.allowed.empty() && limits_.allowed[node]; }
   int64_t save(ir::ValueId id) const;
   int64_t save_input(ir::ValueId id) const;
-  int64_t recompute(size_t index) const;
+  int64_t recompute(ir::NodeId index) const;
   int64_t rate(const ir::Node& node) const;
-  bool runs_late_in_eager(size_t node) const;
+  bool runs_late_in_eager(ir::NodeId node) const;
   bool needs_old_memory(const ir::Node& node) const;
 
   const ir::Graph& joint_;
@@ -60,8 +53,8 @@ class Weigher {
 int64_t Weigher::save_input(ir::ValueId id) const {
   if (limits_.level == Level::All) return 1;
   const int64_t bytes = dense_bytes(joint_, id) * kByte;
-  const bool as_eager = classes_.eager_watches[at(id)];
-  const auto role = joint_.inputs[static_cast<size_t>(classes_.input[at(id)])].role;
+  const bool as_eager = classes_.values[id].eager_watches;
+  const auto role = joint_.inputs[classes_.values[id].input].role;
   if (role == ir::InputRole::UserInput) return kByte + (as_eager ? bytes / 4 : bytes / 2);
   return kByte + (as_eager ? 0 : bytes / 16);
 }
@@ -69,30 +62,30 @@ int64_t Weigher::save_input(ir::ValueId id) const {
 int64_t Weigher::save(ir::ValueId id) const {
   const auto* type = joint_.type_of(id).tensor();
   if (type == nullptr || keep(id) == Keep::Recompute) return Weights::kNever;
-  if (classes_.needs_copy[at(id)]) return kTensor + dense_bytes(joint_, id) * (kByte + kByte / 8);
-  if (classes_.input[at(id)] >= 0) return save_input(id);
-  const int32_t node = classes_.definition[at(id)];
+  if (classes_.values[id].needs_copy) return kTensor + dense_bytes(joint_, id) * (kByte + kByte / 8);
+  if (classes_.values[id].input >= 0) return save_input(id);
+  const auto node = classes_.values[id].definition;
   const int64_t bytes = storage_bytes(joint_, id) * kByte;
-  int64_t cost = kTensor + (classes_.is_returned[at(id)] ? bytes / 16 : bytes);
-  if (!classes_.nodes[static_cast<size_t>(node)].forward_needed) cost += 4;    // rather its source
+  int64_t cost = kTensor + (classes_.values[id].is_returned ? bytes / 16 : bytes);
+  if (!classes_.nodes[node].forward_needed) cost += 4;                         // rather its source
   if (joint_.storage_of(id) != id) cost += 8;                                  // rather its base
   if (ir::is_floating(type->dtype) || ir::is_complex(type->dtype)) cost += 1;  // rather a mask or an index
   return cost;
 }
 
 /// The node was recorded in the backward pass and runs there only, no rule saying otherwise.
-bool Weigher::runs_late_in_eager(size_t node) const {
+bool Weigher::runs_late_in_eager(ir::NodeId node) const {
   const auto& cls = classes_.nodes[node];
   const bool saved =
-      std::ranges::any_of(joint_.nodes[node].outputs, [&](ir::ValueId id) { return keep(id) == Keep::Save; });
-  return joint_.nodes[node].provenance.backward && !cls.backward_only && !cls.forward_needed && !saved;
+      std::ranges::any_of(joint_.node(node).outputs, [&](ir::ValueId id) { return keep(id) == Keep::Save; });
+  return joint_.node(node).provenance.backward && !cls.backward_only && !cls.forward_needed && !saved;
 }
 
 /// It addresses memory by absolute position, so a copy of the tensor it reads will not do.
 bool Weigher::needs_old_memory(const ir::Node& node) const {
   if (node.op != "aten.as_strided" && node.op != "antegrad.strided") return false;
   bool copied = false;
-  for_each_read(node, [&](ir::ValueId id) { copied |= classes_.needs_copy[at(id)]; });
+  for_each_read(node, [&](ir::ValueId id) { copied |= classes_.values[id].needs_copy; });
   return copied;
 }
 
@@ -117,8 +110,8 @@ int64_t Weigher::rate(const ir::Node& node) const {
   }
 }
 
-int64_t Weigher::recompute(size_t index) const {
-  const auto& node = joint_.nodes[index];
+int64_t Weigher::recompute(ir::NodeId index) const {
+  const auto& node = joint_.node(index);
   const auto& cls = classes_.nodes[index];
   if (cls.backward_only) return 0;
   if (needs_old_memory(node)) return Weights::kNever;

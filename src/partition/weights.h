@@ -1,7 +1,6 @@
 #pragma once
 #include <cstdint>
 #include <limits>
-#include <vector>
 
 #include "antegrad/options.h"
 #include "ir/graph.h"
@@ -19,17 +18,23 @@ enum class Level {
 /// What limits a plan, besides what the graph itself says.
 struct Limits {
   Level level = Level::Cheap;
-  std::vector<bool> allowed;  ///< per node: dear, and may be computed again nevertheless; empty: none
-  std::vector<Keep> keep;     ///< per value, from rules and the user's policy; empty: all Auto
+  ir::PerNode<bool> allowed;  ///< dear, and may be computed again nevertheless; empty: none
+  ir::PerValue<Keep> keep;    ///< from rules and the user's policy; empty: all Auto
 };
 
 /// Costs, in 1/64 of the cost of keeping a byte; docs/partition.md says how they were chosen.
 struct Weights {
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
-  std::vector<int64_t> save;       ///< per value; kNever: it cannot be saved
-  std::vector<int64_t> recompute;  ///< per node: computing it (again) in the backward pass
-  std::vector<bool> must_save;  ///< per value: saved if the backward pass reads it, and never computed again
-  std::vector<bool> must_run;   ///< per node: runs in the backward pass
+  struct OfValue {
+    int64_t save = 0;        ///< kNever: it cannot be saved
+    bool must_save = false;  ///< saved if the backward pass reads it, and never computed again
+  };
+  struct OfNode {
+    int64_t recompute = 0;  ///< computing it (again) in the backward pass
+    bool must_run = false;  ///< in the backward pass
+  };
+  ir::PerValue<OfValue> values;
+  ir::PerNode<OfNode> nodes;
 };
 
 Weights weigh(const ir::Graph& joint, const Classes& classes, const Limits& limits);

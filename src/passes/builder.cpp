@@ -113,7 +113,7 @@ Dims Builder::all_dims(Value x) const {
 
 Dim Builder::count(Value x, const Dims& dims) const {
   Dim count = 1;
-  for (auto dim : dims) count = count * sizes(x)[static_cast<size_t>(dim)];
+  for (auto dim : dims) count = count * sizes(x)[dim];
   return count;
 }
 
@@ -163,7 +163,7 @@ Value Builder::full(const Sizes& sizes, DType dtype, const ir::Device& device, d
 Value Builder::pad(Value x, int64_t dim, const Dim& before, const Dim& after) {
   if (before.is(0) && after.is(0)) return x;
   Sizes padded = sizes(x);
-  const auto at = static_cast<size_t>(dim);
+  const size_t at = dim;
   padded[at] = padded[at] + before + after;
   Sizes amounts((padded.size() - at) * 2);  // from the last dimension on
   amounts[amounts.size() - 2] = before;
@@ -176,11 +176,11 @@ Value Builder::pad(Value x, int64_t dim, const Dim& before, const Dim& after) {
 
 /// Whether the node that computes x can compute the output instead.
 bool Builder::may_become(Value x, Value output) const {
-  const auto base_of = [&](Value id) { return graph_.values[static_cast<size_t>(id.index)].base; };
+  const auto base_of = [&](Value id) { return graph_.values[id].base; };
   const auto defines = [&](const ir::Node& node) {
     return std::ranges::find(node.outputs, x) != node.outputs.end();
   };
-  const bool is_ours = static_cast<size_t>(x.index) >= first_new_ && std::ranges::any_of(nodes_, defines);
+  const bool is_ours = x.position() >= first_new_ && std::ranges::any_of(nodes_, defines);
   if (!is_ours || base_of(x).valid()) return false;
   if (type(x).strides == type(output).strides) return true;
   return std::ranges::none_of(nodes_, [&](const ir::Node& node) {  // views were made for the strides it has
@@ -193,7 +193,7 @@ void Builder::rename(Value x, Value output) {
     ir::for_each_input(node, [&](Value& id) { id = id == x ? output : id; });
     for (auto& id : node.outputs) {
       if (id == x) id = output;
-      auto& base = graph_.values[static_cast<size_t>(id.index)].base;
+      auto& base = graph_.values[id].base;
       if (base == x) base = output;
     }
   }

@@ -12,8 +12,6 @@
 namespace antegrad::passes {
 namespace {
 
-size_t index(ir::ValueId id) { return static_cast<size_t>(id.index); }
-
 /// aten.empty.memory_format, aten.empty_like, aten.new_empty_strided, aten._empty_affine_quantized, …
 bool is_uninitialised(std::string_view op) {
   for (std::string_view prefix : {"aten.empty", "aten.new_empty", "aten._empty"})
@@ -31,7 +29,7 @@ class Merger {
         reads_(reads_by_nodes(graph)),
         read_by_writers_(read_by_writers(graph)) {
     number_.resize(graph.values.size());
-    for (size_t i = 0; i < number_.size(); ++i) number_[i] = ir::ValueId{static_cast<int32_t>(i)};
+    for (const auto id : graph.values.ids()) number_[id] = id;
     table_.reserve(graph.nodes.size());
   }
 
@@ -54,7 +52,7 @@ class Merger {
     for (auto& nodes : classes) {
       const auto& first = graph_.nodes[nodes.front()];
       if (!key_.equal(node, first)) continue;
-      for (size_t k = 0; k < node.outputs.size(); ++k) number_[index(node.outputs[k])] = first.outputs[k];
+      for (size_t k = 0; k < node.outputs.size(); ++k) number_[node.outputs[k]] = first.outputs[k];
       for (size_t candidate : nodes) {
         if (fixed(node) || !may_merge(node, graph_.nodes[candidate])) continue;
         graph_.nodes[candidate].provenance.roots |= graph_.nodes[i].provenance.roots;
@@ -68,7 +66,7 @@ class Merger {
   }
 
   bool fixed(const ir::Node& node) const {
-    return std::ranges::any_of(node.outputs, [&](ir::ValueId id) { return read_by_writers_[index(id)]; });
+    return std::ranges::any_of(node.outputs, [&](ir::ValueId id) { return read_by_writers_[id]; });
   }
 
   /// Both nodes return a tensor to the caller that must stay a tensor of its own.
@@ -98,7 +96,7 @@ class Merger {
     const bool returned = both_returned(node, kept);
     for (size_t k = 0; k < node.outputs.size(); ++k) {
       const auto from = node.outputs[k], to = kept.outputs[k];
-      if (!returned || reads_[index(from)] > 0) rewrite_.replace_in_nodes(from, to);
+      if (!returned || reads_[from] > 0) rewrite_.replace_in_nodes(from, to);
       if (returned) continue;
       if (sharing_.is_root(from)) sharing_.merge(from, to);
       if (sharing_.direct_outputs(from) > 0) rewrite_.replace_in_outputs(from, to);
@@ -110,10 +108,10 @@ class Merger {
   ir::Graph& graph_;
   Sharing sharing_;
   Rewrite rewrite_;
-  std::vector<ir::ValueId> number_;
+  ir::PerValue<ir::ValueId> number_;
   NodeKey key_;
-  std::vector<int32_t> reads_;
-  std::vector<bool> read_by_writers_;
+  ir::PerValue<int32_t> reads_;
+  ir::PerValue<bool> read_by_writers_;
   std::unordered_map<size_t, std::vector<Class>> table_;
 };
 

@@ -13,8 +13,6 @@
 namespace antegrad::passes {
 namespace {
 
-size_t index(ir::ValueId id) { return static_cast<size_t>(id.index); }
-
 class Folder {
  public:
   explicit Folder(ir::Graph& graph)
@@ -28,7 +26,7 @@ class Folder {
           is_wrapped_number(node))
         continue;
       const auto result = node.outputs.front();
-      auto& literal = known_[index(result)];
+      auto& literal = known_[result];
       if (node.op == "antegrad.constant") {
         literal = literal_of_constant(graph_, node);
         continue;
@@ -54,7 +52,7 @@ class Folder {
 
   void fold(ir::Node& node, const Literal& literal) {
     const auto id = node.outputs.front();
-    auto& value = graph_.values[index(id)];
+    auto& value = graph_.values[id];
     node.op = "antegrad.constant";
     node.args.clear();
     node.attrs.clear();
@@ -66,7 +64,7 @@ class Folder {
   ir::Graph& graph_;
   Sharing sharing_;
   const ir::Storages before_;
-  std::vector<std::optional<Literal>> known_;
+  ir::PerValue<std::optional<Literal>> known_;
 };
 
 }  // namespace

@@ -1,7 +1,5 @@
 #include "passes/dead_code.h"
 
-#include <vector>
-
 #include "passes/rewrite.h"
 
 namespace antegrad::passes {
@@ -15,9 +13,9 @@ bool must_stay(const ir::Node& node) {
 }  // namespace
 
 bool dead_code(ir::Graph& graph) {
-  std::vector<bool> live(graph.values.size());
+  ir::PerValue<bool> live(graph.values.size());
   auto use = [&](ir::ValueId id) {
-    if (id.valid()) live[static_cast<size_t>(id.index)] = true;
+    if (id.valid()) live[id] = true;
   };
   for (const auto& output : graph.outputs) use(output.value);
 
@@ -25,7 +23,7 @@ bool dead_code(ir::Graph& graph) {
   for (size_t i = graph.nodes.size(); i-- > 0;) {
     const auto& node = graph.nodes[i];
     bool needed = must_stay(node);
-    for (auto id : node.outputs) needed = needed || live[static_cast<size_t>(id.index)];
+    for (auto id : node.outputs) needed = needed || live[id];
     if (!needed) {
       rewrite.erase_node(i);
       continue;

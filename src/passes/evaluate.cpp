@@ -64,7 +64,7 @@ const ir::Arg* KnownCall::attr(std::string_view name) const {
 const Literal* KnownCall::tensor(size_t position) const {
   const auto* id = arg(position).as<ir::ValueId>();
   if (id == nullptr) return nullptr;
-  const auto& literal = known_[static_cast<size_t>(id->index)];
+  const auto& literal = known_[*id];
   return literal ? &*literal : nullptr;
 }
 
@@ -94,7 +94,7 @@ template std::optional<int32_t> number_as<int32_t>(const ir::Arg&);
 template std::optional<Bool> number_as<Bool>(const ir::Arg&);
 
 std::optional<Literal> evaluate(const ir::Graph& graph, const ir::Node& node,
-                                const std::vector<std::optional<Literal>>& known) {
+                                const ir::PerValue<std::optional<Literal>>& known) {
   const auto entry = evaluators().find(node.op);
   if (entry == evaluators().end() || node.outputs.size() != 1) return std::nullopt;
   const auto* type = graph.type_of(node.outputs.front()).tensor();

@@ -11,7 +11,7 @@ namespace antegrad::passes {
 /// A call whose tensors may be known. Arguments left out count as None.
 class KnownCall {
  public:
-  KnownCall(const ir::Graph& graph, const ir::Node& node, const std::vector<std::optional<Literal>>& known)
+  KnownCall(const ir::Graph& graph, const ir::Node& node, const ir::PerValue<std::optional<Literal>>& known)
       : graph_(graph), node_(node), known_(known) {}
 
   const ir::TensorType& result_type() const;
@@ -24,7 +24,7 @@ class KnownCall {
  private:
   const ir::Graph& graph_;
   const ir::Node& node_;
-  const std::vector<std::optional<Literal>>& known_;
+  const ir::PerValue<std::optional<Literal>>& known_;
 };
 
 /// The result as LibTorch's CPU kernels compute it, to the bit; nothing where there is any doubt.
@@ -39,9 +39,9 @@ const std::vector<EvaluatorEntry>& layout_evaluators();
 const std::vector<EvaluatorEntry>& factory_evaluators();
 
 /// The result of a node with one tensor output, by its evaluator; nothing when there is none or it declines.
-/// known[i] is the contents of value i.
+/// `known`: the contents of values.
 std::optional<Literal> evaluate(const ir::Graph& graph, const ir::Node& node,
-                                const std::vector<std::optional<Literal>>& known);
+                                const ir::PerValue<std::optional<Literal>>& known);
 
 /// A number argument as an element, when the conversion loses nothing that LibTorch would keep.
 template <class T>

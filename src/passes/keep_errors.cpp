@@ -1,7 +1,6 @@
 #include "passes/keep_errors.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "ir/ops.h"
 #include "passes/rewrite.h"
@@ -22,9 +21,9 @@ bool may_throw(const ir::Graph& graph, const ir::Node& node) {
 
 bool keep_errors(ir::Graph& graph) {
   if (!is_functional(graph)) return false;
-  std::vector<bool> live(graph.values.size());
+  ir::PerValue<bool> live(graph.values.size());
   const auto use = [&](ir::ValueId id) {
-    if (id.valid()) live[static_cast<size_t>(id.index)] = true;
+    if (id.valid()) live[id] = true;
   };
   for (const auto& output : graph.outputs)
     if (output.role != ir::OutputRole::Grad) use(output.value);
@@ -33,7 +32,7 @@ bool keep_errors(ir::Graph& graph) {
     auto& node = graph.nodes[i];
     if (node.provenance.backward) continue;
     bool needed = node.effects.random || node.effects.ordered;
-    for (auto id : node.outputs) needed = needed || live[static_cast<size_t>(id.index)];
+    for (auto id : node.outputs) needed = needed || live[id];
     if (!needed && !node.functional && may_throw(graph, node)) changed = needed = node.effects.ordered = true;
     if (!needed) continue;
     ir::for_each_input(node, use);

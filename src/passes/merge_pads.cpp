@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <ranges>
 
 #include "passes/rewrite.h"
 
@@ -34,18 +35,18 @@ class Merger {
   explicit Merger(ir::Graph& graph)
       : graph_(graph), definition_(definitions(graph)), reads_(reads_by_nodes(graph)) {
     for (const auto& output : graph.outputs)
-      if (output.value.valid()) ++reads_[at(output.value)];
+      if (output.value.valid()) ++reads_[output.value];
     for (const auto& node : graph.nodes)
-      for (auto id : node.effects.writes) ++reads_[at(id)];
+      for (auto id : node.effects.writes) ++reads_[id];
   }
 
   bool run() {
-    std::vector<std::vector<ir::Node>> before(graph_.nodes.size());
-    std::vector<bool> inside(graph_.nodes.size());  // of a sum that is merged
+    ir::PerNode<std::vector<ir::Node>> before(graph_.nodes.size());
+    ir::PerNode<bool> inside(graph_.nodes.size());  // of a sum that is merged
     bool changed = false;
-    for (auto n = graph_.nodes.size(); n-- > 0;) {
-      if (inside[n] || !is_sum(graph_.nodes[n])) continue;
-      std::vector<size_t> members;
+    for (const auto n : graph_.node_ids() | std::views::reverse) {
+      if (inside[n] || !is_sum(graph_.node(n))) continue;
+      std::vector<ir::NodeId> members;
       auto sum = terms(n, members);
       if (!sum || !lie_side_by_side(*sum)) continue;
       for (auto member : members) inside[member] = true;
@@ -57,8 +58,6 @@ class Merger {
   }
 
  private:
-  static size_t at(ValueId id) { return static_cast<size_t>(id.index); }
-
   bool is_sum(const ir::Node& node) const {
     if (node.op != "aten.add.Tensor" || node.args.size() != 2 || !node.attrs.empty()) return false;
     const auto& type = graph_.tensor_type(node.outputs[0]);
@@ -77,23 +76,23 @@ class Merger {
   }
 
   /// `members`: the nodes that nobody needs when the sum is made otherwise, with the root.
-  std::optional<Sum> terms(size_t root, std::vector<size_t>& members) const {
+  std::optional<Sum> terms(ir::NodeId root, std::vector<ir::NodeId>& members) const {
     Sum sum;
-    std::vector<size_t> open{root};
+    std::vector<ir::NodeId> open{root};
     while (!open.empty()) {
       const auto n = open.back();
       open.pop_back();
       members.push_back(n);
-      for (const auto& arg : graph_.nodes[n].args) {
+      for (const auto& arg : graph_.node(n).args) {
         const auto id = *arg.as<ValueId>();
-        const auto defined = definition_[at(id)];
-        const auto* node = defined < 0 ? nullptr : &graph_.nodes[static_cast<size_t>(defined)];
-        const bool is_ours = node != nullptr && reads_[at(id)] == 1 && belongs_to(*node, graph_.nodes[root]);
+        const auto defined = definition_[id];
+        const auto* node = defined.valid() ? &graph_.node(defined) : nullptr;
+        const bool is_ours = node != nullptr && reads_[id] == 1 && belongs_to(*node, graph_.node(root));
         if (is_ours && is_sum(*node)) {
-          open.push_back(static_cast<size_t>(defined));
+          open.push_back(defined);
         } else if (const auto part = is_ours ? part_of(*node) : std::nullopt) {
           sum.parts.push_back(*part);
-          members.push_back(static_cast<size_t>(defined));
+          members.push_back(defined);
         } else if (!sum.other.valid()) {
           sum.other = id;
         } else {
@@ -137,8 +136,8 @@ class Merger {
   }
 
   /// The nodes that take the place of the sum.
-  std::vector<ir::Node> merged(const Sum& sum, size_t root) {
-    const auto result = graph_.nodes[root].outputs[0];
+  std::vector<ir::Node> merged(const Sum& sum, ir::NodeId root) {
+    const auto result = graph_.node(root).outputs[0];
     const auto whole = graph_.tensor_type(result);
     const auto d = sum.parts[0].dim;
     const auto size = whole.sizes[d].constant();
@@ -151,7 +150,7 @@ class Merger {
       ir::Node node;
       node.op = std::move(op);
       node.args = std::move(args);
-      node.provenance = graph_.nodes[root].provenance;
+      node.provenance = graph_.node(root).provenance;
       node.outputs = {is_last ? result : graph_.add_value(type)};
       nodes.push_back(node);
       return node.outputs[0];
@@ -172,10 +171,10 @@ class Merger {
     return nodes;
   }
 
-  void insert(std::vector<std::vector<ir::Node>>& in_place_of, const std::vector<bool>& inside) {
+  void insert(ir::PerNode<std::vector<ir::Node>>& in_place_of, const ir::PerNode<bool>& inside) {
     std::vector<ir::Node> nodes;
-    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
-      if (!inside[n]) nodes.push_back(std::move(graph_.nodes[n]));
+    for (const auto n : graph_.node_ids()) {
+      if (!inside[n]) nodes.push_back(std::move(graph_.node(n)));
       std::ranges::move(in_place_of[n], std::back_inserter(nodes));
     }
     graph_.nodes = std::move(nodes);
@@ -183,8 +182,8 @@ class Merger {
   }
 
   ir::Graph& graph_;
-  const std::vector<int32_t> definition_;
-  std::vector<int32_t> reads_;
+  const ir::PerValue<ir::NodeId> definition_;
+  ir::PerValue<int32_t> reads_;
 };
 
 }  // namespace

@@ -23,7 +23,7 @@ struct HashLiteral {
   size_t operator()(const ir::Dim& value) const { return value.hash(); }
   size_t operator()(double value) const { return std::hash<uint64_t>{}(std::bit_cast<uint64_t>(value)); }
   size_t operator()(const ir::Real& value) const {
-    size_t seed = static_cast<size_t>(value.form);
+    size_t seed = ordinal(value.form);
     mix(seed, (*this)(value.scale));
     mix(seed, value.dim.hash());
     return seed;
@@ -37,7 +37,7 @@ struct HashLiteral {
   size_t operator()(const ir::Bytes& value) const { return hash_bytes(value); }
   template <class T>
   size_t operator()(const T& value) const {
-    if constexpr (std::is_enum_v<T>) return static_cast<size_t>(value);
+    if constexpr (std::is_enum_v<T>) return ordinal(value);
     return 0;
   }
 };
@@ -47,7 +47,7 @@ struct HashLiteral {
 size_t NodeKey::hash(const ir::Arg& arg) const {
   size_t seed = arg.v.index();
   if (const auto* id = arg.as<ir::ValueId>()) {
-    mix(seed, static_cast<size_t>(number(*id).index));
+    mix(seed, number(*id).position());
   } else if (const auto* list = arg.as<ir::Arg::List>()) {
     for (const auto& element : *list) mix(seed, hash(element));
   } else {
@@ -64,7 +64,7 @@ size_t NodeKey::hash(const ir::Node& node) const {
   if (node.outputs.empty()) return seed;
   const auto* tensor = graph_.type_of(node.outputs.front()).tensor();
   if (tensor == nullptr) return seed;
-  mix(seed, static_cast<size_t>(tensor->dtype));
+  mix(seed, ordinal(tensor->dtype));
   for (const auto& size : tensor->sizes) mix(seed, size.hash());
   return seed;
 }

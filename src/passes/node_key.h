@@ -10,8 +10,8 @@ namespace antegrad::passes {
 /// value that they read replaced by its number. Provenance and the nodes' own output ids do not count.
 class NodeKey {
  public:
-  /// number[i] is the number of value i; both references must outlive the key.
-  NodeKey(const ir::Graph& graph, const std::vector<ir::ValueId>& number) : graph_(graph), number_(number) {}
+  /// Both references must outlive the key.
+  NodeKey(const ir::Graph& graph, const ir::PerValue<ir::ValueId>& number) : graph_(graph), number_(number) {}
 
   size_t hash(const ir::Node& node) const;
   bool equal(const ir::Node& a, const ir::Node& b) const;
@@ -20,10 +20,10 @@ class NodeKey {
   size_t hash(const ir::Arg& arg) const;
   bool equal(const ir::Arg& a, const ir::Arg& b) const;
   bool equal_outputs(const ir::Node& a, const ir::Node& b) const;
-  ir::ValueId number(ir::ValueId id) const { return number_[static_cast<size_t>(id.index)]; }
+  ir::ValueId number(ir::ValueId id) const { return number_[id]; }
 
   const ir::Graph& graph_;
-  const std::vector<ir::ValueId>& number_;
+  const ir::PerValue<ir::ValueId>& number_;
 };
 
 }  // namespace antegrad::passes

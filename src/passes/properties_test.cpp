@@ -18,7 +18,7 @@ constexpr uint32_t kGraphs = 1500;
 void check_views(const ir::Graph& graph) {
   for (const auto& node : graph.nodes) {
     const auto id = node.outputs.front();
-    if (!graph.values[static_cast<size_t>(id.index)].base.valid()) continue;
+    if (!graph.values[id].base.valid()) continue;
     const auto viewed = *node.args.front().as<ir::ValueId>();
     auto offset = graph.tensor_type(viewed).offset;
     if (node.op == "aten.slice.Tensor")

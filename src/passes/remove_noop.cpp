@@ -11,8 +11,6 @@
 namespace antegrad::passes {
 namespace {
 
-size_t index(ir::ValueId id) { return static_cast<size_t>(id.index); }
-
 /// Views that sizes, strides, offset and dtype tell all about. Not among them: aten._conj and aten._neg_view,
 /// whose result differs from their argument in a bit that types do not show.
 bool is_plain_view(std::string_view op) {
@@ -60,12 +58,12 @@ class Remover {
     const auto& node = graph_.nodes[i];
     if (!node.effects.none() || node.outputs.size() != 1 || !node.returns.empty()) return;
     const auto result = node.outputs.front();
-    if (read_by_writers_[index(result)]) return;
+    if (read_by_writers_[result]) return;
     if (is_plain_view(node.op)) {
       const auto same = same_as_viewed(node, result);
       if (!same.valid() || wrapped(same)) return;
       const bool returned = sharing_.direct_outputs(result) > 0;
-      if (!returned || reads_[index(result)] > 0) rewrite_.replace_in_nodes(result, same);
+      if (!returned || reads_[result] > 0) rewrite_.replace_in_nodes(result, same);
       if (!returned) rewrite_.erase_node(i);
       return;
     }
@@ -85,9 +83,9 @@ class Remover {
       const auto viewed = argument(*view, 0);
       if (!viewed.valid() || sharing_.root(viewed) != sharing_.root(result)) return {};
       if (graph_.type_of(viewed) == graph_.type_of(result)) return viewed;
-      const auto definition = node_of_[index(viewed)];
-      if (definition < 0) return {};
-      view = &graph_.nodes[static_cast<size_t>(definition)];
+      const auto definition = node_of_[viewed];
+      if (!definition.valid()) return {};
+      view = &graph_.node(definition);
       if (!is_plain_view(view->op)) return {};
     }
     return {};
@@ -101,22 +99,22 @@ class Remover {
   }
 
   ir::ValueId argument(const ir::Node& node, int position) const {
-    if (position < 0 || static_cast<size_t>(position) >= node.args.size()) return {};
-    const auto* id = node.args[static_cast<size_t>(position)].as<ir::ValueId>();
+    if (position < 0 || position >= std::ssize(node.args)) return {};
+    const auto* id = node.args[position].as<ir::ValueId>();
     return id == nullptr ? ir::ValueId{} : rewrite_.resolve(*id);
   }
 
   bool wrapped(ir::ValueId id) const {
-    const auto definition = node_of_[index(id)];
-    return definition >= 0 && is_wrapped_number(graph_.nodes[static_cast<size_t>(definition)]);
+    const auto definition = node_of_[id];
+    return definition.valid() && is_wrapped_number(graph_.node(definition));
   }
 
   ir::Graph& graph_;
   Sharing sharing_;
   Rewrite rewrite_;
-  std::vector<int32_t> node_of_;
-  std::vector<int32_t> reads_;
-  std::vector<bool> read_by_writers_;
+  ir::PerValue<ir::NodeId> node_of_;
+  ir::PerValue<int32_t> reads_;
+  ir::PerValue<bool> read_by_writers_;
 };
 
 }  // namespace

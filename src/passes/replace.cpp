@@ -15,7 +15,7 @@ class Replacer {
   Replacer(ir::Graph& graph, Decomposition (*rule_of)(std::string_view))
       : graph_(graph), rule_of_(rule_of), reads_(reads_by_nodes(graph)) {
     for (const auto& output : graph.outputs)
-      if (output.value.valid()) ++reads_[static_cast<size_t>(output.value.index)];
+      if (output.value.valid()) ++reads_[output.value];
   }
 
   bool run() {
@@ -58,13 +58,13 @@ class Replacer {
 
   bool has_read_undefined_output(const ir::Node& node) const {
     return std::ranges::any_of(node.outputs, [&](ir::ValueId id) {
-      return graph_.type_of(id).tensor() == nullptr && reads_[static_cast<size_t>(id.index)] > 0;
+      return graph_.type_of(id).tensor() == nullptr && reads_[id] > 0;
     });
   }
 
   ir::Graph& graph_;
   Decomposition (*rule_of_)(std::string_view);
-  std::vector<int32_t> reads_;
+  ir::PerValue<int32_t> reads_;
 };
 
 }  // namespace

@@ -4,11 +4,6 @@
 #include <utility>
 
 namespace antegrad::passes {
-namespace {
-
-size_t index(ir::ValueId id) { return static_cast<size_t>(id.index); }
-
-}  // namespace
 
 Rewrite::Rewrite(ir::Graph& graph)
     : graph_(graph),
@@ -17,17 +12,17 @@ Rewrite::Rewrite(ir::Graph& graph)
       erased_(graph.nodes.size()) {}
 
 ir::ValueId Rewrite::resolve(ir::ValueId id) const {
-  const auto to = in_nodes_[index(id)];
+  const auto to = in_nodes_[id];
   return to.valid() ? to : id;
 }
 
 void Rewrite::replace_in_nodes(ir::ValueId from, ir::ValueId to) {
-  in_nodes_[index(from)] = resolve(to);
+  in_nodes_[from] = resolve(to);
   changed_ = true;
 }
 
 void Rewrite::replace_in_outputs(ir::ValueId from, ir::ValueId to) {
-  in_outputs_[index(from)] = to;
+  in_outputs_[from] = to;
   changed_ = true;
 }
 
@@ -47,34 +42,32 @@ bool Rewrite::apply() {
   graph_.nodes.resize(kept);
   auto outputs = graph_.outputs;
   for (auto& output : outputs)
-    if (output.value.valid() && in_outputs_[index(output.value)].valid())
-      output.value = in_outputs_[index(output.value)];
+    if (output.value.valid() && in_outputs_[output.value].valid()) output.value = in_outputs_[output.value];
   ir::replace_uses(graph_, in_nodes_);
   graph_.outputs = std::move(outputs);
   graph_.compact();
   return true;
 }
 
-std::vector<int32_t> definitions(const ir::Graph& graph) {
-  std::vector<int32_t> node_of(graph.values.size(), -1);
-  for (size_t i = 0; i < graph.nodes.size(); ++i)
-    for (auto id : graph.nodes[i].outputs) node_of[index(id)] = static_cast<int32_t>(i);
+ir::PerValue<ir::NodeId> definitions(const ir::Graph& graph) {
+  ir::PerValue<ir::NodeId> node_of(graph.values.size());
+  for (const auto node : graph.node_ids())
+    for (auto id : graph.node(node).outputs) node_of[id] = node;
   return node_of;
 }
 
-std::vector<int32_t> reads_by_nodes(const ir::Graph& graph) {
-  std::vector<int32_t> reads(graph.values.size());
-  for (const auto& node : graph.nodes)
-    ir::for_each_input(node, [&](const ir::ValueId& id) { ++reads[index(id)]; });
+ir::PerValue<int32_t> reads_by_nodes(const ir::Graph& graph) {
+  ir::PerValue<int32_t> reads(graph.values.size());
+  for (const auto& node : graph.nodes) ir::for_each_input(node, [&](const ir::ValueId& id) { ++reads[id]; });
   return reads;
 }
 
-std::vector<bool> read_by_writers(const ir::Graph& graph) {
-  std::vector<bool> reads(graph.values.size());
+ir::PerValue<bool> read_by_writers(const ir::Graph& graph) {
+  ir::PerValue<bool> reads(graph.values.size());
   for (const auto& node : graph.nodes) {
     if (node.effects.writes.empty()) continue;
-    ir::for_each_input(node, [&](const ir::ValueId& id) { reads[index(id)] = true; });
-    for (auto id : node.effects.writes) reads[index(id)] = true;
+    ir::for_each_input(node, [&](const ir::ValueId& id) { reads[id] = true; });
+    for (auto id : node.effects.writes) reads[id] = true;
   }
   return reads;
 }

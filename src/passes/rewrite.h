@@ -24,20 +24,20 @@ class Rewrite {
 
  private:
   ir::Graph& graph_;
-  std::vector<ir::ValueId> in_nodes_, in_outputs_;
+  ir::PerValue<ir::ValueId> in_nodes_, in_outputs_;
   std::vector<bool> erased_;
   bool changed_ = false;
 };
 
-/// Index of the node that defines each value, -1 for inputs and holes.
-std::vector<int32_t> definitions(const ir::Graph& graph);
+/// The node that defines each value; not valid for inputs and holes.
+ir::PerValue<ir::NodeId> definitions(const ir::Graph& graph);
 
 /// How many reads (by nodes, not by graph outputs) each value has.
-std::vector<int32_t> reads_by_nodes(const ir::Graph& graph);
+ir::PerValue<int32_t> reads_by_nodes(const ir::Graph& graph);
 
 /// Whether a node that writes to copies reads the value. Such a node gets one copy for every time that it
 /// names the written value, so its arguments must not become equal: they stay as they are.
-std::vector<bool> read_by_writers(const ir::Graph& graph);
+ir::PerValue<bool> read_by_writers(const ir::Graph& graph);
 
 /// Only graphs whose nodes write to no one else's memory may be rewritten without looking at the order of
 /// writes.

@@ -30,14 +30,11 @@ Sharing::Sharing(const ir::Graph& graph)
       groups_(graph.values.size()),
       direct_(graph.values.size()),
       is_input_(graph.values.size()) {
-  for (size_t i = 0; i < graph.values.size(); ++i) {
-    root_[i] = ir::ValueId{static_cast<int32_t>(i)};
-    group_[i] = groups_[i].merged_into = i;
-  }
+  for (const auto id : graph.values.ids()) root_[id] = group_[id] = groups_[id].merged_into = id;
   for (const auto& input : graph.inputs) {
     place(graph, input.value, {});
-    is_input_[index(input.value)] = true;
-    if (input.role != ir::InputRole::Tangent) groups_[group_[index(input.value)]].caller_writes = true;
+    is_input_[input.value] = true;
+    if (input.role != ir::InputRole::Tangent) groups_[group_[input.value]].caller_writes = true;
   }
   for (const auto& node : graph.nodes) {
     const auto* info = ir::find_op(node.op);
@@ -46,38 +43,38 @@ Sharing::Sharing(const ir::Graph& graph)
   }
   for (const auto& output : graph.outputs) {
     if (!output.value.valid()) continue;
-    ++direct_[index(output.value)];
+    ++direct_[output.value];
     if (!holds_memory(graph.type_of(output.value))) continue;
-    auto& group = groups_[group_[index(output.value)]];
+    auto& group = groups_[group_[output.value]];
     ++group.outputs;
     if (returned_by_forward(output.role)) group.caller_writes = true;
   }
 }
 
 void Sharing::place(const ir::Graph& graph, ir::ValueId id, ir::ValueId viewed) {
-  const auto base = graph.values[index(id)].base;
+  const auto base = graph.values[id].base;
   if (base.valid()) {
-    root_[index(id)] = root(base);
-    group_[index(id)] = group_[index(base)];
+    root_[id] = root(base);
+    group_[id] = group_[base];
   } else if (viewed.valid() && holds_memory(graph.type_of(id))) {
-    group_[index(id)] = group_[index(viewed)];
+    group_[id] = group_[viewed];
   }
 }
 
 ir::ValueId Sharing::root(ir::ValueId id) const {
-  auto at = root_[index(id)];
-  while (root_[index(at)] != at) at = root_[index(at)];
+  auto at = root_[id];
+  while (root_[at] != at) at = root_[at];
   return at;
 }
 
-size_t Sharing::find(ir::ValueId id) const {
-  auto at = group_[index(id)];
+ir::ValueId Sharing::find(ir::ValueId id) const {
+  auto at = group_[id];
   while (groups_[at].merged_into != at) at = groups_[at].merged_into;
   return at;
 }
 
 void Sharing::merge(ir::ValueId from, ir::ValueId to) {
-  root_[index(from)] = root(to);
+  root_[from] = root(to);
   const auto source = find(from), target = find(to);
   if (source == target) return;
   groups_[source].merged_into = target;
@@ -86,7 +83,7 @@ void Sharing::merge(ir::ValueId from, ir::ValueId to) {
 }
 
 void Sharing::move_outputs(ir::ValueId from, ir::ValueId to) {
-  direct_[index(to)] += std::exchange(direct_[index(from)], 0);
+  direct_[to] += std::exchange(direct_[from], 0);
 }
 
 }  // namespace antegrad::passes

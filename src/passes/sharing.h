@@ -1,6 +1,5 @@
 #pragma once
 #include <cstdint>
-#include <vector>
 
 #include "ir/graph.h"
 
@@ -20,8 +19,8 @@ class Sharing {
   /// Graph outputs (by any role that carries tensors) that possibly share memory with the value.
   int32_t outputs(ir::ValueId id) const { return group(id).outputs; }
   /// Graph outputs that are this very value.
-  int32_t direct_outputs(ir::ValueId id) const { return direct_[index(id)]; }
-  bool is_input(ir::ValueId id) const { return is_input_[index(id)]; }
+  int32_t direct_outputs(ir::ValueId id) const { return direct_[id]; }
+  bool is_input(ir::ValueId id) const { return is_input_[id]; }
   /// The caller can write this memory between the forward and the backward half of a joint graph.
   bool caller_writes(ir::ValueId id) const { return group(id).caller_writes; }
 
@@ -32,20 +31,19 @@ class Sharing {
 
  private:
   struct Group {
-    size_t merged_into = 0;  ///< itself, unless merged
+    ir::ValueId merged_into;  ///< itself, unless merged
     int32_t outputs = 0;
     bool caller_writes = false;
   };
-  static size_t index(ir::ValueId id) { return static_cast<size_t>(id.index); }
-  size_t find(ir::ValueId id) const;
+  ir::ValueId find(ir::ValueId id) const;
   const Group& group(ir::ValueId id) const { return groups_[find(id)]; }
   void place(const ir::Graph& graph, ir::ValueId id, ir::ValueId viewed);
 
-  std::vector<ir::ValueId> root_;  ///< of a root: itself, unless merged
-  std::vector<size_t> group_;      ///< index in groups_, where the value that founded the group stands
-  std::vector<Group> groups_;
-  std::vector<int32_t> direct_;
-  std::vector<bool> is_input_;
+  ir::PerValue<ir::ValueId> root_;   ///< of a root: itself, unless merged
+  ir::PerValue<ir::ValueId> group_;  ///< the value that founded its group
+  ir::PerValue<Group> groups_;       ///< by the value that founded it
+  ir::PerValue<int32_t> direct_;
+  ir::PerValue<bool> is_input_;
 };
 
 }  // namespace antegrad::passes

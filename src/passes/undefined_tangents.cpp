@@ -40,8 +40,8 @@ class Specialiser {
   }
 
  private:
-  Status& status(ir::ValueId v) { return status_[static_cast<size_t>(v.index)]; }
-  ir::ValueId& replacement(ir::ValueId v) { return replacement_[static_cast<size_t>(v.index)]; }
+  Status& status(ir::ValueId v) { return status_[v]; }
+  ir::ValueId& replacement(ir::ValueId v) { return replacement_[v]; }
 
   void visit(ir::Node node) {
     bool undefined = false;
@@ -112,13 +112,13 @@ class Specialiser {
 
   ir::ValueId add_value(ir::TensorType type) {
     status_.push_back(Status::Plain);
-    replacement_.emplace_back();
+    replacement_.push_back({});
     return graph_.add_value(std::move(type));
   }
 
   ir::Graph& graph_;
-  std::vector<Status> status_;
-  std::vector<ir::ValueId> replacement_;  ///< of a sum with one defined summand: that; of nothing: zeros
+  ir::PerValue<Status> status_;
+  ir::PerValue<ir::ValueId> replacement_;  ///< of a sum with one defined summand: that; of nothing: zeros
   uint64_t defined_bits_ = 0;
 };
 

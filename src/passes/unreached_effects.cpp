@@ -13,22 +13,22 @@ void release_unreached_effects(ir::Graph& graph, const std::vector<bool>& wanted
   for (size_t k = 0; k < defined.size(); ++k)
     if (defined[k]) defined_roots |= uint64_t{1} << std::min<size_t>(k, 63);
   // Per value: it leads to an output, to one that is wanted.
-  std::vector<bool> leads(graph.values.size()), leads_to_wanted(graph.values.size());
+  ir::PerValue<bool> leads(graph.values.size()), leads_to_wanted(graph.values.size());
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
     const auto value = graph.outputs[i].value;
     if (!value.valid()) continue;
-    leads[static_cast<size_t>(value.index)] = true;
-    if (wanted[i]) leads_to_wanted[static_cast<size_t>(value.index)] = true;
+    leads[value] = true;
+    if (wanted[i]) leads_to_wanted[value] = true;
   }
   for (auto& node : graph.nodes | std::views::reverse) {
     bool any = false, some_wanted = false;
     for (auto v : node.outputs) {
-      any = any || leads[static_cast<size_t>(v.index)];
-      some_wanted = some_wanted || leads_to_wanted[static_cast<size_t>(v.index)];
+      any = any || leads[v];
+      some_wanted = some_wanted || leads_to_wanted[v];
     }
     const auto mark = [&](ir::ValueId v) {
-      if (any) leads[static_cast<size_t>(v.index)] = true;
-      if (some_wanted) leads_to_wanted[static_cast<size_t>(v.index)] = true;
+      if (any) leads[v] = true;
+      if (some_wanted) leads_to_wanted[v] = true;
     };
     ir::for_each_input(node, mark);
     for (auto v : node.effects.writes) mark(v);

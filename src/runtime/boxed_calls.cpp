@@ -28,21 +28,20 @@ class BoxedCall final : public Instruction {
         if (attr.name == schema.args[i].name) given = &attr.value;
       if (given != nullptr) add_argument(i, *given, schema.args[i].kind, register_of);
     }
-    for (auto value : node.outputs) outputs_.push_back(register_of[static_cast<size_t>(value.index)]);
+    for (auto value : node.outputs) outputs_.push_back(register_of[value]);
     if (functional_)
-      for (auto value : node.effects.writes)
-        written_.push_back(register_of[static_cast<size_t>(value.index)]);
+      for (auto value : node.effects.writes) written_.push_back(register_of[value]);
   }
 
   void run(Registers& registers) const override {
     auto stack = stack_;
     std::vector<at::Tensor> copies;
-    for (auto slot : written_) copies.push_back(clone_with_strides(registers[static_cast<size_t>(slot)]));
+    for (auto slot : written_) copies.push_back(clone_with_strides(registers[slot]));
     auto tensor = [&](int32_t slot) -> at::Tensor {
       if (slot < 0) return {};
       for (size_t i = 0; i < written_.size(); ++i)
         if (written_[i] == slot) return copies[i];
-      return registers[static_cast<size_t>(slot)];
+      return registers[slot];
     };
     for (const auto& argument : tensors_) stack[argument.position] = boxed(argument, tensor);
     handle_.callBoxed(stack);
@@ -50,12 +49,11 @@ class BoxedCall final : public Instruction {
     for (size_t i = 0; i < stack.size(); ++i) {
       if (return_is_arg_[i] >= 0) continue;
       if (stack[i].isTensor())
-        registers[static_cast<size_t>(outputs_[next++])] = std::move(stack[i]).toTensor();
+        registers[outputs_[next++]] = std::move(stack[i]).toTensor();
       else if (stack[i].isTensorList())
-        for (at::Tensor& result : stack[i].toTensorVector())
-          registers[static_cast<size_t>(outputs_[next++])] = std::move(result);
+        for (at::Tensor& result : stack[i].toTensorVector()) registers[outputs_[next++]] = std::move(result);
     }
-    for (auto& copy : copies) registers[static_cast<size_t>(outputs_[next++])] = std::move(copy);
+    for (auto& copy : copies) registers[outputs_[next++]] = std::move(copy);
   }
 
  private:
@@ -66,7 +64,7 @@ class BoxedCall final : public Instruction {
     TensorArgument argument{position, {}, kind};
     auto add = [&](const ir::Arg& a) {
       const auto* value = a.as<ir::ValueId>();
-      argument.registers.push_back(value != nullptr ? register_of[static_cast<size_t>(value->index)] : -1);
+      argument.registers.push_back(value != nullptr ? register_of[*value] : -1);
     };
     if (kind == ArgKind::Tensor)
       add(arg);

@@ -25,13 +25,12 @@ std::string value_at(const at::Tensor& tensor, int64_t index) {
 /// The flat index of an element whose bits differ; -1: there is none.
 int64_t first_changed(const at::Tensor& was, const at::Tensor& is) {
   const auto a = was.contiguous(), b = is.contiguous();
-  const auto size = static_cast<size_t>(a.element_size());
+  const size_t size = a.element_size();
   const auto* x = static_cast<const std::byte*>(a.const_data_ptr());
   const auto* y = static_cast<const std::byte*>(b.const_data_ptr());
   if (a.nbytes() == 0 || std::memcmp(x, y, a.nbytes()) == 0) return -1;
   for (int64_t i = 0; i < a.numel(); ++i)
-    if (std::memcmp(x + static_cast<size_t>(i) * size, y + static_cast<size_t>(i) * size, size) != 0)
-      return i;
+    if (std::memcmp(x + i * size, y + i * size, size) != 0) return i;
   return -1;
 }
 
@@ -86,26 +85,25 @@ struct Comparison::Step {
 };
 
 Comparison::Comparison(const schedule::Program& program, const Placement& placement) : graph_(program.graph) {
-  for (int32_t v = 0; v < static_cast<int32_t>(graph_.values.size()); ++v)
-    places_.push_back(place_of({v}, placement));
+  for (const auto v : graph_.values.ids()) places_.push_back(place_of(v, placement));
   const ir::Storages storages(graph_);
   for (const auto& node : graph_.nodes)
-    for (auto v : node.outputs) places_[static_cast<size_t>(v.index)].source = storages.source(node, v);
+    for (auto v : node.outputs) places_[v].source = storages.source(node, v);
   ComparisonSlices slices(program);
   for (size_t s = 0; s < program.steps.size(); ++s) {
     Step step;
     step.reads = slices.reads(s);
     step.finished = slices.finished(s);
     if (const auto* call = std::get_if<schedule::RunKernel>(&program.steps[s])) {
-      step.name = program.kernels[static_cast<size_t>(call->kernel)].name;
+      step.name = program.kernel_of(*call).name;
       const auto part = slices.slice(step.finished);
       if (!step.finished.empty()) step.expected = std::make_unique<BoundedGraph>(part);
       step.text = ir::print(part);
       for (const auto& input : part.inputs) step.inputs.push_back(input.value);
     } else {
-      step.name = graph_.nodes[static_cast<size_t>(std::get<schedule::RunNode>(program.steps[s]).node)].op;
+      step.name = program.node_of(std::get<schedule::RunNode>(program.steps[s])).op;
     }
-    step.writes_out = placement.writes_out[s];
+    step.writes_out = placement.steps[s].writes_out;
     slices.finish(step.finished);
     steps_.push_back(std::move(step));
   }
@@ -118,9 +116,8 @@ Comparison::~Comparison() = default;
 
 Comparison::Place Comparison::place_of(ir::ValueId value, const Placement& placement) const {
   Place place;
-  const auto v = static_cast<size_t>(value.index);
-  place.slot = placement.register_of[v];
-  place.arena_offset = placement.arena_offset[v];
+  place.slot = placement.register_of[value];
+  place.arena_offset = placement.values[value].arena_offset;
   const auto* type = graph_.type_of(value).tensor();
   if (type == nullptr) return place;
   place.is_tensor = true;
@@ -133,8 +130,8 @@ Comparison::Place Comparison::place_of(ir::ValueId value, const Placement& place
 
 /// As kernels see it; undefined: nobody has it now.
 at::Tensor Comparison::tensor_of(ir::ValueId value, const Registers& registers) const {
-  const auto& place = places_[static_cast<size_t>(value.index)];
-  if (place.slot >= 0) return registers[static_cast<size_t>(place.slot)];
+  const auto& place = places_[value];
+  if (place.slot >= 0) return registers[place.slot];
   if (place.arena_offset < 0 || registers.arena == nullptr) return {};
   return at::from_blob(registers.arena + place.arena_offset, place.sizes, place.strides,
                        at::TensorOptions(place.dtype));
@@ -142,11 +139,10 @@ at::Tensor Comparison::tensor_of(ir::ValueId value, const Registers& registers) 
 
 at::Tensor Comparison::copy_of(ir::ValueId value, const at::Tensor& tensor, const Copies& copies) const {
   if (!tensor.defined() || !is_plain(tensor)) return tensor;
-  const auto& place = places_[static_cast<size_t>(value.index)];
+  const auto& place = places_[value];
   if (place.source.valid()) {
-    const auto source = static_cast<size_t>(place.source.index);
-    if (auto view = place.view_of(copies[source], place.offset - places_[source].offset); view.defined())
-      return view;
+    const auto distance = place.offset - places_[place.source].offset;
+    if (auto view = place.view_of(copies[place.source], distance); view.defined()) return view;
   }
   auto copy = copies_storages_ ? clone_with_storage(tensor) : clone_with_strides(tensor);
   if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) copy.unsafeGetTensorImpl()->set_wrapped_number(true);
@@ -156,14 +152,13 @@ at::Tensor Comparison::copy_of(ir::ValueId value, const at::Tensor& tensor, cons
 Comparison::Copies Comparison::begin(const Registers& registers) const {
   Copies copies(graph_.values.size());
   for (const auto& input : graph_.inputs)
-    copies[static_cast<size_t>(input.value.index)] =
-        copy_of(input.value, tensor_of(input.value, registers), copies);
+    copies[input.value] = copy_of(input.value, tensor_of(input.value, registers), copies);
   return copies;
 }
 
 void Comparison::check_memory(ir::ValueId value, const std::string& reader, const Registers& registers,
                               const Copies& copies) const {
-  const auto& was = copies[static_cast<size_t>(value.index)];
+  const auto& was = copies[value];
   const auto is = tensor_of(value, registers);
   if (!was.defined() || !is.defined() || was.is_same(is) || !is_plain(is)) return;
   const auto index = was.sizes() == is.sizes() && was.scalar_type() == is.scalar_type()
@@ -189,14 +184,13 @@ void Comparison::after(size_t step, const Registers& registers, Copies& copies) 
   if (expected) {
     std::vector<at::Tensor> given;
     for (auto value : inputs) {
-      const auto v = static_cast<size_t>(value.index);
-      given.push_back(copies[v].defined() ? copies[v] : places_[v].stand_in());
+      given.push_back(copies[value].defined() ? copies[value] : places_[value].stand_in());
     }
     results = expected->run(given);
   }
   for (size_t i = 0; i < finished.size(); ++i) {
     const auto actual = tensor_of(finished[i], registers);
-    copies[static_cast<size_t>(finished[i].index)] = copy_of(finished[i], actual, copies);
+    copies[finished[i]] = copy_of(finished[i], actual, copies);
     if (!expected) continue;
     const auto index = first_outside(results[i], actual);
     if (index < 0) continue;

@@ -20,7 +20,7 @@ class Comparison {
   ~Comparison();
 
   /// What one run has made so far, by value.
-  using Copies = std::vector<at::Tensor>;
+  using Copies = ir::PerValue<at::Tensor>;
   Copies begin(const Registers& registers) const;
   /// What the step is about to read is what was made; throws Error(Internal) with the value otherwise.
   void before(size_t step, const Registers& registers, const Copies& copies) const;
@@ -41,7 +41,7 @@ class Comparison {
 
   ir::Graph graph_;
   bool copies_storages_ = false;
-  std::vector<Place> places_;  ///< by value
+  ir::PerValue<Place> places_;
   std::vector<Step> steps_;
 };
 

@@ -21,9 +21,9 @@ class ComparisonSlices {
 
  private:
   const schedule::Program& program_;
-  std::vector<int32_t> producer_;  ///< by value: its node; -1: none
-  std::vector<bool> known_;        ///< by value: an input, or made by an earlier step
-  std::vector<size_t> last_;       ///< by value: the last step that writes to it
+  ir::PerValue<ir::NodeId> producer_;  ///< not valid: none
+  ir::PerValue<bool> known_;           ///< an input, or made by an earlier step
+  ir::PerValue<size_t> last_;          ///< the last step that writes to it
 };
 
 }  // namespace antegrad::runtime

@@ -314,8 +314,8 @@ BoundedGraph::BoundedGraph(const ir::Graph& nodes) : value_count_(nodes.values.s
 BoundedGraph::~BoundedGraph() = default;
 
 std::vector<Bounded> BoundedGraph::run(const std::vector<at::Tensor>& inputs) const {
-  std::vector<Bounded> known(value_count_);
-  const auto at = [&](ir::ValueId id) -> Bounded& { return known[static_cast<size_t>(id.index)]; };
+  ir::PerValue<Bounded> known(value_count_);
+  const auto at = [&](ir::ValueId id) -> Bounded& { return known[id]; };
   for (size_t i = 0; i < inputs.size(); ++i) at(inputs_[i]).value = inputs[i];
   std::vector<at::Tensor> values;
   values_->run(inputs, values);

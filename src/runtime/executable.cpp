@@ -20,8 +20,7 @@ namespace {
 constexpr int64_t kSmallArena = 8192;
 
 /// Whether a pointwise node reads its first argument for the last time, and gives a result of the same type.
-bool may_reuse(const ir::Graph& graph, const ir::Node& node, size_t step,
-               const std::vector<int32_t>& last_use) {
+bool may_reuse(const ir::Graph& graph, const ir::Node& node, size_t step, const Placement& placement) {
   const auto* first = node.args.empty() ? nullptr : node.args[0].as<ir::ValueId>();
   const auto* info = ir::find_op(node.op);
   if (first == nullptr || info == nullptr || info->kind != ir::OpKind::Pointwise || node.outputs.size() != 1)
@@ -32,15 +31,14 @@ bool may_reuse(const ir::Graph& graph, const ir::Node& node, size_t step,
   // In-place ops of complex tensors take other ways around conjugation, with other rounding.
   if (const auto* tensor = type.tensor(); tensor == nullptr || ir::is_complex(tensor->dtype)) return false;
   if (auto* tensor = std::get_if<ir::TensorType>(&type.v)) tensor->offset = 0;
-  return reads == 1 && last_use[static_cast<size_t>(first->index)] == static_cast<int32_t>(step) &&
+  return reads == 1 && std::cmp_equal(placement.values[*first].last_use, step) &&
          type == graph.type_of(node.outputs[0]);
 }
 
 schedule::Program as_program(const ir::Graph& graph) {
   schedule::Program program;
   program.graph = graph;
-  for (int32_t n = 0; n < static_cast<int32_t>(graph.nodes.size()); ++n)
-    program.steps.emplace_back(schedule::RunNode{n});
+  for (const auto node : graph.node_ids()) program.steps.emplace_back(schedule::RunNode{node});
   return program;
 }
 
@@ -52,11 +50,11 @@ struct PreparedBirth {
   TensorShape shape;
 
   void run(Registers& registers) const {
-    auto& tensor = registers[static_cast<size_t>(slot)];
+    auto& tensor = registers[slot];
     if (arena_offset >= 0) {
       tensor = tensor_on(registers.arena_storage, shape, arena_offset);
-    } else if (donor >= 0 && is_owned(registers[static_cast<size_t>(donor)])) {
-      tensor = tensor_on(registers[static_cast<size_t>(donor)].storage(), shape, 0);
+    } else if (donor >= 0 && is_owned(registers[donor])) {
+      tensor = tensor_on(registers[donor].storage(), shape, 0);
     } else {
       tensor = empty_tensor(shape);
     }
@@ -77,7 +75,7 @@ struct Executable::Entry {
   std::shared_ptr<const Comparison> comparison;  ///< of the whole program; null: none
 
   void let_go(Registers& registers) const {
-    for (auto slot : dying) registers[static_cast<size_t>(slot)] = at::Tensor();
+    for (auto slot : dying) registers[slot] = at::Tensor();
     if (ends_arena) registers.end_arena();
   }
 };
@@ -131,21 +129,19 @@ std::unique_ptr<Instruction> Executable::make_step(const schedule::Program& prog
   if (const auto* call = std::get_if<schedule::RunKernel>(&program.steps[step])) {
     std::vector<Operand> operands;
     for (auto value : call->buffers) {
-      const auto v = static_cast<size_t>(value.index);
-      const auto offset = placement.arena_offset[v];
-      operands.push_back(offset >= 0 ? Operand{-1, offset} : Operand{placement.register_of[v], 0});
+      const auto offset = placement.values[value].arena_offset;
+      operands.push_back(offset >= 0 ? Operand{-1, offset} : Operand{placement.register_of[value], 0});
     }
-    return make_kernel_call(kernels[static_cast<size_t>(call->kernel)], std::move(operands), symbols_,
-                            call->units.constant(), call->grain);
+    return make_kernel_call(kernels[call->kernel], std::move(operands), symbols_, call->units.constant(),
+                            call->grain);
   }
-  const auto index = std::get<schedule::RunNode>(program.steps[step]).node;
-  const auto& node = program.graph.nodes[static_cast<size_t>(index)];
+  const auto& node = program.node_of(std::get<schedule::RunNode>(program.steps[step]));
   // Sizes that change would have oneDNN make code for each, at a millisecond or more.
   const bool fixed_sizes = symbols_ != nullptr && symbols_->empty();
-  if (placement.writes_out[step])
+  if (placement.steps[step].writes_out)
     return make_out_call(node, program.graph, placement.register_of, /*as_eager=*/!fixed_sizes);
   return make_instruction(node, program.graph, placement.register_of,
-                          may_reuse(program.graph, node, step, placement.last_use));
+                          may_reuse(program.graph, node, step, placement));
 }
 
 void Executable::assemble(const schedule::Program& program, const std::vector<KernelCode>& kernels,
@@ -153,40 +149,39 @@ void Executable::assemble(const schedule::Program& program, const std::vector<Ke
   const auto& graph = program.graph;
   runs_kernels_ = !program.kernels.empty();
   auto placement = place(program, {.symbols = symbols_ ? *symbols_ : std::vector<int64_t>()});
-  register_count_ = static_cast<size_t>(placement.registers);
+  register_count_ = placement.registers;
   arena_bytes_ = placement.arena_bytes;
   if (placement.checks) {
     fallback_ = std::make_unique<Fallback>();
     fallback_->checks = std::move(*placement.checks);
   }
-  auto register_of = [&](ir::ValueId v) {
-    return v.valid() ? placement.register_of[static_cast<size_t>(v.index)] : -1;
-  };
+  auto register_of = [&](ir::ValueId v) { return v.valid() ? placement.register_of[v] : -1; };
   for (const auto& input : graph.inputs) inputs_.push_back(register_of(input.value));
   for (const auto& output : graph.outputs) outputs_.push_back(register_of(output.value));
   const auto comparison = compare ? std::make_shared<const Comparison>(program, placement) : nullptr;
-  std::vector<bool> kernels_read(graph.values.size());
+  ir::PerValue<bool> kernels_read(graph.values.size());
   for (const auto& step : program.steps)
     if (const auto* run = std::get_if<schedule::RunKernel>(&step))
-      for (auto value : run->buffers) kernels_read[static_cast<size_t>(value.index)] = true;
+      for (auto value : run->buffers) kernels_read[value] = true;
   entries_.reserve(program.steps.size());
   for (size_t s = 0; s < program.steps.size(); ++s) {
     Entry entry;
-    for (const auto& birth : placement.births[s]) {
+    for (const auto& birth : placement.steps[s].births) {
       entry.births.push_back(
           {birth.slot, birth.donor, birth.arena_offset, TensorShape(graph.tensor_type(birth.value))});
       arena_tensors_ = arena_tensors_ || birth.arena_offset >= 0;
     }
     entry.instruction = make_step(program, s, kernels, placement);
-    if (const auto* run = std::get_if<schedule::RunNode>(&program.steps[s]); run && !placement.writes_out[s])
-      for (auto v : graph.nodes[static_cast<size_t>(run->node)].outputs) {
+    if (const auto* run = std::get_if<schedule::RunNode>(&program.steps[s]);
+        run && !placement.steps[s].writes_out)
+      for (auto v : program.node_of(*run).outputs) {
         if (arena_tensors_ && graph.storage_of(v) == v) entry.fresh.push_back(register_of(v));
-        if (kernels_read[static_cast<size_t>(v.index)])
+        if (kernels_read[v])
           entry.read_by_kernels.emplace_back(register_of(v), TensorShape(graph.tensor_type(v)));
       }
-    entry.dying = std::move(placement.dying[s]);
-    entry.begins_arena = placement.arena_begin[s];
-    entry.ends_arena = placement.arena_end[s];
+    entry.dying = std::move(placement.steps[s].dying);
+    entry.begins_arena = placement.steps[s].arena_begin;
+    entry.ends_arena = placement.steps[s].arena_end;
     entry.comparison = comparison;
     entries_.push_back(std::move(entry));
   }
@@ -196,7 +191,7 @@ void Executable::assemble(const schedule::Program& program, const std::vector<Ke
 void Executable::run(c10::ArrayRef<at::Tensor> inputs, std::vector<at::Tensor>& outputs) const {
   Registers registers(register_count_);
   for (size_t i = 0; i < inputs_.size(); ++i)
-    if (inputs_[i] >= 0) registers[static_cast<size_t>(inputs_[i])] = inputs[i];
+    if (inputs_[i] >= 0) registers[inputs_[i]] = inputs[i];
   run(registers, outputs);
 }
 
@@ -207,7 +202,7 @@ void Executable::run(std::vector<at::Tensor>&& inputs, std::vector<at::Tensor>& 
     for (size_t i = 0; i < inputs_.size(); ++i)
       if (inputs_[i] >= 0) {
         given.push_back(inputs[i].unsafeGetTensorImpl());
-        registers[static_cast<size_t>(inputs_[i])] = std::move(inputs[i]);
+        registers[inputs_[i]] = std::move(inputs[i]);
       }
     inputs.clear();
     run(registers, outputs);
@@ -224,22 +219,21 @@ void Executable::run(Registers& registers, std::vector<at::Tensor>& outputs) con
   if (has_small_arena()) registers.arena = small;
   if (runs_kernels_)
     for (auto slot : inputs_)
-      if (slot >= 0) fill_memory(registers[static_cast<size_t>(slot)]);
+      if (slot >= 0) fill_memory(registers[slot]);
   try {
     run_entries(registers);
   } catch (const IndexOutOfRange&) {
     fail_as_eager(registers);
   }
   outputs.reserve(outputs_.size());
-  for (auto slot : outputs_)
-    outputs.push_back(slot < 0 ? at::Tensor() : registers[static_cast<size_t>(slot)]);
+  for (auto slot : outputs_) outputs.push_back(slot < 0 ? at::Tensor() : registers[slot]);
 }
 
 inline bool Executable::has_small_arena() const { return arena_bytes_ <= kSmallArena && !arena_tensors_; }
 
 void Executable::begin_arena(int64_t bytes, Registers& registers) const {
   if (has_small_arena()) return;
-  auto memory = memory_pool::allocate(static_cast<size_t>(bytes));
+  auto memory = memory_pool::allocate(bytes);
   registers.arena = static_cast<std::byte*>(memory.get());
   if (arena_tensors_)
     registers.arena_storage = c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(),
@@ -253,14 +247,14 @@ void Executable::begin_arena(int64_t bytes, Registers& registers) const {
   for (const auto& birth : entry.births) birth.run(registers);
   entry.instruction->run(registers);
   for (auto slot : entry.fresh) {
-    auto& tensor = registers[static_cast<size_t>(slot)];
+    auto& tensor = registers[slot];
     if (tensor.defined() && tensor.has_storage() &&
         tensor.storage().unsafeGetStorageImpl() == registers.arena_storage.unsafeGetStorageImpl())
       tensor = clone_with_strides(tensor);
   }
   for (const auto& [slot, shape] : entry.read_by_kernels) {
-    fill_memory(registers[static_cast<size_t>(slot)]);
-    bring_to(shape, registers[static_cast<size_t>(slot)]);
+    fill_memory(registers[slot]);
+    bring_to(shape, registers[slot]);
   }
 }
 
@@ -307,7 +301,7 @@ void Executable::fail_as_eager(const Registers& registers) const {
     const auto input = checks.inputs[i];
     inputs.push_back(input < 0
                          ? empty_tensor(TensorShape(checks.graph.tensor_type(checks.graph.inputs[i].value)))
-                         : registers[static_cast<size_t>(inputs_[static_cast<size_t>(input)])]);
+                         : registers[inputs_[input]]);
   }
   std::vector<at::Tensor> outputs;
   fallback_->eager->run(inputs, outputs);

@@ -53,7 +53,7 @@ class ForeignCall final : public Instruction {
   ForeignCall(const ir::Node& node, const capture::OpSchema& schema, const ir::Graph& graph,
               const RegisterMap& register_of)
       : op_(node.op), call_(make_boxed_call(node, schema, register_of)) {
-    const auto slot_of = [&](ir::ValueId v) { return register_of[static_cast<size_t>(v.index)]; };
+    const auto slot_of = [&](ir::ValueId v) { return register_of[v]; };
     ir::for_each_input(node, [&](ir::ValueId v) {
       if (slot_of(v) >= 0) arguments_.push_back(slot_of(v));
     });
@@ -61,7 +61,7 @@ class ForeignCall final : public Instruction {
   }
 
   void run(Registers& registers) const override {
-    const auto at = [&](int32_t slot) -> at::Tensor& { return registers[static_cast<size_t>(slot)]; };
+    const auto at = [&](int32_t slot) -> at::Tensor& { return registers[slot]; };
     // Memory of the arena has other contents soon, which whoever keeps the argument would see.
     for (auto slot : arguments_)
       if (at(slot).defined() && registers.arena_storage &&
@@ -82,7 +82,7 @@ class ForeignCall final : public Instruction {
     if (!expected.is_tensor || expected.is_view) return;
     bool shared = false;
     for (auto slot : arguments_) {
-      const auto& argument = registers[static_cast<size_t>(slot)];
+      const auto& argument = registers[slot];
       shared = shared || (argument.defined() && argument.storage().is_alias_of(result.storage()));
     }
     const bool other_strides = result.numel() > 0 && result.strides() != at::IntArrayRef(expected.strides);

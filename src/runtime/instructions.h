@@ -8,7 +8,7 @@
 
 namespace antegrad::runtime {
 
-using RegisterMap = std::vector<int32_t>;  ///< by value; -1: none
+using RegisterMap = ir::PerValue<int32_t>;  ///< -1: none
 
 /// A call without boxing, for the C++ signatures in typed_calls.cpp. Null when the op has another one.
 std::unique_ptr<Instruction> make_typed_call(const ir::Node& node, const capture::OpSchema& schema,

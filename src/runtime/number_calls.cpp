@@ -33,17 +33,16 @@ class WithNumber final : public Instruction {
   }
 
   void run(Registers& registers) const override {
-    auto& x = registers[static_cast<size_t>(input_)];
+    auto& x = registers[input_];
     if ((plain_in_place_ || with_alpha_in_place_) && is_owned(x)) {
       if (plain_)
         plain_in_place_->call(x, number_);
       else
         with_alpha_in_place_->call(x, number_, alpha_);
-      registers[static_cast<size_t>(output_)] = std::move(x);
+      registers[output_] = std::move(x);
       return;
     }
-    registers[static_cast<size_t>(output_)] =
-        plain_ ? plain_->call(x, number_) : with_alpha_->call(x, number_, alpha_);
+    registers[output_] = plain_ ? plain_->call(x, number_) : with_alpha_->call(x, number_, alpha_);
   }
 
  private:
@@ -73,7 +72,7 @@ std::unique_ptr<Instruction> make_number_call(const ir::Node& node, const OpSche
   if (tensor_op == nullptr) return nullptr;
   capture::BelowRecording below;
   const auto boxed = capture::boxed_arguments(node, schema, [](ir::ValueId) { return at::Tensor(); });
-  const auto slot = [&](ir::ValueId value) { return register_of[static_cast<size_t>(value.index)]; };
+  const auto slot = [&](ir::ValueId value) { return register_of[value]; };
   auto call = std::make_unique<WithNumber>(*capture::find_schema(tensor_op),
                                            at::native::wrapped_scalar_tensor(boxed[1].toScalar()),
                                            boxed.size() > 2 ? boxed[2].toScalar() : at::Scalar(1),

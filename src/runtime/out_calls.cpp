@@ -28,7 +28,7 @@ class OutCall final : public Instruction {
   Run run_;
 };
 
-at::Tensor& at_slot(Registers& registers, int32_t slot) { return registers[static_cast<size_t>(slot)]; }
+at::Tensor& at_slot(Registers& registers, int32_t slot) { return registers[slot]; }
 
 /// False: LibTorch is to do it.
 bool run_onednn(const OutCall::Call& c, Registers& r) {
@@ -75,9 +75,7 @@ std::unique_ptr<Instruction> make_out_call(const ir::Node& node, const ir::Graph
                                            const RegisterMap& register_of, bool as_eager) {
   const auto& schema = *capture::find_schema(node.op);
   const auto boxed = capture::boxed_arguments(node, schema, [](ir::ValueId) { return at::Tensor(); });
-  auto slot = [&](const ir::Arg& arg) {
-    return register_of[static_cast<size_t>(arg.as<ir::ValueId>()->index)];
-  };
+  auto slot = [&](const ir::Arg& arg) { return register_of[*arg.as<ir::ValueId>()]; };
   const bool adds = boxed.size() > 3;
   OutCall::Call call;
   if (adds) {
@@ -87,7 +85,7 @@ std::unique_ptr<Instruction> make_out_call(const ir::Node& node, const ir::Graph
   }
   call.left = slot(node.args[adds ? 1 : 0]);
   call.right = slot(node.args[adds ? 2 : 1]);
-  call.output = register_of[static_cast<size_t>(node.outputs[0].index)];
+  call.output = register_of[node.outputs[0]];
   const auto left = *node.args[adds ? 1 : 0].as<ir::ValueId>();
   call.by_onednn = !as_eager && call.beta.equal(1) && call.alpha.equal(1) &&
                    onednn::wins(graph.tensor_type(left), graph.tensor_type(node.outputs[0]));

@@ -24,7 +24,7 @@ class Constant final : public Instruction {
   Constant(at::Tensor value, int32_t output, bool leaves_graph)
       : value_(std::move(value)), output_(output), leaves_graph_(leaves_graph) {}
   void run(Registers& registers) const override {
-    registers[static_cast<size_t>(output_)] = leaves_graph_ ? value_.clone() : value_;
+    registers[output_] = leaves_graph_ ? value_.clone() : value_;
   }
 
  private:
@@ -50,9 +50,7 @@ class Layout final : public Instruction {
   };
   using Run = at::Tensor (*)(const Call&, Registers&);
   Layout(Call call, Run run) : call_(std::move(call)), run_(run) {}
-  void run(Registers& registers) const override {
-    registers[static_cast<size_t>(call_.output)] = run_(call_, registers);
-  }
+  void run(Registers& registers) const override { registers[call_.output] = run_(call_, registers); }
 
  private:
   Call call_;
@@ -60,26 +58,26 @@ class Layout final : public Instruction {
 };
 
 at::Tensor run_strided(const Layout::Call& call, Registers& registers) {
-  const auto& x = registers[static_cast<size_t>(call.inputs[0])];
+  const auto& x = registers[call.inputs[0]];
   return x.as_strided(call.sizes, call.strides, x.storage_offset() + call.offset);
 }
 
 at::Tensor run_strided_scatter(const Layout::Call& call, Registers& registers) {
-  auto copy = clone_with_strides(registers[static_cast<size_t>(call.inputs[0])]);
+  auto copy = clone_with_strides(registers[call.inputs[0]]);
   copy_memory(copy.as_strided(call.sizes, call.strides, copy.storage_offset() + call.offset),
-              registers[static_cast<size_t>(call.inputs[1])]);
+              registers[call.inputs[1]]);
   return copy;
 }
 
 at::Tensor run_restride(const Layout::Call& call, Registers& registers) {
-  const auto& x = registers[static_cast<size_t>(call.inputs[0])];
+  const auto& x = registers[call.inputs[0]];
   auto result = at::empty_strided(x.sizes(), call.strides, x.options());
   copy_memory(result, x);
   return result;
 }
 
 at::Tensor run_resize(const Layout::Call& call, Registers& registers) {
-  const auto& x = registers[static_cast<size_t>(call.inputs[0])];
+  const auto& x = registers[call.inputs[0]];
   auto result = at::empty(call.sizes, x.options());
   const auto kept = std::min(x.numel(), result.numel());
   // resize_ keeps the memory, so what is kept is in order of memory.
@@ -140,7 +138,7 @@ at::Tensor clone_with_strides(const at::Tensor& tensor) {
 std::unique_ptr<Instruction> make_own_call(const ir::Node& node, const ir::Graph& graph,
                                            const RegisterMap& register_of) {
   if (node.op.rfind("antegrad.", 0) != 0) return nullptr;
-  auto slot = [&](ir::ValueId value) { return register_of[static_cast<size_t>(value.index)]; };
+  auto slot = [&](ir::ValueId value) { return register_of[value]; };
   const auto output = slot(node.outputs.at(0));
   if (node.op == "antegrad.constant")
     return std::make_unique<Constant>(constant_tensor(node, graph.tensor_type(node.outputs[0])), output,

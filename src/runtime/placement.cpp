@@ -6,6 +6,7 @@
 #include "runtime/memory_plan.h"
 #include "runtime/memory_pool.h"
 #include "runtime/overwrite.h"
+#include "schedule/liveness.h"
 
 namespace antegrad::runtime {
 namespace {
@@ -21,26 +22,16 @@ class Placer {
       : program_(program),
         graph_(program.graph),
         options_(options),
-        steps_(static_cast<int32_t>(program.steps.size())) {
-    const auto values = graph_.values.size();
-    out_.register_of.assign(values, -1);
-    out_.arena_offset.assign(values, -1);
-    out_.last_use.assign(values, -1);
-    out_.births.resize(program.steps.size());
-    out_.dying.resize(program.steps.size() + 1);
-    out_.writes_out.resize(program.steps.size());
-    out_.arena_begin.resize(program.steps.size());
-    out_.arena_end.resize(program.steps.size());
-    storage_end_.assign(values, -1);
-    leaves_.resize(values);
-    tensor_needed_.resize(values);
-    donated_.resize(values);
-    checked_.resize(values);
-    block_of_.assign(values, -1);
+        steps_(static_cast<int32_t>(program.steps.size())),
+        live_(schedule::liveness(program)),
+        state_(graph_.values.size()) {
+    out_.register_of.assign(graph_.values.size(), -1);
+    out_.values.resize(graph_.values.size());
+    out_.steps.resize(program.steps.size());
   }
 
   Placement run() {
-    find_uses();
+    find_tensors();
     keep_inputs_for_errors();
     assign_registers();
     for (int32_t s = 0; s < steps_; ++s) give_memory(s);
@@ -50,45 +41,37 @@ class Placer {
   }
 
  private:
-  static size_t at(ir::ValueId v) { return static_cast<size_t>(v.index); }
-  const RunKernel* kernel_step(int32_t s) const {
-    return std::get_if<RunKernel>(&program_.steps[static_cast<size_t>(s)]);
-  }
-  const ir::Node& node_of(int32_t s) const {
-    const auto node = std::get<RunNode>(program_.steps[static_cast<size_t>(s)]).node;
-    return graph_.nodes[static_cast<size_t>(node)];
-  }
+  struct State {
+    bool leaves = false;        ///< it owns its memory, and an output of the graph is on it
+    bool needs_tensor = false;  ///< LibTorch or the caller reads it
+    bool is_donated = false;    ///< an output of a kernel has its memory from then on
+    bool is_checked = false;    ///< an input that indices are made from
+    int32_t block = -1;         ///< in blocks_; -1: not in the arena
+  };
 
-  void use(ir::ValueId v, int32_t step) {
-    out_.last_use[at(v)] = std::max(out_.last_use[at(v)], step);
-    auto& end = storage_end_[at(graph_.storage_of(v))];
-    end = std::max(end, step);
-  }
-  void need_tensor(ir::ValueId v) { tensor_needed_[at(v)] = true; }
+  const RunKernel* kernel_step(int32_t s) const { return std::get_if<RunKernel>(&program_.steps[s]); }
+  const ir::Node& node_of(int32_t s) const { return program_.node_of(std::get<RunNode>(program_.steps[s])); }
 
-  void find_uses() {
+  void need_tensor(ir::ValueId v) { state_[v].needs_tensor = true; }
+  State& storage(ir::ValueId v) { return state_[graph_.storage_of(v)]; }
+  int32_t storage_end(ir::ValueId v) const { return live_.storage(v).last; }
+
+  void find_tensors() {
     for (int32_t s = 0; s < steps_; ++s) {
-      if (const auto* call = kernel_step(s)) {
-        for (auto v : call->buffers) use(v, s);
-        continue;
-      }
+      if (kernel_step(s) != nullptr) continue;
       const auto& node = node_of(s);
-      auto take = [&](ir::ValueId v) {
-        use(v, s);
-        need_tensor(v);
-      };
-      ir::for_each_input(node, take);
-      for (auto v : node.effects.writes) take(v);
-      for (auto v : node.outputs) take(v);
+      const auto need = [&](ir::ValueId v) { need_tensor(v); };
+      ir::for_each_input(node, need);
+      for (auto v : node.effects.writes) need(v);
+      for (auto v : node.outputs) need(v);
       // LibTorch copies the whole storage of what it scatters into: not the arena.
       if (node.op.find("_scatter") != std::string::npos && !node.args.empty())
-        if (const auto* into = node.args[0].as<ir::ValueId>()) leaves_[at(graph_.storage_of(*into))] = true;
+        if (const auto* into = node.args[0].as<ir::ValueId>()) storage(*into).leaves = true;
     }
     for (const auto& output : graph_.outputs) {
       if (!output.value.valid()) continue;
-      use(output.value, steps_);
       need_tensor(output.value);
-      leaves_[at(graph_.storage_of(output.value))] = true;
+      storage(output.value).leaves = true;
     }
   }
 
@@ -99,23 +82,23 @@ class Placer {
     int32_t last = -1;
     for (int32_t s = 0; s < steps_; ++s)
       if (const auto* call = kernel_step(s))
-        if (may_fail(program_.kernels[static_cast<size_t>(call->kernel)])) last = s;
+        if (may_fail(program_.kernel_of(*call))) last = s;
     for (auto i : out_.checks->inputs) {
       if (i < 0) continue;
-      const auto value = graph_.inputs[static_cast<size_t>(i)].value;
-      use(value, last);
-      checked_[at(value)] = true;
+      const auto value = graph_.inputs[i].value;
+      live_.use(value, last);
+      state_[value].is_checked = true;
     }
   }
 
   void assign_register(ir::ValueId v) {
-    auto& slot = out_.register_of[at(v)];
+    auto& slot = out_.register_of[v];
     if (slot < 0) slot = out_.registers++;
   }
 
   void assign_registers() {
     for (const auto& input : graph_.inputs)
-      if (out_.last_use[at(input.value)] >= 0) assign_register(input.value);
+      if (live_.value(input.value).is_used()) assign_register(input.value);
     for (int32_t s = 0; s < steps_; ++s)
       if (kernel_step(s) == nullptr)
         for (auto v : node_of(s).outputs) assign_register(v);
@@ -123,74 +106,73 @@ class Placer {
 
   void give_memory(int32_t s) {
     if (const auto* call = kernel_step(s)) {
-      const auto& kernel = program_.kernels[static_cast<size_t>(call->kernel)];
+      const auto& kernel = program_.kernel_of(*call);
       const auto passed = passed_buffers(kernel);
       for (size_t b = 0; b < passed.size(); ++b)
-        if (kernel.buffers[static_cast<size_t>(passed[b])].kind == Buffer::Kind::Output)
+        if (kernel.buffers[passed[b]].kind == Buffer::Kind::Output)
           give_memory_to_output(s, *call, passed, b);
       return;
     }
     const auto& node = node_of(s);
     if (!has_out_call(node, graph_)) return;
     const auto value = node.outputs[0];
-    out_.writes_out[static_cast<size_t>(s)] = true;
+    out_.steps[s].writes_out = true;
     const bool own = has_own_memory(value);
     if (!own) add_block(value, s);
-    out_.births[static_cast<size_t>(s)].push_back({out_.register_of[at(value)], value, own ? -1 : 0, -1});
+    out_.steps[s].births.push_back({out_.register_of[value], value, own ? -1 : 0, -1});
   }
 
   /// What is large is worth a tensor: its memory is there while it is needed, and can become an output's.
   bool has_own_memory(ir::ValueId v) const {
-    return leaves_[at(v)] || bytes_of(graph_.tensor_type(v)) >= static_cast<int64_t>(memory_pool::kSmallest);
+    return state_[v].leaves ||
+           bytes_of(graph_.tensor_type(v)) >= static_cast<int64_t>(memory_pool::kSmallest);
   }
 
   void give_memory_to_output(int32_t s, const RunKernel& call, const std::vector<int32_t>& passed, size_t b) {
     const auto value = call.buffers[b];
-    if (block_of_[at(value)] >= 0 || out_.register_of[at(value)] >= 0) return;  // an earlier step made it
-    auto& births = out_.births[static_cast<size_t>(s)];
+    if (state_[value].block >= 0 || out_.register_of[value] >= 0) return;  // an earlier step made it
+    auto& births = out_.steps[s].births;
     if (has_own_memory(value)) {
       assign_register(value);
       const auto donor = find_donor(s, call, passed, b, false);
-      births.push_back({out_.register_of[at(value)], value, -1, donor ? out_.register_of[at(*donor)] : -1});
+      births.push_back({out_.register_of[value], value, -1, donor ? out_.register_of[*donor] : -1});
       return;
     }
     if (const auto donor = find_donor(s, call, passed, b, true)) {
-      auto& block = blocks_[static_cast<size_t>(block_of_[at(*donor)])];
-      block.end = std::max(block.end, storage_end_[at(value)]);
-      block_of_[at(value)] = block_of_[at(*donor)];
+      auto& block = blocks_[state_[*donor].block];
+      block.end = std::max(block.end, storage_end(value));
+      state_[value].block = state_[*donor].block;
     } else {
       add_block(value, s);
     }
-    if (needs_tensor(value)) {
+    if (state_[value].needs_tensor) {
       assign_register(value);
-      births.push_back({out_.register_of[at(value)], value, 0, -1});
+      births.push_back({out_.register_of[value], value, 0, -1});
     }
   }
-
-  bool needs_tensor(ir::ValueId v) const { return tensor_needed_[at(v)]; }
 
   /// An input of the kernel that nobody reads afterwards, whose memory the output may take.
   std::optional<ir::ValueId> find_donor(int32_t s, const RunKernel& call, const std::vector<int32_t>& passed,
                                         size_t output, bool in_arena) {
-    const auto& kernel = program_.kernels[static_cast<size_t>(call.kernel)];
+    const auto& kernel = program_.kernel_of(call);
     for (size_t b = 0; b < passed.size(); ++b) {
       const auto value = call.buffers[b];
-      if (kernel.buffers[static_cast<size_t>(passed[b])].kind != Buffer::Kind::Input) continue;
-      if (storage_end_[at(value)] != s || graph_.storage_of(value) != value || donated_[at(value)]) continue;
-      if (checked_[at(value)]) continue;  // as it was, should the kernel fail
-      if ((block_of_[at(value)] >= 0) != in_arena) continue;
+      if (kernel.buffers[passed[b]].kind != Buffer::Kind::Input) continue;
+      if (storage_end(value) != s || graph_.storage_of(value) != value || state_[value].is_donated) continue;
+      if (state_[value].is_checked) continue;  // as it was, should the kernel fail
+      if ((state_[value].block >= 0) != in_arena) continue;
       if (std::count(call.buffers.begin(), call.buffers.end(), value) != 1) continue;
       if (bytes_of(graph_.tensor_type(value)) != bytes_of(graph_.tensor_type(call.buffers[output]))) continue;
       if (!may_overwrite(kernel, passed[b], passed[output], options_.symbols)) continue;
-      donated_[at(value)] = true;
+      state_[value].is_donated = true;
       return value;
     }
     return std::nullopt;
   }
 
   void add_block(ir::ValueId v, int32_t s) {
-    block_of_[at(v)] = static_cast<int32_t>(blocks_.size());
-    blocks_.push_back({bytes_of(graph_.tensor_type(v)), s, std::max(s, storage_end_[at(v)])});
+    state_[v].block = static_cast<int32_t>(blocks_.size());
+    blocks_.push_back({bytes_of(graph_.tensor_type(v)), s, std::max(s, storage_end(v))});
   }
 
   /// Blocks are in the order of their first steps. Where none is needed the arena ends.
@@ -205,35 +187,33 @@ class Placer {
           {blocks_.begin() + static_cast<int64_t>(first), blocks_.begin() + static_cast<int64_t>(next)});
       offsets.insert(offsets.end(), plan.offsets.begin(), plan.offsets.end());
       out_.arena_bytes = std::max(out_.arena_bytes, plan.bytes);
-      out_.arena_begin[static_cast<size_t>(blocks_[first].begin)] = std::max(plan.bytes, kAlignment);
-      out_.arena_end[static_cast<size_t>(end)] = true;
+      out_.steps[blocks_[first].begin].arena_begin = std::max(plan.bytes, kAlignment);
+      out_.steps[end].arena_end = true;
       first = next;
     }
-    for (size_t v = 0; v < block_of_.size(); ++v)
-      if (block_of_[v] >= 0) out_.arena_offset[v] = offsets[static_cast<size_t>(block_of_[v])];
-    for (auto& births : out_.births)
-      for (auto& birth : births)
-        if (birth.arena_offset >= 0) birth.arena_offset = out_.arena_offset[at(birth.value)];
+    for (const auto v : state_.ids())
+      if (state_[v].block >= 0) out_.values[v].arena_offset = offsets[state_[v].block];
+    for (auto& step : out_.steps)
+      for (auto& birth : step.births)
+        if (birth.arena_offset >= 0) birth.arena_offset = out_.values[birth.value].arena_offset;
   }
 
   void find_dying() {
-    for (size_t v = 0; v < out_.last_use.size(); ++v)
-      if (out_.last_use[v] >= 0 && out_.register_of[v] >= 0)
-        out_.dying[static_cast<size_t>(out_.last_use[v])].push_back(out_.register_of[v]);
+    for (const auto v : out_.values.ids()) {
+      const auto last = out_.values[v].last_use = live_.value(v).last;
+      if (last >= 0 && last < steps_ && out_.register_of[v] >= 0)
+        out_.steps[last].dying.push_back(out_.register_of[v]);
+    }
   }
 
   const Program& program_;
   const ir::Graph& graph_;
   const PlacementOptions options_;
   const int32_t steps_;
+  ir::Liveness live_;  ///< over the steps
   Placement out_;
-  std::vector<int32_t> storage_end_;  ///< by value that owns its memory: the last step that reads it
-  std::vector<bool> leaves_;          ///< by value that owns its memory: an output of the graph is on it
-  std::vector<bool> tensor_needed_;
-  std::vector<int32_t> block_of_;  ///< by value; -1: not in the arena
+  ir::PerValue<State> state_;
   std::vector<Block> blocks_;
-  std::vector<bool> donated_;
-  std::vector<bool> checked_;  ///< inputs that indices are made from
 };
 
 }  // namespace

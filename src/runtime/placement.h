@@ -20,16 +20,22 @@ struct Birth {
 /// Where the values of a program are during a run. What leaves the run, and what is large, has memory of its
 /// own, for just as long as it is needed; the rest is in the arena, which is there while something is in it.
 struct Placement {
-  RegisterMap register_of;                  ///< -1: no tensor is needed
-  std::vector<int64_t> arena_offset;        ///< by value; -1: not in the arena
-  std::vector<int32_t> last_use;            ///< by value: the step; -1: none
-  std::vector<std::vector<Birth>> births;   ///< per step
-  std::vector<std::vector<int32_t>> dying;  ///< per step: registers that no later step reads
-  std::vector<bool> writes_out;             ///< per step: a node whose call writes into its birth
+  struct OfValue {
+    int64_t arena_offset = -1;  ///< -1: not in the arena
+    int32_t last_use = -1;      ///< the step; -1: none
+  };
+  struct OfStep {
+    std::vector<Birth> births;
+    std::vector<int32_t> dying;  ///< registers that no later step reads
+    bool writes_out = false;     ///< a node whose call writes into its birth
+    int64_t arena_begin = 0;     ///< bytes that are needed from here on; 0: no change
+    bool arena_end = false;      ///< no later step needs what is in the arena
+  };
+  RegisterMap register_of;  ///< -1: no tensor is needed
+  ir::PerValue<OfValue> values;
+  std::vector<OfStep> steps;
   int32_t registers = 0;
   int64_t arena_bytes = 0;            ///< at most
-  std::vector<int64_t> arena_begin;   ///< per step: bytes that are needed from here on; 0: no change
-  std::vector<bool> arena_end;        ///< per step: no later step needs what is in the arena
   std::optional<IndexChecks> checks;  ///< where some kernel may fail
 };
 

@@ -62,7 +62,7 @@ class Numbers {
  public:
   Numbers(const Operand& operand, const Draw& draw, const Registers& registers) : number_(operand.number) {
     if (operand.slot < 0) return;
-    const auto& given = registers[static_cast<size_t>(operand.slot)];
+    const auto& given = registers[operand.slot];
     tensor_ = given.to(at::kDouble).expand(draw.sizes).contiguous();
   }
   /// As LibTorch's kernels check the tensors they are given.
@@ -145,7 +145,7 @@ class RandomCall final : public Instruction {
  public:
   explicit RandomCall(Draw draw) : draw_(std::move(draw)) {}
   void run(Registers& registers) const override {
-    const auto stream = stream_of(registers[static_cast<size_t>(draw_.state)], draw_);
+    const auto stream = stream_of(registers[draw_.state], draw_);
     auto result = at::empty(draw_.sizes, at::TensorOptions(draw_.dtype));
     fill_by_family(result, stream, draw_, registers);
     if (!draw_.contiguous) {
@@ -153,7 +153,7 @@ class RandomCall final : public Instruction {
       result = at::empty_strided(draw_.sizes, draw_.strides, in_order.options());
       result.copy_(in_order);
     }
-    registers[static_cast<size_t>(draw_.output)] = std::move(result);
+    registers[draw_.output] = std::move(result);
   }
 
  private:
@@ -166,7 +166,7 @@ Operand operand(const ir::Node& node, const ir::Arg& arg, bool may_be_tensor,
   if (const auto* integer = arg.as<ir::Dim>()) return {static_cast<double>(integer->constant())};
   const auto* tensor = arg.as<ir::ValueId>();
   if (tensor == nullptr || !may_be_tensor) refuse(node.op, "a parameter of the distribution is no number");
-  return {0, register_of[static_cast<size_t>(tensor->index)]};
+  return {0, register_of[*tensor]};
 }
 
 /// random_int: an upper end that is `none` stands for all integers from `low` up.
@@ -206,9 +206,9 @@ std::unique_ptr<Instruction> make_random_call(const ir::Node& node, const ir::Gr
   Draw draw;
   draw.op = node.op;
   draw.family = row->family;
-  draw.state = register_of[static_cast<size_t>(node.args[0].as<ir::ValueId>()->index)];
+  draw.state = register_of[*node.args[0].as<ir::ValueId>()];
   draw.offset = node.args[1].as<ir::Dim>()->constant();
-  draw.output = register_of[static_cast<size_t>(node.outputs[0].index)];
+  draw.output = register_of[node.outputs[0]];
   set_result(draw, node, graph.tensor_type(node.outputs[0]), row->integers);
   if (row->family == Family::Int) {
     set_bounds(draw, node);

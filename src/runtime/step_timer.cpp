@@ -23,9 +23,9 @@ std::unique_ptr<StepTimer> StepTimer::make(const schedule::Program& program) {
 StepTimer::StepTimer(const schedule::Program& program) {
   for (const auto& step : program.steps) {
     if (const auto* run = std::get_if<schedule::RunKernel>(&step))
-      names_.push_back(program.kernels[static_cast<size_t>(run->kernel)].name);
+      names_.push_back(program.kernel_of(*run).name);
     else
-      names_.push_back(program.graph.nodes[static_cast<size_t>(std::get<schedule::RunNode>(step).node)].op);
+      names_.push_back(program.node_of(std::get<schedule::RunNode>(step)).op);
   }
 }
 

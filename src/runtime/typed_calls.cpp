@@ -18,10 +18,10 @@ struct Parameter<const at::Tensor&> {
   int32_t slot;
   static bool fits(const ArgSchema& a) { return a.kind == ArgKind::Tensor && !a.optional; }
   Parameter(const ir::Arg& arg, const c10::IValue&, const RegisterMap& registers)
-      : slot(arg.as<ir::ValueId>() ? registers[static_cast<size_t>(arg.as<ir::ValueId>()->index)] : -1) {}
+      : slot(arg.as<ir::ValueId>() ? registers[*arg.as<ir::ValueId>()] : -1) {}
   const at::Tensor& get(const Registers& registers) const {
     static const auto& undefined = *new const at::Tensor();
-    return slot < 0 ? undefined : registers[static_cast<size_t>(slot)];
+    return slot < 0 ? undefined : registers[slot];
   }
 };
 
@@ -120,11 +120,11 @@ struct InPlace<const at::Tensor&, Rest...> {
   bool run(Registers& registers, int32_t output,
            const std::tuple<Parameter<const at::Tensor&>, Parameter<Rest>...>& parameters) const {
     if (!handle) return false;
-    auto& self = registers[static_cast<size_t>(std::get<0>(parameters).slot)];
+    auto& self = registers[std::get<0>(parameters).slot];
     if (!is_owned(self)) return false;
     std::apply([&](const auto&, const auto&... rest) { handle->call(self, rest.get(registers)...); },
                parameters);
-    registers[static_cast<size_t>(output)] = std::move(self);
+    registers[output] = std::move(self);
     return true;
   }
 };
@@ -138,7 +138,7 @@ class TypedCall<at::Tensor(Args...)> final : public Instruction {
 
   void run(Registers& registers) const override {
     if (in_place_.run(registers, output_, parameters_)) return;
-    registers[static_cast<size_t>(output_)] =
+    registers[output_] =
         std::apply([&](const auto&... p) { return handle_.call(p.get(registers)...); }, parameters_);
   }
 
@@ -166,7 +166,7 @@ class TypedCall<at::Tensor(Args...)> final : public Instruction {
     return std::make_unique<TypedCall>(
         schema.handle.typed<at::Tensor(Args...)>(),
         std::tuple<Parameter<Args>...>(Parameter<Args>(arg(I), boxed[I], registers)...),
-        registers[static_cast<size_t>(node.outputs[0].index)]);
+        registers[node.outputs[0]]);
   }
 
   c10::TypedOperatorHandle<at::Tensor(Args...)> handle_;

@@ -15,7 +15,7 @@ constexpr size_t kMinKernel = 11, kMinStep = 2, kMinDecision = 3;
 
 void write_step(ir::Encoder& to, const Step& step) {
   to.out.u8(static_cast<uint8_t>(step.index()));
-  if (const auto* call = std::get_if<RunNode>(&step)) return to.index(call->node);
+  if (const auto* call = std::get_if<RunNode>(&step)) return to.index(call->node.index);
   const auto& run = std::get<RunKernel>(step);
   to.index(run.kernel);
   to.list(run.buffers, [&](ir::ValueId id) { to.index(id.index); });
@@ -26,15 +26,15 @@ void write_step(ir::Encoder& to, const Step& step) {
 Step read_step(ir::Decoder& from, const Program& program) {
   const uint8_t kind = from.in.u8();
   if (kind > 1) from.fail(fmt::format("step of kind {}", kind));
-  if (kind == 1) return RunNode{from.index(program.graph.nodes.size())};
+  if (kind == 1) return RunNode{{from.index(program.graph.nodes.size())}};
   RunKernel out;
   out.kernel = from.index(program.kernels.size());
   const auto values = program.graph.values.size();
   out.buffers = from.list(1, [&] { return ir::ValueId{from.index(values)}; });
-  const auto& buffers = program.kernels[static_cast<size_t>(out.kernel)].buffers;
+  const auto& buffers = program.kernel_of(out).buffers;
   const auto passed = std::ranges::count_if(
       buffers, [](const Buffer& buffer) { return buffer.kind != Buffer::Kind::Scratch; });
-  if (out.buffers.size() != static_cast<size_t>(passed))
+  if (std::ssize(out.buffers) != passed)
     from.fail(fmt::format("a kernel of {} buffers is given {}", passed, out.buffers.size()));
   out.units = from.dim();
   out.grain = from.in.signed_varint();
@@ -63,7 +63,7 @@ Program read_program(ByteReader& in) {
   out.kernels = from.list(kMinKernel, [&] {
     auto kernel = read_kernel(from);
     // At given sizes the graph has no symbols, and kernels are as they were.
-    if (symbols > 0 && static_cast<size_t>(kernel.symbols) > symbols)
+    if (symbols > 0 && std::cmp_greater(kernel.symbols, symbols))
       from.fail(fmt::format("a kernel over {} symbols in a graph of {}", kernel.symbols, symbols));
     return kernel;
   });

@@ -100,7 +100,7 @@ TEST(ProgramBinary, IndicesOutOfRangeAreRefused) {
   const auto step = std::ranges::find_if(
       good.steps, [](const Step& one) { return std::holds_alternative<RunKernel>(one); });
   ASSERT_NE(step, good.steps.end());
-  const auto at = static_cast<size_t>(step - good.steps.begin());
+  const size_t at = step - good.steps.begin();
   const auto run = [at](Program& p) -> RunKernel& { return std::get<RunKernel>(p.steps[at]); };
   const auto op = [](Program& p) -> Op& { return p.kernels[0].sections[0].ops.back(); };
   const std::vector<std::function<void(Program&)>> edits = {
@@ -110,7 +110,7 @@ TEST(ProgramBinary, IndicesOutOfRangeAreRefused) {
       [&](Program& p) { run(p).buffers[0] = {}; },
       [&](Program& p) { run(p).buffers.pop_back(); },
       [&](Program& p) { run(p).units = ir::Dim::symbol(2); },
-      [&](Program& p) { p.steps[at] = RunNode{static_cast<int32_t>(p.graph.nodes.size())}; },
+      [&](Program& p) { p.steps[at] = RunNode{ir::NodeId::at(p.graph.nodes.size())}; },
       [&](Program& p) { p.decisions[0].nodes = {static_cast<int32_t>(p.graph.nodes.size())}; },
       [&](Program& p) { p.kernels[0].symbols = 3; },
       [&](Program& p) { p.kernels[0].symbols = -1; },

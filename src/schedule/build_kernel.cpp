@@ -29,7 +29,7 @@ ir::DType type_of(RandomKind kind) {
 /// computed from.
 class KernelBuilder {
  public:
-  KernelBuilder(const Fusion& fusion, int32_t group, const std::vector<bool>& stored)
+  KernelBuilder(const Fusion& fusion, GroupId group, const ir::PerValue<bool>& stored)
       : fusion_(fusion),
         group_(fusion.group(group)),
         stored_(stored),
@@ -40,7 +40,7 @@ class KernelBuilder {
   BuiltKernel run() {
     // Stage by stage: what a section defines is visible in later ones only.
     auto items = group_.items;
-    std::ranges::stable_sort(items, {}, [&](int32_t index) { return stages_.stage(index); });
+    std::ranges::stable_sort(items, {}, [&](ItemId index) { return stages_.stage(index); });
     for (auto index : items) emit_roots(index);
     BuiltKernel built{out_.finish(), out_.owners()};
     auto& kernel = built.kernel;
@@ -56,14 +56,14 @@ class KernelBuilder {
 
  private:
   const ir::Graph& graph() const { return fusion_.graph(); }
-  const Item& item(int32_t index) const { return fusion_.items()[static_cast<size_t>(index)]; }
-  const std::vector<Atoms>& placement(int32_t index) const { return group_.placement.at(index); }
-  bool is_sink(int32_t index) const { return std::ranges::find(group_.sinks, index) != group_.sinks.end(); }
-  bool is_stored(int32_t index) const { return stored_[static_cast<size_t>(item(index).output.index)]; }
+  const Item& item(ItemId index) const { return fusion_.item(index); }
+  const std::vector<Atoms>& placement(ItemId index) const { return group_.placement.at(index); }
+  bool is_sink(ItemId index) const { return std::ranges::find(group_.sinks, index) != group_.sinks.end(); }
+  bool is_stored(ItemId index) const { return stored_[item(index).output]; }
 
   // --- what leaves the group
 
-  void emit_roots(int32_t index) {
+  void emit_roots(ItemId index) {
     out_.comment = describe(index);
     const Where where{stages_.stage(index), stages_.space(index)};
     if (item(index).form == Form::Scatter) return emit_scatter(index, where);
@@ -72,20 +72,20 @@ class KernelBuilder {
     if (stages_.needs_scratch(index)) keep_for_later(index, where);
   }
 
-  void store(int32_t index, int32_t id, Where where) {
+  void store(ItemId index, int32_t id, Where where) {
     out_.store(id, out_.buffer(item(index).output, Buffer::Kind::Output), output_address(index), where);
   }
 
-  void keep_for_later(int32_t index, Where where) {
+  void keep_for_later(ItemId index, Where where) {
     const auto id = emit_item(index, where);
     ir::Dim rows = 1;
-    for (auto loop : plan_.outer) rows = rows * plan_.extents[static_cast<size_t>(loop)];
+    for (auto loop : plan_.outer) rows = rows * plan_.extents[loop];
     const auto buffer = out_.scratch(out_.type_of(id), stages_.elements_of_space(where.space), rows);
     out_.store(id, buffer, scratch_address(where.space), where);
     scratch_[index] = buffer;
   }
 
-  void emit_reduction(int32_t index, Where where) {
+  void emit_reduction(ItemId index, Where where) {
     const auto& source = item(index);
     auto id = emit_operand(index, 0, where);
     Where after{where.stage + 1, -1};
@@ -117,7 +117,7 @@ class KernelBuilder {
     if (is_stored(index)) store(index, rows_[index], after);
   }
 
-  void emit_scatter(int32_t index, Where where) {
+  void emit_scatter(ItemId index, Where where) {
     const auto& source = item(index);
     Op op;
     op.code = OpCode::Scatter;
@@ -139,7 +139,7 @@ class KernelBuilder {
   // --- what it is computed from
 
   /// The scalar that an item gives, in the section of `where` or, for rows, before it.
-  int32_t emit_item(int32_t index, Where where) {
+  int32_t emit_item(ItemId index, Where where) {
     const Where at{where.stage, stages_.space(index) < 0 ? -1 : where.space};
     if (stages_.space(index) < 0 || item(index).form == Form::Reduction) {
       if (const auto found = rows_.find(index); found != rows_.end()) return found->second;
@@ -160,7 +160,7 @@ class KernelBuilder {
     return id;
   }
 
-  int32_t emit_fresh(int32_t index, Where at) {
+  int32_t emit_fresh(ItemId index, Where at) {
     const auto& source = item(index);
     std::vector<int32_t> args;
     if (source.is_free()) return emit_free(source, own_address(index), at);
@@ -170,10 +170,10 @@ class KernelBuilder {
     return compute(source, std::move(args), at);
   }
 
-  int32_t emit_operand(int32_t reader, size_t k, Where where) {
+  int32_t emit_operand(ItemId reader, size_t k, Where where) {
     const auto& operand = item(reader).operands[k];
     if (!operand.value.valid()) return as_operand(operand, 0, where);
-    if (const auto from = stages_.maker(operand); from >= 0)
+    if (const auto from = stages_.maker(operand); from.valid())
       return as_operand(operand, emit_item(from, where), where);
     const auto address = operand_address(reader, k);
     const auto* free = fusion_.free_item(operand.value);
@@ -246,7 +246,7 @@ class KernelBuilder {
   /// As the type of the item's output: explicit casts to short floats round, other ops go on in f32.
   int32_t finish_value(const Item& source, int32_t id, Where where) {
     const auto dtype = graph().tensor_type(source.output).dtype;
-    const auto& node = graph().nodes[static_cast<size_t>(source.node)];
+    const auto& node = graph().node(source.node);
     id = out_.cast(id, compute_type(dtype), where);
     const bool converts =
         node.op == "aten._to_copy" || (source.expression == "a" && reads_another_type(source));
@@ -259,7 +259,7 @@ class KernelBuilder {
     return from.valid() && graph().tensor_type(from).dtype != graph().tensor_type(copy.output).dtype;
   }
 
-  int32_t emit_gather(int32_t index, Where at) {
+  int32_t emit_gather(ItemId index, Where at) {
     const auto& source = item(index);
     Op op;
     op.code = OpCode::Load;
@@ -271,7 +271,7 @@ class KernelBuilder {
   }
 
   /// The address of an element of `tensor` that indices choose.
-  void fill_gather(int32_t index, ir::ValueId tensor, Where at, Op& op) {
+  void fill_gather(ItemId index, ir::ValueId tensor, Where at, Op& op) {
     const auto& source = item(index);
     const auto& place = fusion_.places().of(tensor);
     const auto& sizes = graph().tensor_type(tensor).sizes;
@@ -280,19 +280,18 @@ class KernelBuilder {
     for (size_t d = 0; d < source.gather.size(); ++d) {
       const auto& dim = source.gather[d];
       if (dim.operand >= 0) {
-        const auto id = emit_operand(index, static_cast<size_t>(dim.operand), at);
+        const auto id = emit_operand(index, dim.operand, at);
         op.indirect.push_back({id, place.strides[d], sizes[d], source.wraps});
         continue;
       }
-      const auto part =
-          address_of(group_, {source.sizes[static_cast<size_t>(dim.iteration)]}, {place.strides[d]}, 0,
-                     placement(index), static_cast<size_t>(dim.iteration));
+      const auto part = address_of(group_, {source.sizes[dim.iteration]}, {place.strides[d]}, 0,
+                                   placement(index), dim.iteration);
       address.terms.insert(address.terms.end(), part.terms.begin(), part.terms.end());
     }
     op.address = plan_.affine(address);
   }
 
-  int32_t emit_random(int32_t index, Where at) {
+  int32_t emit_random(ItemId index, Where at) {
     const auto& source = item(index);
     Op op;
     op.code = OpCode::Random;
@@ -304,7 +303,7 @@ class KernelBuilder {
     return out_.define(at, std::move(op), type_of(source.random));
   }
 
-  int32_t reload(int32_t index, Where at) {
+  int32_t reload(ItemId index, Where at) {
     if (const auto found = scratch_.find(index); found != scratch_.end())
       return out_.load(found->second, scratch_address(stages_.space(index)), at);
     return out_.load(out_.buffer(item(index).output, Buffer::Kind::Output), output_address(index), at);
@@ -312,7 +311,7 @@ class KernelBuilder {
 
   // --- addresses
 
-  Affine operand_address(int32_t reader, size_t k) const {
+  Affine operand_address(ItemId reader, size_t k) const {
     const auto value = item(reader).operands[k].value;
     const auto& place = fusion_.places().of(value);
     return plan_.affine(address_of(group_, graph().tensor_type(value).sizes, place.strides, place.offset,
@@ -320,15 +319,15 @@ class KernelBuilder {
   }
 
   /// Row-major, whatever the strides.
-  Affine own_address(int32_t index) const {
+  Affine own_address(ItemId index) const {
     const auto& sizes = item(index).sizes;
     return plan_.affine(address_of(group_, sizes, ir::contiguous_strides(sizes), 0, placement(index), 0));
   }
 
-  Affine output_address(int32_t index) const {
+  Affine output_address(ItemId index) const {
     const auto output = item(index).output;
     const auto& place = fusion_.places().of(output);
-    const auto found = group_.values.find(output.index);
+    const auto found = group_.values.find(output);
     const auto& dims = found == group_.values.end() ? placement(index) : found->second;
     return plan_.affine(
         address_of(group_, graph().tensor_type(output).sizes, place.strides, place.offset, dims, 0));
@@ -337,23 +336,23 @@ class KernelBuilder {
   Affine scratch_address(int32_t space) const {
     Affine address;
     ir::Dim stride = 1;
-    const auto& loops = plan_.spaces[static_cast<size_t>(space)];
+    const auto& loops = plan_.spaces[space];
     for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop) {
       address.terms.emplace_back(*loop, stride);
-      stride = stride * plan_.extents[static_cast<size_t>(*loop)];
+      stride = stride * plan_.extents[*loop];
     }
     std::ranges::sort(address.terms, {}, &std::pair<int32_t, ir::Dim>::first);
     return address;
   }
 
-  bool keeps_some(int32_t index) const {
+  bool keeps_some(ItemId index) const {
     for (size_t d = 0; d < placement(index).size(); ++d)
       if (!item(index).reduced[d] && !placement(index)[d].empty()) return true;
     return false;
   }
 
   /// Within the accumulators of a chunk, in the order of the output's dims.
-  Affine column_address(int32_t index) const {
+  Affine column_address(ItemId index) const {
     std::vector<ir::Dim> sizes;
     std::vector<Atoms> dims;
     for (size_t d = 0; d < placement(index).size(); ++d)
@@ -364,28 +363,27 @@ class KernelBuilder {
     return plan_.affine(address_of(group_, sizes, ir::contiguous_strides(sizes), 0, dims, 0));
   }
 
-  std::string describe(int32_t index) const {
+  std::string describe(ItemId index) const {
     const auto& source = item(index);
-    return fmt::format("{} -> {}", graph().nodes[static_cast<size_t>(source.node)].op,
-                       ir::print(graph().type_of(source.output)));
+    return fmt::format("{} -> {}", graph().node(source.node).op, ir::print(graph().type_of(source.output)));
   }
 
   const Fusion& fusion_;
   const Group& group_;
-  const std::vector<bool>& stored_;
+  const ir::PerValue<bool>& stored_;
   LoopPlan plan_;
   Stages stages_;
   KernelWriter out_;
   bool owner_ = false;
   std::vector<std::pair<int32_t, ir::Dim>> clear_;
-  std::map<int32_t, int32_t> rows_;     ///< scalars of items that are computed once per row
-  std::map<int32_t, int32_t> scratch_;  ///< buffers
-  std::map<std::pair<int32_t, Where>, int32_t> values_;
+  std::map<ItemId, int32_t> rows_;     ///< scalars of items that are computed once per row
+  std::map<ItemId, int32_t> scratch_;  ///< buffers
+  std::map<std::pair<ItemId, Where>, int32_t> values_;
 };
 
 }  // namespace
 
-BuiltKernel build_kernel(const Fusion& fusion, int32_t group, const std::vector<bool>& stored) {
+BuiltKernel build_kernel(const Fusion& fusion, GroupId group, const ir::PerValue<bool>& stored) {
   return KernelBuilder(fusion, group, stored).run();
 }
 

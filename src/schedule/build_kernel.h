@@ -10,6 +10,6 @@ struct BuiltKernel {
 };
 
 /// `stored`: per value, whether it is in memory for others to read.
-BuiltKernel build_kernel(const Fusion& fusion, int32_t group, const std::vector<bool>& stored);
+BuiltKernel build_kernel(const Fusion& fusion, GroupId group, const ir::PerValue<bool>& stored);
 
 }  // namespace antegrad::schedule

@@ -31,9 +31,10 @@ TEST(Clusters, NothingIsMergedAroundAThird) {
 TEST(Clusters, OrderHasProducersFirstAndIsStable) {
   Clusters clusters;
   for (int i = 0; i < 4; ++i) clusters.add();
-  clusters.depend(0, 3);
-  clusters.depend(1, 2);
-  EXPECT_EQ(clusters.order({0, 1, 2, 3}), (std::vector<int32_t>{2, 1, 3, 0}));
+  clusters.depend({0}, {3});
+  clusters.depend({1}, {2});
+  const IdMap<ClusterId, int64_t> key(std::vector<int64_t>{0, 1, 2, 3});
+  EXPECT_EQ(clusters.order(key), (std::vector<ClusterId>{{2}, {1}, {3}, {0}}));
 }
 
 /// Random merges of random graphs: what may_merge() allows never leaves a cycle.
@@ -42,21 +43,21 @@ TEST(Clusters, AllowedMergesLeaveNoCycle) {
   for (int round = 0; round < 200; ++round) {
     Clusters clusters;
     constexpr int kCount = 24;
-    std::vector<int64_t> key;
+    IdMap<ClusterId, int64_t> key;
     for (int i = 0; i < kCount; ++i) {
       clusters.add();
       key.push_back(i);
       for (int j = 0; j < i; ++j)
-        if (random() % 6 == 0) clusters.depend(i, j);
+        if (random() % 6 == 0) clusters.depend({i}, {j});
     }
-    int alive = kCount;
+    size_t alive = kCount;
     for (int tries = 0; tries < 60; ++tries) {
-      const auto a = clusters.find(static_cast<int32_t>(random() % kCount));
-      const auto b = clusters.find(static_cast<int32_t>(random() % kCount));
+      const auto a = clusters.find(ClusterId::at(random() % kCount));
+      const auto b = clusters.find(ClusterId::at(random() % kCount));
       if (a == b || !clusters.may_merge(a, b)) continue;
       clusters.merge(a, b);
       --alive;
-      ASSERT_EQ(clusters.order(key).size(), static_cast<size_t>(alive));
+      ASSERT_EQ(clusters.order(key).size(), alive);
     }
   }
 }

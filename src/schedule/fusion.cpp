@@ -13,12 +13,16 @@ Fusion::Fusion(ir::Graph& graph, const Settings& settings, MemoryModel* memory)
     : graph_(graph), settings_(settings), memory_(memory), places_(graph) {}
 
 void Fusion::run() {
-  const auto count = static_cast<int32_t>(graph_.nodes.size());
-  for (int32_t node = 0; node < count; ++node) add_node(node);
+  for (const auto node : graph_.node_ids()) add_node(node);
   materialise_free();
 }
 
-void Fusion::add_node(int32_t index) {
+ClusterId Fusion::add_cluster(ir::NodeId node) {
+  times_.push_back({node.index, node.index});
+  return clusters_.add();
+}
+
+void Fusion::add_node(ir::NodeId index) {
   if (places_.is_view_node(index)) return;
   std::string why;
   auto items = lower(graph_, index, settings_, why);
@@ -32,22 +36,19 @@ void Fusion::add_node(int32_t index) {
     add_item(copy_of(items[0].source, items[0]));
   for (auto& item : items) add_item(std::move(item));
   if (!items.empty()) return;
-  const auto cluster = clusters_.add();
-  cluster_key_.push_back(index);
-  cluster_start_.push_back(index);
-  const auto& node = graph_.nodes[static_cast<size_t>(index)];
-  std::vector<int32_t> reads;
+  const auto cluster = add_cluster(index);
+  const auto& node = graph_.node(index);
+  std::vector<ClusterId> reads;
   ir::for_each_input(node, [&](ir::ValueId id) { add_reads(id, reads); });
   for (auto id : node.effects.writes) add_reads(id, reads);
   for (auto read : reads) clusters_.depend(cluster, read);
   for (auto read : reads) set_start(cluster, start_of(read));
-  for (auto id : node.outputs) extern_cluster_[id.index] = cluster;
+  for (auto id : node.outputs) extern_cluster_[id] = cluster;
   if (!node.effects.none()) {  // stays in order with its like
-    if (last_effect_ >= 0) clusters_.depend(cluster, last_effect_);
+    if (last_effect_.valid()) clusters_.depend(cluster, last_effect_);
     last_effect_ = cluster;
   }
-  externs_.emplace_back(index, std::move(why));
-  extern_clusters_.push_back(cluster);
+  externs_.push_back({index, std::move(why), cluster});
 }
 
 /// What a scatter adds to.
@@ -56,41 +57,40 @@ Item Fusion::copy_of(ir::ValueId source, const Item& scatter) const {
   copy.node = scatter.node;
   copy.output = scatter.output;
   copy.sizes = graph_.tensor_type(scatter.output).sizes;
-  copy.expression = "a";
+  copy.expression = std::string(1, 'a');
   copy.computes = copy.result = scatter.result;
   copy.operands = {{source, {}, scatter.result}};
   copy.part = true;
   return copy;
 }
 
-const std::vector<int32_t>& Fusion::makers(ir::ValueId id) const {
-  static const auto& kNone = *new const std::vector<int32_t>();
+const std::vector<ItemId>& Fusion::makers(ir::ValueId id) const {
+  static const auto& kNone = *new const std::vector<ItemId>();
   const auto owner = places_.owner(id);
-  const auto found = owner.valid() ? makers_.find(owner.index) : makers_.end();
+  const auto found = owner.valid() ? makers_.find(owner) : makers_.end();
   return found == makers_.end() ? kNone : found->second;
 }
 
 const Item* Fusion::free_item(ir::ValueId id) const {
   const auto& made_by = makers(id);
-  if (made_by.size() != 1 || group_of(made_by[0]) >= 0) return nullptr;
-  return &items_[static_cast<size_t>(made_by[0])];
+  if (made_by.size() != 1 || items_[made_by[0]].group.valid()) return nullptr;
+  return &items_[made_by[0]];
 }
 
-void Fusion::add_reads(ir::ValueId value, std::vector<int32_t>& clusters) const {
+void Fusion::add_reads(ir::ValueId value, std::vector<ClusterId>& clusters) const {
   const auto owner = places_.owner(value);
   if (const auto* item = free_item(value)) {
     for (const auto& operand : item->operands)
       if (operand.value.valid()) add_reads(operand.value, clusters);
     return;
   }
-  for (auto maker : makers(value))
-    clusters.push_back(clusters_.find(group_cluster_[static_cast<size_t>(group_of(maker))]));
-  const auto found = extern_cluster_.find(owner.valid() ? owner.index : value.index);
+  for (auto maker : makers(value)) clusters.push_back(clusters_.find(groups_[items_[maker].group].cluster));
+  const auto found = extern_cluster_.find(owner.valid() ? owner : value);
   if (found != extern_cluster_.end()) clusters.push_back(found->second);
 }
 
-std::vector<int32_t> Fusion::clusters_read(const Item& item) const {
-  std::vector<int32_t> out;
+std::vector<ClusterId> Fusion::clusters_read(const Item& item) const {
+  std::vector<ClusterId> out;
   for (const auto& operand : item.operands)
     if (operand.value.valid()) add_reads(operand.value, out);
   if (item.source.valid()) add_reads(item.source, out);
@@ -110,19 +110,18 @@ bool Fusion::is_free(const Item& item) const {
 }
 
 void Fusion::add_item(Item item) {
-  const auto index = static_cast<int32_t>(items_.size());
   const bool is_free_item = is_free(item);
-  makers_[places_.owner(item.output).index].push_back(index);
-  items_.push_back(std::move(item));
-  item_group_.push_back(-1);
+  const auto owner = places_.owner(item.output);
+  const auto index = items_.push_back(std::move(item));
+  makers_[owner].push_back(index);
   if (is_free_item) return;
-  const auto& added = items_.back();
-  std::vector<int32_t> candidates;
+  const auto& added = items_[index];
+  std::vector<GroupId> candidates;
   if (settings_.fuse && added.form != Form::Scatter)
     for (const auto& operand : added.operands)
       if (operand.value.valid())
         for (auto maker : makers(operand.value))
-          if (group_of(maker) >= 0) candidates.push_back(group_of(maker));
+          if (items_[maker].group.valid()) candidates.push_back(items_[maker].group);
   std::ranges::sort(candidates, std::greater<>());
   candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
   for (auto group : candidates)
@@ -139,13 +138,13 @@ std::optional<Dims> Fusion::dims_in(Group& group, ir::ValueId id) const {
     chain.push_back(id);
     id = places_.viewed(id);
   }
-  const auto found = group.values.find(id.index);
+  const auto found = group.values.find(id);
   if (found == group.values.end()) return std::nullopt;
   Dims dims(found->second.begin(), found->second.end());
   for (auto view = chain.rbegin(); view != chain.rend(); ++view) {
     group.pending.push_back(&dims);
-    const auto next = group.through(graph_.nodes[static_cast<size_t>(places_.view_node(*view))], dims,
-                                    graph_.tensor_type(id).sizes, graph_.tensor_type(*view).sizes);
+    const auto next = group.through(graph_.node(places_.view_node(*view)), dims, graph_.tensor_type(id).sizes,
+                                    graph_.tensor_type(*view).sizes);
     group.pending.pop_back();
     if (!next) return std::nullopt;
     dims = *next;
@@ -205,7 +204,7 @@ bool Fusion::bind(Group& group, const Item& item, Dims& dims) const {
 }
 
 int64_t Fusion::count_dear(const Group& group) const {
-  return std::ranges::count_if(group.items, [&](int32_t i) { return items_[static_cast<size_t>(i)].dear; });
+  return std::ranges::count_if(group.items, [&](ItemId i) { return items_[i].dear; });
 }
 
 /// Two dims of an item cannot be the same loop.
@@ -220,16 +219,16 @@ static bool are_disjoint(const Dims& dims) {
   return all.size() == count;
 }
 
-bool Fusion::join(int32_t index, int32_t group_index) {
-  auto& group = groups_[static_cast<size_t>(group_index)];
-  const auto& item = items_[static_cast<size_t>(index)];
-  const auto cluster = clusters_.find(group_cluster_[static_cast<size_t>(group_index)]);
+bool Fusion::join(ItemId index, GroupId group_index) {
+  auto& group = groups_[group_index];
+  const auto& item = items_[index];
+  const auto cluster = clusters_.find(group.cluster);
   if (group.items.size() >= kMostItems || (item.dear && count_dear(group) >= kMostDear)) return false;
   const auto reads = clusters_read(item);
   for (auto read : reads)
     if (read != cluster && clusters_.depends(read, cluster)) return false;
   const auto made_here = [&](ir::ValueId id) {
-    return std::ranges::any_of(makers(id), [&](int32_t maker) { return group_of(maker) == group_index; });
+    return std::ranges::any_of(makers(id), [&](ItemId maker) { return items_[maker].group == group_index; });
   };
   if (item.source.valid() && made_here(item.source)) return false;
   Dims total(item.sizes.size());
@@ -262,18 +261,18 @@ bool Fusion::join(int32_t index, int32_t group_index) {
   return true;
 }
 
-void Fusion::add_to(int32_t group_index, int32_t index, std::vector<Atoms> placement) {
-  auto& group = groups_[static_cast<size_t>(group_index)];
-  const auto& item = items_[static_cast<size_t>(index)];
-  item_group_[static_cast<size_t>(index)] = group_index;
+void Fusion::add_to(GroupId group_index, ItemId index, std::vector<Atoms> placement) {
+  auto& group = groups_[group_index];
+  const auto& item = items_[index];
+  items_[index].group = group_index;
   group.items.push_back(index);
   const bool is_sink = std::ranges::find(group.sinks, index) != group.sinks.end();
   if (!is_sink && !item.part && item.form != Form::Scatter) {
     if (item.form != Form::Reduction) {
-      group.values[item.output.index] = placement;
+      group.values[item.output] = placement;
     } else {
       const bool keeps_rank = graph_.tensor_type(item.output).sizes.size() == item.sizes.size();
-      auto& kept = group.values[item.output.index];
+      auto& kept = group.values[item.output];
       for (size_t d = 0; d < placement.size(); ++d) {
         if (!item.reduced[d])
           kept.push_back(placement[d]);
@@ -286,27 +285,23 @@ void Fusion::add_to(int32_t group_index, int32_t index, std::vector<Atoms> place
   if (is_sink) finish(group_index, index);
 }
 
-void Fusion::seed(int32_t index) {
-  const auto group_index = static_cast<int32_t>(groups_.size());
-  groups_.emplace_back();
-  group_alive_.push_back(true);
-  const auto cluster = clusters_.add();
-  cluster_key_.push_back(items_[static_cast<size_t>(index)].node);
-  cluster_start_.push_back(items_[static_cast<size_t>(index)].node);
-  group_cluster_.push_back(cluster);
-  for (auto read : clusters_read(items_[static_cast<size_t>(index)])) {
+void Fusion::seed(ItemId index) {
+  const auto group_index = groups_.push_back({});
+  const auto cluster = add_cluster(items_[index].node);
+  groups_[group_index].cluster = cluster;
+  for (auto read : clusters_read(items_[index])) {
     clusters_.depend(cluster, read);
     set_start(cluster, start_of(read));
   }
-  for (auto earlier : makers(items_[static_cast<size_t>(index)].output))
-    if (earlier < index && items_[static_cast<size_t>(index)].form == Form::Scatter)
-      clusters_.depend(cluster, group_cluster_[static_cast<size_t>(group_of(earlier))]);
+  for (auto earlier : makers(items_[index].output))
+    if (earlier < index && items_[index].form == Form::Scatter)
+      clusters_.depend(cluster, groups_[items_[earlier].group].cluster);
   std::vector<Atoms> placement;
-  for (const auto& size : items_[static_cast<size_t>(index)].sizes) {
+  for (const auto& size : items_[index].sizes) {
     placement.emplace_back();
     if (!(size == kOne)) placement.back().push_back(groups_.back().add_atom(size));
   }
-  if (items_[static_cast<size_t>(index)].form == Form::Reduction) reduce(groups_.back(), index, placement);
+  if (items_[index].form == Form::Reduction) reduce(groups_.back(), index, placement);
   add_to(group_index, index, std::move(placement));
   if (memory_ != nullptr) memory_->replace({}, work_of(group_index));
 }
@@ -314,10 +309,9 @@ void Fusion::seed(int32_t index) {
 /// Free items that someone reads from memory get kernels of their own.
 void Fusion::materialise_free() {
   std::vector<ir::ValueId> wanted;
-  for (const auto& [node, why] : externs_) {
-    ir::for_each_input(graph_.nodes[static_cast<size_t>(node)],
-                       [&](ir::ValueId id) { wanted.push_back(id); });
-    for (auto id : graph_.nodes[static_cast<size_t>(node)].effects.writes) wanted.push_back(id);
+  for (const auto& one : externs_) {
+    ir::for_each_input(graph_.node(one.node), [&](ir::ValueId id) { wanted.push_back(id); });
+    for (auto id : graph_.node(one.node).effects.writes) wanted.push_back(id);
   }
   for (const auto& output : graph_.outputs)
     if (output.value.valid()) wanted.push_back(output.value);
@@ -327,20 +321,16 @@ void Fusion::materialise_free() {
   for (auto id : wanted) {
     if (free_item(id) == nullptr) continue;
     const auto owner = places_.owner(id);
-    if (stored_free_.count(owner.index) > 0) continue;
-    const auto copy = static_cast<int32_t>(items_.size());
-    items_.push_back(Item(*free_item(id)));
-    item_group_.push_back(-1);
-    stored_free_[owner.index] = copy;
-    seed(copy);
-    const auto cluster = group_cluster_.back();
-    for (size_t e = 0; e < externs_.size(); ++e)
-      ir::for_each_input(graph_.nodes[static_cast<size_t>(externs_[e].first)], [&](ir::ValueId read) {
-        if (places_.owner(read) == owner) clusters_.depend(extern_clusters_[e], cluster);
+    if (!stored_free_.insert(owner).second) continue;
+    seed(items_.push_back(*free_item(id)));
+    const auto cluster = groups_.back().cluster;
+    for (const auto& one : externs_)
+      ir::for_each_input(graph_.node(one.node), [&](ir::ValueId read) {
+        if (places_.owner(read) == owner) clusters_.depend(one.cluster, cluster);
       });
-    for (size_t i = 0; i < items_.size(); ++i)
-      if (items_[i].source.valid() && places_.owner(items_[i].source) == owner && item_group_[i] >= 0)
-        clusters_.depend(group_cluster_[static_cast<size_t>(item_group_[i])], cluster);
+    for (const auto& item : items_)
+      if (item.source.valid() && places_.owner(item.source) == owner && item.group.valid())
+        clusters_.depend(groups_[item.group].cluster, cluster);
   }
 }
 
@@ -350,16 +340,18 @@ bool Fusion::is_zero(ir::ValueId id) const {
 }
 
 std::vector<Fusion::Unit> Fusion::units() const {
-  std::unordered_map<int32_t, Unit> by_cluster;
-  for (size_t g = 0; g < groups_.size(); ++g)
-    if (group_alive_[g]) by_cluster[clusters_.find(group_cluster_[g])].group = static_cast<int32_t>(g);
-  for (size_t e = 0; e < externs_.size(); ++e) {
-    auto& unit = by_cluster[extern_clusters_[e]];
-    unit.node = externs_[e].first;
-    unit.why = externs_[e].second;
+  std::unordered_map<ClusterId, Unit> by_cluster;
+  for (const auto id : groups_.ids())
+    if (!groups_[id].is_absorbed) by_cluster[clusters_.find(groups_[id].cluster)].group = id;
+  for (const auto& one : externs_) {
+    auto& unit = by_cluster[one.cluster];
+    unit.node = one.node;
+    unit.why = one.why;
   }
+  IdMap<ClusterId, int64_t> keys;
+  for (const auto& time : times_) keys.push_back(time.key);
   std::vector<Unit> out;
-  for (auto cluster : clusters_.order(cluster_key_)) out.push_back(by_cluster.at(cluster));
+  for (auto cluster : clusters_.order(keys)) out.push_back(by_cluster.at(cluster));
   return out;
 }
 

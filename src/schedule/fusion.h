@@ -2,6 +2,7 @@
 #include <map>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "schedule/clusters.h"
@@ -23,20 +24,20 @@ class Fusion {
 
   const ir::Graph& graph() const { return graph_; }
   const Places& places() const { return places_; }
-  const std::vector<Item>& items() const { return items_; }
-  const Group& group(int32_t index) const { return groups_[static_cast<size_t>(index)]; }
+  const IdMap<ItemId, Item>& items() const { return items_; }
+  const Item& item(ItemId id) const { return items_[id]; }
+  const Group& group(GroupId id) const { return groups_[id]; }
 
   struct Unit {
-    int32_t group = -1;  ///< or
-    int32_t node = -1;   ///< a node that LibTorch runs
+    GroupId group;    ///< or
+    ir::NodeId node;  ///< a node that LibTorch runs
     std::string why;
   };
   /// In order of execution.
   std::vector<Unit> units() const;
 
   /// The items that make a value, its views included (several: each a part of it). Free ones have no group.
-  const std::vector<int32_t>& makers(ir::ValueId id) const;
-  int32_t group_of(int32_t item) const { return item_group_[static_cast<size_t>(item)]; }
+  const std::vector<ItemId>& makers(ir::ValueId id) const;
   /// The free item that makes the value; null: it has to be in memory, or in the group.
   const Item* free_item(ir::ValueId id) const;
   /// Of a value as the group computes it; nothing: not made there, or read in another order.
@@ -54,34 +55,34 @@ class Fusion {
   static constexpr int64_t kLeastInner = 16;  ///< shorter inner loops are not worth a vector loop
   static constexpr int64_t kMostDear = 24;    ///< of these, functions that are long when inlined
 
-  void add_node(int32_t node);
+  void add_node(ir::NodeId node);
   void add_item(Item item);
   Item copy_of(ir::ValueId source, const Item& scatter) const;
   bool is_free(const Item& item) const;
   int64_t count_dear(const Group& group) const;
-  void seed(int32_t item);
-  bool join(int32_t item, int32_t group);
-  void add_to(int32_t group, int32_t item, std::vector<Atoms> placement);
+  void seed(ItemId item);
+  bool join(ItemId item, GroupId group);
+  void add_to(GroupId group, ItemId item, std::vector<Atoms> placement);
   bool bind(Group& group, const Item& item, Dims& dims) const;
   bool has_long_rows(const Group& group) const;
-  bool reduce(Group& group, int32_t item, const std::vector<Atoms>& placement);
-  bool make_sink(Group& group, int32_t item, const Atoms& outer, bool columns);
+  bool reduce(Group& group, ItemId item, const std::vector<Atoms>& placement);
+  bool make_sink(Group& group, ItemId item, const Atoms& outer, bool columns);
   ir::Dim chunks_for(const Group& group, const Atoms& outer, bool columns) const;
-  void finish(int32_t group, int32_t item);
-  void merge_operands(int32_t item);
-  bool merge(int32_t into, int32_t other, int32_t item);
-  bool reads_agree(int32_t into, int32_t other, const std::map<int32_t, int32_t>& map);
-  void absorb(int32_t into, int32_t other, const std::map<int32_t, int32_t>& map);
+  void finish(GroupId group, ItemId item);
+  void merge_operands(ItemId item);
+  bool merge(GroupId into, GroupId other, ItemId item);
+  bool reads_agree(GroupId into, GroupId other, const std::map<int32_t, int32_t>& map);
+  void absorb(GroupId into, GroupId other, const std::map<int32_t, int32_t>& map);
   void materialise_free();
-  std::vector<int32_t> clusters_read(const Item& item) const;
-  int64_t start_of(int32_t cluster) const;
-  void set_start(int32_t cluster, int64_t start);
-  MemoryModel::Work work_of(int32_t group) const;
-  MemoryModel::Work merged_work(int32_t a, int32_t b) const;
+  std::vector<ClusterId> clusters_read(const Item& item) const;
+  int64_t start_of(ClusterId cluster) const;
+  void set_start(ClusterId cluster, int64_t start);
+  MemoryModel::Work work_of(GroupId group) const;
+  MemoryModel::Work merged_work(GroupId a, GroupId b) const;
   void add_work(const Item& item, MemoryModel::Work& work) const;
-  bool has_memory_for(int32_t group, const Item& item, const std::vector<int32_t>& reads) const;
-  bool has_memory_for(int32_t a, int32_t b) const;
-  void add_reads(ir::ValueId value, std::vector<int32_t>& clusters) const;
+  bool has_memory_for(GroupId group, const Item& item, const std::vector<ClusterId>& reads) const;
+  bool has_memory_for(GroupId a, GroupId b) const;
+  void add_reads(ir::ValueId value, std::vector<ClusterId>& clusters) const;
   /// The atom of a reduction's operand, or among those it keeps, that neighbours in memory differ in.
   int32_t fast_atom(const Item& item, const std::vector<Atoms>& placement, bool kept = false) const;
 
@@ -89,19 +90,25 @@ class Fusion {
   const Settings& settings_;
   MemoryModel* memory_;
   Places places_;
-  std::vector<Item> items_;
-  std::vector<int32_t> item_group_;  ///< -1: free
-  std::vector<Group> groups_;
-  std::vector<int32_t> group_cluster_;
-  std::vector<bool> group_alive_;
-  std::unordered_map<int32_t, std::vector<int32_t>> makers_;  ///< by owner
-  std::unordered_map<int32_t, int32_t> extern_cluster_;       ///< by owner
-  std::vector<std::pair<int32_t, std::string>> externs_;      ///< node, why
-  std::vector<int32_t> extern_clusters_;
-  std::unordered_map<int32_t, int32_t> stored_free_;  ///< by owner: the item that stores it
-  std::vector<int64_t> cluster_key_;
-  std::vector<int64_t> cluster_start_;  ///< after which node it runs
-  int32_t last_effect_ = -1;            ///< cluster
+  struct Extern {
+    ir::NodeId node;
+    std::string why;
+    ClusterId cluster;
+  };
+  struct ClusterTime {
+    int64_t key = 0;    ///< what comes first among clusters that do not depend on each other
+    int64_t start = 0;  ///< after which node it runs
+  };
+  ClusterId add_cluster(ir::NodeId node);
+
+  IdMap<ItemId, Item> items_;
+  IdMap<GroupId, Group> groups_;
+  std::vector<Extern> externs_;
+  std::unordered_map<ir::ValueId, std::vector<ItemId>> makers_;  ///< by owner
+  std::unordered_map<ir::ValueId, ClusterId> extern_cluster_;    ///< by owner
+  std::unordered_set<ir::ValueId> stored_free_;                  ///< owners that an item stores
+  IdMap<ClusterId, ClusterTime> times_;
+  ClusterId last_effect_;
   Clusters clusters_;
 };
 

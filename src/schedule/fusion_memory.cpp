@@ -5,28 +5,23 @@
 
 namespace antegrad::schedule {
 
-int64_t Fusion::start_of(int32_t cluster) const {
-  return cluster_start_[static_cast<size_t>(clusters_.find(cluster))];
-}
+int64_t Fusion::start_of(ClusterId cluster) const { return times_[clusters_.find(cluster)].start; }
 
 /// A cluster runs as soon as what it reads is there, but not before the first of its nodes. What depends on
 /// it runs later too, which matters to the model of memory only.
-void Fusion::set_start(int32_t cluster, int64_t start) {
+void Fusion::set_start(ClusterId cluster, int64_t start) {
   cluster = clusters_.find(cluster);
-  if (start <= cluster_start_[static_cast<size_t>(cluster)]) return;
-  cluster_start_[static_cast<size_t>(cluster)] = start;
+  if (start <= times_[cluster].start) return;
+  times_[cluster].start = start;
   if (memory_ == nullptr) return;
-  for (int32_t other = 0; other < static_cast<int32_t>(cluster_start_.size()); ++other)
-    if (clusters_.depends(other, cluster))
-      cluster_start_[static_cast<size_t>(other)] =
-          std::max(cluster_start_[static_cast<size_t>(other)], start);
+  for (const auto other : times_.ids())
+    if (clusters_.depends(other, cluster)) times_[other].start = std::max(times_[other].start, start);
 }
 
-MemoryModel::Work Fusion::work_of(int32_t group) const {
+MemoryModel::Work Fusion::work_of(GroupId group) const {
   MemoryModel::Work work;
-  for (auto index : groups_[static_cast<size_t>(group)].items)
-    add_work(items_[static_cast<size_t>(index)], work);
-  work.at = start_of(group_cluster_[static_cast<size_t>(group)]);
+  for (auto index : groups_[group].items) add_work(items_[index], work);
+  work.at = start_of(groups_[group].cluster);
   return work;
 }
 
@@ -42,7 +37,7 @@ void Fusion::add_work(const Item& item, MemoryModel::Work& work) const {
 }
 
 /// Whether an item that reads these clusters may join the group.
-bool Fusion::has_memory_for(int32_t group, const Item& item, const std::vector<int32_t>& reads) const {
+bool Fusion::has_memory_for(GroupId group, const Item& item, const std::vector<ClusterId>& reads) const {
   if (memory_ == nullptr) return true;
   const auto before = work_of(group);
   auto after = before;
@@ -51,14 +46,14 @@ bool Fusion::has_memory_for(int32_t group, const Item& item, const std::vector<i
   return memory_->allows({before}, after);
 }
 
-bool Fusion::has_memory_for(int32_t a, int32_t b) const {
+bool Fusion::has_memory_for(GroupId a, GroupId b) const {
   return memory_ == nullptr || memory_->allows({work_of(a), work_of(b)}, merged_work(a, b));
 }
 
-MemoryModel::Work Fusion::merged_work(int32_t a, int32_t b) const {
+MemoryModel::Work Fusion::merged_work(GroupId a, GroupId b) const {
   auto work = work_of(a);
-  for (auto index : groups_[static_cast<size_t>(b)].items) add_work(items_[static_cast<size_t>(index)], work);
-  work.at = std::max(work.at, start_of(group_cluster_[static_cast<size_t>(b)]));
+  for (auto index : groups_[b].items) add_work(items_[index], work);
+  work.at = std::max(work.at, start_of(groups_[b].cluster));
   return work;
 }
 

@@ -23,7 +23,7 @@ bool pair_up(Group& a, const Atoms& in_a, Group& b, const Atoms& in_b, AtomMap& 
   size_t i = in_a.size(), j = in_b.size();
   while (i > 0 && j > 0) {
     const auto x = in_a[--i], y = in_b[--j];
-    const auto &dx = a.extents[static_cast<size_t>(x)], &dy = b.extents[static_cast<size_t>(y)];
+    const auto &dx = a.extents[x], &dy = b.extents[y];
     if (dx == dy) {
       const auto [at, added] = b_to_a.emplace(y, x);
       if (!added && at->second != x) return false;
@@ -75,7 +75,7 @@ bool map_spaces(const Group& from, AtomMap& map, Group& to) {
     for (const auto& other : to.spaces) {
       bool equal = other.size() == space.size();
       for (size_t i = 0; equal && i < other.size(); ++i)
-        equal = to.extents[static_cast<size_t>(other[i])] == from.extents[static_cast<size_t>(space[i])];
+        equal = to.extents[other[i]] == from.extents[space[i]];
       if (equal) same = &other;
     }
     if (same == nullptr) return false;
@@ -108,26 +108,24 @@ bool same_structure(const Group& from, AtomMap& map, Group& to, bool long_rows) 
 
 }  // namespace
 
-void Fusion::merge_operands(int32_t index) {
-  for (size_t k = 0; k < items_[static_cast<size_t>(index)].operands.size(); ++k) {
-    const auto value = items_[static_cast<size_t>(index)].operands[k].value;
+void Fusion::merge_operands(ItemId index) {
+  for (size_t k = 0; k < items_[index].operands.size(); ++k) {
+    const auto value = items_[index].operands[k].value;
     if (!value.valid()) continue;
     const auto& made_by = makers(value);
     if (made_by.size() != 1) continue;
-    const auto other = group_of(made_by[0]), own = group_of(index);
-    if (other >= 0 && other != own) merge(own, other, index);
+    const auto other = items_[made_by[0]].group, own = items_[index].group;
+    if (other.valid() && other != own) merge(own, other, index);
   }
 }
 
-bool Fusion::merge(int32_t into, int32_t other, int32_t index) {
-  auto *a = &groups_[static_cast<size_t>(into)], *b = &groups_[static_cast<size_t>(other)];
+bool Fusion::merge(GroupId into, GroupId other, ItemId index) {
+  auto *a = &groups_[into], *b = &groups_[other];
   if (a->items.size() + b->items.size() > kMostItems || count_dear(*a) + count_dear(*b) > kMostDear ||
       (!a->chunks.is(0) && !b->chunks.is(0) && a->chunks != b->chunks))
     return false;
-  if (!clusters_.may_merge(group_cluster_[static_cast<size_t>(into)],
-                           group_cluster_[static_cast<size_t>(other)]))
-    return false;
-  const auto& item = items_[static_cast<size_t>(index)];
+  if (!clusters_.may_merge(a->cluster, b->cluster)) return false;
+  const auto& item = items_[index];
   AtomMap map;  // atoms of b -> atoms of a
   bool changed = true;
   for (int tries = 0; changed && tries < 16; ++tries) {
@@ -137,7 +135,7 @@ bool Fusion::merge(int32_t into, int32_t other, int32_t index) {
       const auto value = item.operands[k].value;
       if (!value.valid()) continue;
       const auto& made_by = makers(value);
-      if (made_by.size() != 1 || group_of(made_by[0]) != other) continue;
+      if (made_by.size() != 1 || items_[made_by[0]].group != other) continue;
       const auto dims = dims_in(*b, value);
       if (!dims) return false;
       const auto& sizes = graph_.tensor_type(value).sizes;
@@ -164,10 +162,10 @@ bool Fusion::merge(int32_t into, int32_t other, int32_t index) {
 
 /// Whether what items of one group read of the other's values is what the merged group has at hand: the same
 /// elements at the same iterations, not memory that is still to be written.
-bool Fusion::reads_agree(int32_t into, int32_t other, const std::map<int32_t, int32_t>& map) {
-  auto &a = groups_[static_cast<size_t>(into)], &b = groups_[static_cast<size_t>(other)];
-  const auto made_in = [&](ir::ValueId value, int32_t group) {
-    return std::ranges::any_of(makers(value), [&](int32_t maker) { return group_of(maker) == group; });
+bool Fusion::reads_agree(GroupId into, GroupId other, const std::map<int32_t, int32_t>& map) {
+  auto &a = groups_[into], &b = groups_[other];
+  const auto made_in = [&](ir::ValueId value, GroupId group) {
+    return std::ranges::any_of(makers(value), [&](ItemId maker) { return items_[maker].group == group; });
   };
   const auto in_a = [&](const Atoms& atoms, bool translate) {
     return translate ? mapped(atoms, map) : atoms;
@@ -176,7 +174,7 @@ bool Fusion::reads_agree(int32_t into, int32_t other, const std::map<int32_t, in
     auto &reader = reader_is_a ? a : b, &maker = reader_is_a ? b : a;
     const auto maker_index = reader_is_a ? other : into;
     for (auto index : reader.items) {
-      const auto& item = items_[static_cast<size_t>(index)];
+      const auto& item = items_[index];
       if (item.source.valid() && made_in(item.source, maker_index)) return false;
       for (size_t k = 0; k < item.operands.size(); ++k) {
         const auto value = item.operands[k].value;
@@ -197,9 +195,9 @@ bool Fusion::reads_agree(int32_t into, int32_t other, const std::map<int32_t, in
   return true;
 }
 
-void Fusion::absorb(int32_t into, int32_t other, const std::map<int32_t, int32_t>& map) {
+void Fusion::absorb(GroupId into, GroupId other, const std::map<int32_t, int32_t>& map) {
   if (memory_ != nullptr) memory_->replace({work_of(into), work_of(other)}, merged_work(into, other));
-  auto &a = groups_[static_cast<size_t>(into)], &b = groups_[static_cast<size_t>(other)];
+  auto &a = groups_[into], &b = groups_[other];
   const auto translate = [&](std::vector<Atoms> dims) {
     for (auto& atoms : dims)
       for (auto& atom : atoms) atom = map.at(atom);
@@ -207,17 +205,17 @@ void Fusion::absorb(int32_t into, int32_t other, const std::map<int32_t, int32_t
   };
   for (auto& [item, dims] : b.placement) a.placement[item] = translate(dims);
   for (auto& [value, dims] : b.values) a.values[value] = translate(dims);
-  for (auto item : b.items) item_group_[static_cast<size_t>(item)] = into;
+  for (auto item : b.items) items_[item].group = into;
   a.items.insert(a.items.end(), b.items.begin(), b.items.end());
   std::ranges::sort(a.items);
   a.sinks.insert(a.sinks.end(), b.sinks.begin(), b.sinks.end());
   if (a.sink_outer.empty() && !a.split) a.sink_outer = mapped(b.sink_outer, map);
   if (a.chunks.is(0)) a.chunks = b.chunks;
+  const auto x = a.cluster, y = b.cluster;
   b = Group();
-  group_alive_[static_cast<size_t>(other)] = false;
-  const auto x = group_cluster_[static_cast<size_t>(into)], y = group_cluster_[static_cast<size_t>(other)];
-  auto& key = cluster_key_[static_cast<size_t>(clusters_.find(x))];
-  key = std::max(key, cluster_key_[static_cast<size_t>(clusters_.find(y))]);
+  b.is_absorbed = true;
+  auto& key = times_[clusters_.find(x)].key;
+  key = std::max(key, times_[clusters_.find(y)].key);
   const auto start = std::max(start_of(x), start_of(y));
   clusters_.merge(x, y);
   set_start(x, start);

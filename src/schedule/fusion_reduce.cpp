@@ -41,8 +41,8 @@ int32_t Fusion::fast_atom(const Item& item, const std::vector<Atoms>& placement,
   return best;
 }
 
-bool Fusion::reduce(Group& group, int32_t index, const std::vector<Atoms>& placement) {
-  const auto& item = items_[static_cast<size_t>(index)];
+bool Fusion::reduce(Group& group, ItemId index, const std::vector<Atoms>& placement) {
+  const auto& item = items_[index];
   Atoms red, keep;
   for (size_t d = 0; d < placement.size(); ++d)
     (item.reduced[d] ? red : keep) = united(item.reduced[d] ? red : keep, placement[d]);
@@ -79,7 +79,7 @@ bool Fusion::reduce(Group& group, int32_t index, const std::vector<Atoms>& place
   return group.lane < 0 && make_sink(group, index, group.outer, true);
 }
 
-bool Fusion::make_sink(Group& group, int32_t index, const Atoms& outer, bool columns) {
+bool Fusion::make_sink(Group& group, ItemId index, const Atoms& outer, bool columns) {
   if (columns && !group.split) group.sink_outer = outer;
   group.sinks.push_back(index);
   if (group.chunks.is(0)) group.chunks = chunks_for(group, outer, columns);
@@ -104,9 +104,9 @@ ir::Dim Fusion::chunks_for(const Group& group, const Atoms& outer, bool columns)
 }
 
 /// What a sink gives per chunk has to be combined by another kernel.
-void Fusion::finish(int32_t group_index, int32_t index) {
-  auto& sink = items_[static_cast<size_t>(index)];
-  const auto chunks = groups_[static_cast<size_t>(group_index)].chunks;
+void Fusion::finish(GroupId group_index, ItemId index) {
+  auto& sink = items_[index];
+  const auto chunks = groups_[group_index].chunks;
   const auto output = sink.output;
   const auto type = graph_.tensor_type(output);
   const bool whole = type.numel() == kOne && sink.result == ir::DType::F32 && sink.combine == Combine::Sum;
@@ -117,7 +117,7 @@ void Fusion::finish(int32_t group_index, int32_t index) {
   const auto partial = graph_.add_value(ir::contiguous_tensor(dtype, sizes));
   places_.add(graph_, partial);
   sink.output = partial;
-  makers_[partial.index] = {index};
+  makers_[partial] = {index};
   Item total;
   total.node = sink.node;
   total.form = Form::Reduction;
@@ -131,13 +131,11 @@ void Fusion::finish(int32_t group_index, int32_t index) {
   total.reduced.assign(sizes.size(), false);
   total.reduced[0] = true;
   total.finishes = true;
-  makers_[output.index] = {static_cast<int32_t>(items_.size())};
-  items_.push_back(std::move(total));
-  item_group_.push_back(-1);
-  seed(static_cast<int32_t>(items_.size()) - 1);
+  const auto last = items_.push_back(std::move(total));
+  makers_[output] = {last};
+  seed(last);
   // Right after what it finishes, whose results take more memory.
-  cluster_key_[static_cast<size_t>(group_cluster_.back())] =
-      cluster_key_[static_cast<size_t>(clusters_.find(group_cluster_[static_cast<size_t>(group_index)]))];
+  times_[groups_.back().cluster].key = times_[clusters_.find(groups_[group_index].cluster)].key;
 }
 
 }  // namespace antegrad::schedule

@@ -29,9 +29,6 @@ bool is_reshape(std::string_view op) {
 std::optional<std::vector<size_t>> permutation(const ir::Node& node, size_t rank) {
   std::vector<size_t> order(rank);
   for (size_t i = 0; i < rank; ++i) order[i] = i;
-  const auto wrap = [&](int64_t d) {
-    return static_cast<size_t>(d < 0 ? d + static_cast<int64_t>(rank) : d);
-  };
   if (node.op == "aten.t") {
     if (rank == 2) std::swap(order[0], order[1]);
     return order;
@@ -39,13 +36,13 @@ std::optional<std::vector<size_t>> permutation(const ir::Node& node, size_t rank
   if (node.op == "aten.transpose.int" || node.op == "aten.swapaxes" || node.op == "aten.swapdims") {
     const auto a = as_int(&node.args[1]), b = as_int(&node.args[2]);
     if (!a || !b) return std::nullopt;
-    if (rank > 0) std::swap(order[wrap(*a)], order[wrap(*b)]);
+    if (rank > 0) std::swap(order[counted_from_front(*a, rank)], order[counted_from_front(*b, rank)]);
     return order;
   }
   if (node.op == "aten.permute") {
     const auto dims = as_ints(node.args[1]);
     if (!dims) return std::nullopt;
-    for (size_t i = 0; i < rank; ++i) order[i] = wrap((*dims)[i]);
+    for (size_t i = 0; i < rank; ++i) order[i] = counted_from_front((*dims)[i], rank);
     return order;
   }
   return std::nullopt;
@@ -76,10 +73,13 @@ int32_t Group::add_atom(ir::Dim extent) {
 }
 
 void Group::replace(int32_t atom, const Atoms& by) {
-  dead_[static_cast<size_t>(atom)] = true;
-  for (auto* table : {&placement, &values})
-    for (auto& [key, dims] : *table)
+  dead_[atom] = true;
+  const auto replace_in_all = [&](auto& table) {
+    for (auto& [key, dims] : table)
       for (auto& atoms : dims) replace_in(atoms, atom, by);
+  };
+  replace_in_all(placement);
+  replace_in_all(values);
   for (auto* dims : pending)
     for (auto& atoms : *dims)
       if (atoms) replace_in(*atoms, atom, by);
@@ -111,7 +111,7 @@ Atoms Group::all_atoms() const {
 
 ir::Dim Group::product(const Atoms& atoms) const {
   ir::Dim out = 1;
-  for (auto a : atoms) out = out * extents[static_cast<size_t>(a)];
+  for (auto a : atoms) out = out * extents[a];
   return out;
 }
 
@@ -141,7 +141,7 @@ std::optional<Dims> Group::regroup(Dims in, const std::vector<ir::Dim>& in_sizes
     if (!in[d])
       pieces.push_back({-1, in_sizes[d]});
     else
-      for (auto atom : *in[d]) pieces.push_back({atom, extents[static_cast<size_t>(atom)]});
+      for (auto atom : *in[d]) pieces.push_back({atom, extents[atom]});
   }
   std::erase_if(pieces, [](const Piece& piece) { return piece.extent == kOne; });
   Dims out;

@@ -3,6 +3,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "schedule/clusters.h"
 #include "schedule/item.h"
 
 namespace antegrad::schedule {
@@ -20,15 +21,17 @@ using Dims = std::vector<std::optional<Atoms>>;
 /// complete only after the kernel.
 class Group {
  public:
-  std::vector<int32_t> items;
+  ClusterId cluster;         ///< its place in the order of execution
+  bool is_absorbed = false;  ///< by another group, which has its items now
+  std::vector<ItemId> items;
   std::vector<ir::Dim> extents;  ///< per atom, those that were split included
   bool split = false;
   int32_t lane = -1;          ///< when split: the outer atom to vectorise over; -1: inner loops are
   Atoms outer;                ///< when split
   std::vector<Atoms> spaces;  ///< when split: the inner atoms
-  std::unordered_map<int32_t, std::vector<Atoms>> placement;  ///< per item: of its iteration dims
-  std::unordered_map<int32_t, std::vector<Atoms>> values;     ///< per value made here: of its dims
-  std::vector<int32_t> sinks;                                 ///< items that are
+  std::unordered_map<ItemId, std::vector<Atoms>> placement;    ///< of the iteration dims of items
+  std::unordered_map<ir::ValueId, std::vector<Atoms>> values;  ///< of the dims of values made here
+  std::vector<ItemId> sinks;                                   ///< items that are
   Atoms sink_outer;            ///< what a sink over some of the loops of a flat group wants to be outer
   ir::Dim chunks;              ///< as Kernel::chunks; set by the first sink
   std::vector<Dims*> pending;  ///< dims under construction, which must follow when atoms are split

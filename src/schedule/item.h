@@ -12,6 +12,8 @@
 namespace antegrad::schedule {
 
 using Number = Literal;
+using ItemId = Id<struct ItemTag>;
+using GroupId = Id<struct GroupTag>;
 
 /// What an item reads at each of its iterations: an element of a value, or a number.
 struct Operand {
@@ -32,7 +34,8 @@ enum class Form : uint8_t { Pointwise, Reduction, Constant, Iota, Random, Gather
 /// What one node, or a part of it, computes at each iteration.
 /// Iteration dims are those of the output; of the operand for a reduction; of the update for a scatter.
 struct Item {
-  int32_t node = -1;
+  ir::NodeId node;
+  GroupId group;  ///< set by Fusion: the group that computes it; not valid: whoever reads it does
   Form form = Form::Pointwise;
   ir::ValueId output;
   std::vector<ir::Dim> sizes;  ///< of the iteration dims
@@ -62,23 +65,23 @@ struct Item {
 
 /// The items that a node becomes; none: LibTorch runs it. `why` then says why.
 /// May add values to the graph: parts of the node's output.
-std::vector<Item> lower(ir::Graph& graph, int32_t node, const Settings& settings, std::string& why);
+std::vector<Item> lower(ir::Graph& graph, ir::NodeId node, const Settings& settings, std::string& why);
 
-std::vector<Item> lower_pointwise(const ir::Graph& graph, int32_t node, const Settings& settings,
+std::vector<Item> lower_pointwise(const ir::Graph& graph, ir::NodeId node, const Settings& settings,
                                   std::string& why);
 /// Indices, gathers and scatters.
-std::vector<Item> lower_indexing(const ir::Graph& graph, int32_t node, std::string& why);
+std::vector<Item> lower_indexing(const ir::Graph& graph, ir::NodeId node, std::string& why);
 /// Whether an op is one of those that lower_indexing knows.
 bool takes_indices(std::string_view op);
 
 /// Results that are made of parts, each written on its own: concatenations, padding.
-std::vector<Item> lower_parts(ir::Graph& graph, int32_t node, std::string& why);
+std::vector<Item> lower_parts(ir::Graph& graph, ir::NodeId node, std::string& why);
 
 /// Where the dims of an operand are among the iteration dims of its item.
 size_t first_dim(const ir::Graph& graph, const Item& item, size_t operand);
 
 /// An item over the node's only output.
-Item item_of(const ir::Graph& graph, int32_t node, Form form);
+Item item_of(const ir::Graph& graph, ir::NodeId node, Form form);
 
 // --- arguments of nodes
 
@@ -88,6 +91,7 @@ Number as_number(const ir::Dim& dim);
 std::optional<int64_t> as_int(const ir::Arg* arg);  ///< a constant
 std::optional<std::vector<int64_t>> as_ints(const ir::Arg& arg);
 std::optional<ir::Dim> as_dim(const Number& number);  ///< of an integer
+size_t counted_from_front(int64_t dim, size_t rank);  ///< negative dims count from the end
 bool equals(const Number& number, double value);      ///< whatever sizes are
 bool is_made_of_sizes(const Number& number);
 bool is_lowered_type(const ir::Type& type);  ///< a tensor on the CPU of a type that generated code handles

@@ -19,7 +19,7 @@ bool is_other_zero(const Number& a, const Number& b) {
 
 Section& KernelWriter::section(Where where) {
   auto& section = sections_[where];
-  if (where.space >= 0) section.loops = plan_.spaces[static_cast<size_t>(where.space)];
+  if (where.space >= 0) section.loops = plan_.spaces[where.space];
   return section;
 }
 
@@ -71,7 +71,7 @@ int32_t KernelWriter::number(const Number& number, ir::DType type, Where where) 
 
 bool KernelWriter::is_row_address(const Affine& address, Where where) const {
   if (where.space < 0) return true;
-  const auto& loops = plan_.spaces[static_cast<size_t>(where.space)];
+  const auto& loops = plan_.spaces[where.space];
   return std::ranges::none_of(
       address.terms, [&](const auto& term) { return std::ranges::find(loops, term.first) != loops.end(); });
 }
@@ -85,7 +85,7 @@ int32_t KernelWriter::load(ir::ValueId value, const Affine& address, Where where
 int32_t KernelWriter::load(int32_t buffer, const Affine& address, Where where) {
   Op op;
   op.code = OpCode::Load;
-  op.dtype = buffers_[static_cast<size_t>(buffer)].dtype;
+  op.dtype = buffers_[buffer].dtype;
   op.buffer = buffer;
   op.address = address;
   const auto type = compute_type(op.dtype);
@@ -95,7 +95,7 @@ int32_t KernelWriter::load(int32_t buffer, const Affine& address, Where where) {
 void KernelWriter::store(int32_t id, int32_t buffer, const Affine& address, Where where) {
   Op op;
   op.code = OpCode::Store;
-  op.dtype = buffers_[static_cast<size_t>(buffer)].dtype;
+  op.dtype = buffers_[buffer].dtype;
   op.buffer = buffer;
   op.address = address;
   op.args = {cast(id, compute_type(op.dtype), where)};
@@ -106,8 +106,8 @@ int32_t KernelWriter::buffer(ir::ValueId value, Buffer::Kind kind) {
   const auto owner = fusion_.places().owner(value);
   const auto found = std::ranges::find(owners_, owner);
   if (found != owners_.end()) {
-    const auto index = buffer_of_owner_[static_cast<size_t>(found - owners_.begin())];
-    if (kind == Buffer::Kind::Output) buffers_[static_cast<size_t>(index)].kind = kind;
+    const auto index = buffer_of_owner_[found - owners_.begin()];
+    if (kind == Buffer::Kind::Output) buffers_[index].kind = kind;
     return index;
   }
   const auto& type = fusion_.graph().tensor_type(owner);

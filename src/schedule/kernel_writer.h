@@ -23,7 +23,7 @@ class KernelWriter {
   int32_t define(Where where, Op op, ir::DType type);
   void add(Where where, Op op);  ///< one that defines none, or one of new_scalar()
   int32_t new_scalar(ir::DType type);
-  ir::DType type_of(int32_t id) const { return types_[static_cast<size_t>(id)]; }
+  ir::DType type_of(int32_t id) const { return types_[id]; }
 
   int32_t cast(int32_t id, ir::DType to, Where where);   ///< to a type that is computed in
   int32_t round(int32_t id, ir::DType to, Where where);  ///< to what a short float can hold

@@ -12,7 +12,7 @@ struct Access {
   bool is_store = false;
 };
 
-std::vector<Access> accesses(const Fusion& fusion, const Group& group, const std::vector<bool>& stored) {
+std::vector<Access> accesses(const Fusion& fusion, const Group& group, const ir::PerValue<bool>& stored) {
   std::vector<Access> out;
   const auto& graph = fusion.graph();
   const auto add = [&](ir::ValueId value, const std::vector<Atoms>& placement, size_t first, bool is_store) {
@@ -22,14 +22,14 @@ std::vector<Access> accesses(const Fusion& fusion, const Group& group, const std
          is_store});
   };
   for (auto index : group.items) {
-    const auto& item = fusion.items()[static_cast<size_t>(index)];
+    const auto& item = fusion.item(index);
     const auto& placement = group.placement.at(index);
     for (size_t k = 0; k < item.operands.size(); ++k) {
       const auto value = item.operands[k].value;
       if (!value.valid()) continue;
       const auto* free = fusion.free_item(value);
       if ((free != nullptr && free->form != Form::Iota) ||
-          group.values.contains(fusion.places().owner(value).index))
+          group.values.contains(fusion.places().owner(value)))
         continue;
       add(value, placement, fusion.first_dim(item, k), false);
     }
@@ -38,8 +38,7 @@ std::vector<Access> accesses(const Fusion& fusion, const Group& group, const std
       const auto& place = fusion.places().of(item.form == Form::Gather ? item.source : item.output);
       for (size_t d = 0; d < item.gather.size(); ++d)
         if (const auto i = item.gather[d].iteration; i >= 0) {
-          const auto part = address_of(group, {item.sizes[static_cast<size_t>(i)]}, {place.strides[d]}, 0,
-                                       placement, static_cast<size_t>(i));
+          const auto part = address_of(group, {item.sizes[i]}, {place.strides[d]}, 0, placement, i);
           access.address.terms.insert(access.address.terms.end(), part.terms.begin(), part.terms.end());
         }
       out.push_back(access);
@@ -57,8 +56,8 @@ std::vector<Access> accesses(const Fusion& fusion, const Group& group, const std
         }
       out.push_back(access);
     }
-    const auto found = group.values.find(item.output.index);
-    if (item.form != Form::Scatter && stored[static_cast<size_t>(item.output.index)]) {
+    const auto found = group.values.find(item.output);
+    if (item.form != Form::Scatter && stored[item.output]) {
       if (found != group.values.end())
         add(item.output, found->second, 0, true);
       else if (item.form != Form::Reduction)
@@ -99,8 +98,7 @@ Atoms ordered(const ir::Graph& graph, Atoms atoms, const std::vector<Access>& al
 
 bool may_collapse(const Group& group, int32_t slow, int32_t fast, const std::vector<Access>& all) {
   return std::ranges::all_of(all, [&](const Access& access) {
-    return access.address.coefficient(slow) ==
-           access.address.coefficient(fast) * group.extents[static_cast<size_t>(fast)];
+    return access.address.coefficient(slow) == access.address.coefficient(fast) * group.extents[fast];
   });
 }
 
@@ -110,18 +108,17 @@ std::vector<int32_t> make_loops(const Group& group, const Atoms& atoms, const st
   std::vector<int32_t> loops;
   for (size_t i = 0; i < atoms.size(); ++i) {
     const auto atom = atoms[i];
-    const auto& extent = group.extents[static_cast<size_t>(atom)];
+    const auto& extent = group.extents[atom];
     const bool joins =
         i > 0 && atom != lane && atoms[i - 1] != lane && may_collapse(group, atoms[i - 1], atom, all);
     if (joins) {
-      plan.loop_of[static_cast<size_t>(atoms[i - 1])] = -1;
-      plan.extents[static_cast<size_t>(loops.back())] =
-          plan.extents[static_cast<size_t>(loops.back())] * extent;
+      plan.loop_of[atoms[i - 1]] = -1;
+      plan.extents[loops.back()] = plan.extents[loops.back()] * extent;
     } else {
       loops.push_back(static_cast<int32_t>(plan.extents.size()));
       plan.extents.push_back(extent);
     }
-    plan.loop_of[static_cast<size_t>(atom)] = loops.back();
+    plan.loop_of[atom] = loops.back();
   }
   return loops;
 }
@@ -163,7 +160,7 @@ AtomAddress address_of(const Group& group, const std::vector<ir::Dim>& sizes,
     const auto& atoms = placement[first + d];
     for (auto atom = atoms.rbegin(); atom != atoms.rend(); ++atom) {
       out.terms.emplace_back(*atom, stride);
-      stride = stride * group.extents[static_cast<size_t>(*atom)];
+      stride = stride * group.extents[*atom];
     }
   }
   return out;
@@ -174,15 +171,14 @@ Affine LoopPlan::affine(const AtomAddress& address) const {
   out.offset = address.offset;
   std::vector<ir::Dim> coefficients(extents.size());
   for (const auto& [atom, coefficient] : address.terms)
-    if (const auto loop = loop_of[static_cast<size_t>(atom)]; loop >= 0)
-      coefficients[static_cast<size_t>(loop)] = coefficients[static_cast<size_t>(loop)] + coefficient;
+    if (const auto loop = loop_of[atom]; loop >= 0) coefficients[loop] = coefficients[loop] + coefficient;
   for (size_t loop = 0; loop < coefficients.size(); ++loop)
     if (!(coefficients[loop] == ir::Dim(0)))
       out.terms.emplace_back(static_cast<int32_t>(loop), coefficients[loop]);
   return out;
 }
 
-LoopPlan plan_loops(const Fusion& fusion, const Group& group, const std::vector<bool>& stored) {
+LoopPlan plan_loops(const Fusion& fusion, const Group& group, const ir::PerValue<bool>& stored) {
   LoopPlan plan;
   plan.loop_of.assign(group.extents.size(), -1);
   const auto all = accesses(fusion, group, stored);

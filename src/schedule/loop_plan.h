@@ -31,6 +31,6 @@ struct LoopPlan {
 };
 
 /// `stored`: per value, whether it is in memory.
-LoopPlan plan_loops(const Fusion& fusion, const Group& group, const std::vector<bool>& stored);
+LoopPlan plan_loops(const Fusion& fusion, const Group& group, const ir::PerValue<bool>& stored);
 
 }  // namespace antegrad::schedule

@@ -43,12 +43,13 @@ std::optional<std::vector<bool>> reduced_dims(const ir::Node& node, size_t rank)
     return std::nullopt;
   if (dims.empty()) return reduced;
   reduced.assign(rank, false);
-  for (auto d : dims) reduced[static_cast<size_t>(d < 0 ? d + static_cast<int64_t>(rank) : d)] = true;
+  for (auto d : dims) reduced[counted_from_front(d, rank)] = true;
   return reduced;
 }
 
-std::vector<Item> lower_reduction(const ir::Graph& graph, int32_t index, Combine combine, std::string& why) {
-  const auto& node = graph.nodes[static_cast<size_t>(index)];
+std::vector<Item> lower_reduction(const ir::Graph& graph, ir::NodeId index, Combine combine,
+                                  std::string& why) {
+  const auto& node = graph.node(index);
   const auto* source = node.args.empty() ? nullptr : node.args[0].as<ir::ValueId>();
   if (source == nullptr || node.outputs.size() != 1 || !is_lowered_type(graph.type_of(*source))) {
     why = "its operand has a type that generated code does not handle";
@@ -90,8 +91,8 @@ std::vector<Item> lower_reduction(const ir::Graph& graph, int32_t index, Combine
   return {item};
 }
 
-std::vector<Item> lower_factory(const ir::Graph& graph, int32_t index, std::string& why) {
-  const auto& node = graph.nodes[static_cast<size_t>(index)];
+std::vector<Item> lower_factory(const ir::Graph& graph, ir::NodeId index, std::string& why) {
+  const auto& node = graph.node(index);
   auto item = item_of(graph, index, Form::Constant);
   const auto ends_with = [&](std::string_view name) { return node.op == name; };
   const ir::Arg* number = nullptr;
@@ -130,8 +131,8 @@ std::vector<Item> lower_factory(const ir::Graph& graph, int32_t index, std::stri
 }
 
 /// A scalar constant of the graph, given by its bytes or, when it depends on sizes, as a number.
-std::vector<Item> lower_constant(const ir::Graph& graph, int32_t index, std::string& why) {
-  const auto& node = graph.nodes[static_cast<size_t>(index)];
+std::vector<Item> lower_constant(const ir::Graph& graph, ir::NodeId index, std::string& why) {
+  const auto& node = graph.node(index);
   auto item = item_of(graph, index, Form::Constant);
   const auto* number = find_arg(node, 99, "value");
   if (const auto value = number == nullptr ? std::nullopt : as_number(*number); value && item.sizes.empty()) {
@@ -145,8 +146,7 @@ std::vector<Item> lower_constant(const ir::Graph& graph, int32_t index, std::str
     std::memcpy(&value, (*bytes)->data(), sizeof(T));
     return value;
   };
-  if (bytes != nullptr && item.sizes.empty() &&
-      (*bytes)->size() == static_cast<size_t>(ir::size_in_bytes(dtype))) {
+  if (bytes != nullptr && item.sizes.empty() && std::ssize(**bytes) == ir::size_in_bytes(dtype)) {
     if (dtype == DType::F32) item.number = static_cast<double>(read(float{}));
     if (dtype == DType::F64) item.number = read(double{});
     if (dtype == DType::I64) item.number = read(int64_t{});
@@ -160,8 +160,8 @@ std::vector<Item> lower_constant(const ir::Graph& graph, int32_t index, std::str
   return {};
 }
 
-std::vector<Item> lower_random(const ir::Graph& graph, int32_t index, std::string& why) {
-  const auto& node = graph.nodes[static_cast<size_t>(index)];
+std::vector<Item> lower_random(const ir::Graph& graph, ir::NodeId index, std::string& why) {
+  const auto& node = graph.node(index);
   auto item = item_of(graph, index, Form::Random);
   item.dear = true;
   const auto dtype = graph.tensor_type(item.output).dtype;
@@ -202,11 +202,11 @@ std::vector<Item> lower_random(const ir::Graph& graph, int32_t index, std::strin
 
 }  // namespace
 
-Item item_of(const ir::Graph& graph, int32_t node, Form form) {
+Item item_of(const ir::Graph& graph, ir::NodeId node, Form form) {
   Item item;
   item.node = node;
   item.form = form;
-  item.output = graph.nodes[static_cast<size_t>(node)].outputs[0];
+  item.output = graph.node(node).outputs[0];
   const auto& type = graph.tensor_type(item.output);
   item.sizes = type.sizes;
   item.result = item.computes = compute_type(type.dtype);
@@ -284,11 +284,15 @@ bool is_lowered_type(const ir::Type& type) {
   }
 }
 
+size_t counted_from_front(int64_t dim, size_t rank) {
+  return dim < 0 ? dim + static_cast<int64_t>(rank) : dim;
+}
+
 size_t first_dim(const ir::Graph& graph, const Item& item, size_t operand) {
   const auto rank = graph.tensor_type(item.operands[operand].value).sizes.size();
   const bool is_index =
       item.form == Form::Gather || (item.form == Form::Scatter && operand + 1 < item.operands.size());
-  if (is_index) return static_cast<size_t>(item.index_begin + item.index_rank) - rank;
+  if (is_index) return item.index_begin + item.index_rank - rank;
   return item.sizes.size() - rank;
 }
 
@@ -309,8 +313,8 @@ bool fits(const ir::Graph& graph, const Item& item) {
   return true;
 }
 
-std::vector<Item> lower_node(ir::Graph& graph, int32_t index, const Settings& settings, std::string& why) {
-  const auto& node = graph.nodes[static_cast<size_t>(index)];
+std::vector<Item> lower_node(ir::Graph& graph, ir::NodeId index, const Settings& settings, std::string& why) {
+  const auto& node = graph.node(index);
   if (!node.effects.none() || node.functional) {
     why = "it has effects";
     return {};
@@ -343,7 +347,7 @@ std::vector<Item> lower_node(ir::Graph& graph, int32_t index, const Settings& se
 
 }  // namespace
 
-std::vector<Item> lower(ir::Graph& graph, int32_t node, const Settings& settings, std::string& why) {
+std::vector<Item> lower(ir::Graph& graph, ir::NodeId node, const Settings& settings, std::string& why) {
   auto items = lower_node(graph, node, settings, why);
   if (std::ranges::all_of(items, [&](const Item& item) { return fits(graph, item); })) return items;
   why = "which of its dims are broadcast depends on the values of symbols";

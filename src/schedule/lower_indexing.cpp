@@ -13,8 +13,7 @@ bool is_index(const ir::Graph& graph, ir::ValueId id) {
 
 class IndexLowering {
  public:
-  IndexLowering(const ir::Graph& graph, int32_t index)
-      : graph_(graph), node_(graph.nodes[static_cast<size_t>(index)]) {
+  IndexLowering(const ir::Graph& graph, ir::NodeId index) : graph_(graph), node_(graph.node(index)) {
     item_.node = index;
     item_.output = node_.outputs[0];
     item_.form = Form::Gather;
@@ -76,8 +75,8 @@ class IndexLowering {
     }
     if (first < 0) return false;
     bool adjacent = true;
-    for (auto d = first; d <= last; ++d) adjacent = adjacent && at[static_cast<size_t>(d)] >= 0;
-    const size_t begin = adjacent ? static_cast<size_t>(first) : 0;
+    for (auto d = first; d <= last; ++d) adjacent = adjacent && at[d] >= 0;
+    const size_t begin = adjacent ? first : 0;
     block_begin_ = begin;
     block_size_ = block;
     size_t iteration = 0;
@@ -123,7 +122,7 @@ class IndexLowering {
     if (!is_index(graph_, index) || graph_.tensor_type(index).sizes.size() != rank || rank == 0) return false;
     if (dim < 0) dim += static_cast<int64_t>(rank);
     for (size_t d = 0; d < rank; ++d) item_.gather.push_back({static_cast<int32_t>(d), -1});
-    item_.gather[static_cast<size_t>(dim)] = {-1, add_index(index)};
+    item_.gather[dim] = {-1, add_index(index)};
     item_.index_begin = 0;
     item_.index_rank = static_cast<int32_t>(rank);
     item_.wraps = false;
@@ -146,7 +145,7 @@ class IndexLowering {
     if (rank == 0) return false;
     if (dim < 0) dim += static_cast<int64_t>(rank);
     for (size_t d = 0; d < rank; ++d) item_.gather.push_back({static_cast<int32_t>(d), -1});
-    item_.gather[static_cast<size_t>(dim)] = {-1, add_index(index)};
+    item_.gather[dim] = {-1, add_index(index)};
     item_.index_begin = static_cast<int32_t>(dim);
     item_.index_rank = 1;
     item_.wraps = false;
@@ -185,7 +184,7 @@ class IndexLowering {
     if (item_.sizes.size() != rank - item_.operands.size() + block_size_) return false;
     for (size_t d = 0; d < rank; ++d)
       if (const auto i = item_.gather[d].iteration;
-          i >= 0 && !(item_.sizes[static_cast<size_t>(i)] == graph_.tensor_type(item_.output).sizes[d]))
+          i >= 0 && !(item_.sizes[i] == graph_.tensor_type(item_.output).sizes[d]))
         return false;
     for (size_t d = 0; d < block_size_; ++d) {
       bool found = false;
@@ -237,9 +236,9 @@ class IndexLowering {
 
 bool takes_indices(std::string_view op) { return IndexLowering::find_rule(op) != nullptr; }
 
-std::vector<Item> lower_indexing(const ir::Graph& graph, int32_t node, std::string& why) {
+std::vector<Item> lower_indexing(const ir::Graph& graph, ir::NodeId node, std::string& why) {
   auto items = IndexLowering(graph, node).run();
-  if (items.empty() && graph.nodes[static_cast<size_t>(node)].op.find("index") != std::string::npos)
+  if (items.empty() && graph.node(node).op.find("index") != std::string::npos)
     why = "its indices are of a kind that generated code does not handle";
   return items;
 }

@@ -14,7 +14,7 @@ struct Box {
 };
 
 /// An item that writes a box of the node's output.
-Item part_of(ir::Graph& graph, int32_t node, Form form, const Box& box) {
+Item part_of(ir::Graph& graph, ir::NodeId node, Form form, const Box& box) {
   auto item = item_of(graph, node, form);
   const auto whole = item.output;
   auto type = graph.tensor_type(whole);
@@ -25,22 +25,21 @@ Item part_of(ir::Graph& graph, int32_t node, Form form, const Box& box) {
   return item;
 }
 
-Item copy_part(ir::Graph& graph, int32_t node, ir::ValueId from, const Box& box) {
+Item copy_part(ir::Graph& graph, ir::NodeId node, ir::ValueId from, const Box& box) {
   auto item = part_of(graph, node, Form::Pointwise, box);
   item.expression = "a";
   item.operands = {{from, {}, item.result}};
   return item;
 }
 
-std::vector<Item> lower_cat(ir::Graph& graph, int32_t index, std::string& why) {
-  const auto node = graph.nodes[static_cast<size_t>(index)];
+std::vector<Item> lower_cat(ir::Graph& graph, ir::NodeId index, std::string& why) {
+  const auto node = graph.node(index);
   const auto type = graph.tensor_type(node.outputs[0]);
   const auto* dim_arg = find_arg(node, 1);
   const auto given = dim_arg == nullptr ? std::optional<int64_t>(0) : as_int(dim_arg);
   why = "along which dim is not known";
   if (!given) return {};
-  const auto dim =
-      static_cast<size_t>(*given < 0 ? *given + static_cast<int64_t>(type.sizes.size()) : *given);
+  const auto dim = counted_from_front(*given, type.sizes.size());
   constexpr size_t kMostParts = 16;
   why = "it has so many parts that copying them is quicker";
   if (node.args[0].as<ir::Arg::List>()->size() > kMostParts) return {};
@@ -77,8 +76,8 @@ std::optional<std::vector<ir::Dim>> paddings(const ir::Graph& graph, const ir::A
 }
 
 /// The input, and per padded dim one box before and one after it: beside what earlier dims leave.
-std::vector<Item> lower_pad(ir::Graph& graph, int32_t index, std::string& why) {
-  const auto node = graph.nodes[static_cast<size_t>(index)];
+std::vector<Item> lower_pad(ir::Graph& graph, ir::NodeId index, std::string& why) {
+  const auto node = graph.node(index);
   const auto* from = node.args[0].as<ir::ValueId>();
   const auto pads = paddings(graph, node.args[1]);
   const auto* value = find_arg(node, 2);
@@ -152,8 +151,7 @@ std::optional<Stretch> written_stretch(const ir::Graph& graph, const ir::Node& n
   const auto dim = integer(2, 0), step = selects ? std::optional<ir::Dim>(1) : integer(5, 1);
   if (!dim || !dim->is_constant() || !step || !step->is(1) || sizes.empty()) return std::nullopt;
   Stretch out;
-  out.dim = static_cast<size_t>(dim->constant() < 0 ? dim->constant() + static_cast<int64_t>(sizes.size())
-                                                    : dim->constant());
+  out.dim = counted_from_front(dim->constant(), sizes.size());
   const auto& size = sizes[out.dim];
   const auto first = integer(3, 0), last = selects ? first : integer(4, size);
   if (!first || !last) return std::nullopt;
@@ -167,8 +165,8 @@ std::optional<Stretch> written_stretch(const ir::Graph& graph, const ir::Node& n
 }
 
 /// slice_scatter and select_scatter: what is written, and what stays before and after it.
-std::vector<Item> lower_scatter(ir::Graph& graph, int32_t index, std::string& why) {
-  const auto node = graph.nodes[static_cast<size_t>(index)];
+std::vector<Item> lower_scatter(ir::Graph& graph, ir::NodeId index, std::string& why) {
+  const auto node = graph.node(index);
   const auto type = graph.tensor_type(node.outputs[0]);
   const auto* self = node.args[0].as<ir::ValueId>();
   const auto* source = node.args.size() > 1 ? node.args[1].as<ir::ValueId>() : nullptr;
@@ -207,8 +205,8 @@ std::vector<Item> lower_scatter(ir::Graph& graph, int32_t index, std::string& wh
 
 }  // namespace
 
-std::vector<Item> lower_parts(ir::Graph& graph, int32_t node, std::string& why) {
-  const auto op = graph.nodes[static_cast<size_t>(node)].op;
+std::vector<Item> lower_parts(ir::Graph& graph, ir::NodeId node, std::string& why) {
+  const auto op = graph.node(node).op;
   if (op == "aten.cat") return lower_cat(graph, node, why);
   return op == "aten.constant_pad_nd" ? lower_pad(graph, node, why) : lower_scatter(graph, node, why);
 }

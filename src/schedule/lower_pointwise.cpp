@@ -52,8 +52,8 @@ bool is_about_memory(std::string_view name) {
 
 class PointwiseLowering {
  public:
-  PointwiseLowering(const ir::Graph& graph, int32_t index, const Settings& settings)
-      : graph_(graph), node_(graph.nodes[static_cast<size_t>(index)]), settings_(settings) {
+  PointwiseLowering(const ir::Graph& graph, ir::NodeId index, const Settings& settings)
+      : graph_(graph), node_(graph.node(index)), settings_(settings) {
     item_.node = index;
     item_.output = node_.outputs[0];
     item_.sizes = graph.tensor_type(item_.output).sizes;
@@ -280,7 +280,7 @@ class PointwiseLowering {
 
 }  // namespace
 
-std::vector<Item> lower_pointwise(const ir::Graph& graph, int32_t node, const Settings& settings,
+std::vector<Item> lower_pointwise(const ir::Graph& graph, ir::NodeId node, const Settings& settings,
                                   std::string& why) {
   return PointwiseLowering(graph, node, settings).run(why);
 }

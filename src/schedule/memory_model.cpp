@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "schedule/liveness.h"
+
 namespace antegrad::schedule {
 namespace {
 
@@ -22,51 +24,38 @@ int64_t highest(const std::vector<int64_t>& changes) {
 
 void MemoryModel::add(int64_t bytes, int64_t first, int64_t last, Changes& changes) {
   if (first > last) return;
-  changes[static_cast<size_t>(first)] += bytes;
-  changes[static_cast<size_t>(last) + 1] -= bytes;
+  changes[first] += bytes;
+  changes[last + 1] -= bytes;
 }
 
 MemoryModel::MemoryModel(const ir::Graph& graph)
-    : bytes_(graph.values.size()),
-      made_(graph.values.size(), -1),
-      read_(graph.values.size(), -1),
-      total_(graph.nodes.size() + 2) {
-  const auto end = static_cast<int64_t>(graph.nodes.size());
-  const auto read = [&](ir::ValueId id, int64_t node) {
-    read_[static_cast<size_t>(graph.storage_of(id).index)] = node;
-  };
-  for (int64_t n = 0; n < end; ++n) {
-    const auto& node = graph.nodes[static_cast<size_t>(n)];
-    for (auto id : node.outputs) {
-      bytes_[static_cast<size_t>(id.index)] = bytes_of(graph, id);
-      made_[static_cast<size_t>(id.index)] = n;
+    : memory_(graph.values.size()), total_(graph.nodes.size() + 2) {
+  const auto live = ir::Liveness::of_nodes(graph);
+  for (const auto& node : graph.nodes)
+    for (const auto id : node.outputs) {
+      auto& memory = memory_[id];
+      memory = {bytes_of(graph, id), {live.value(id).first, live.storage(id).last}};
+      add(memory.bytes, memory.lifetime.first, memory.lifetime.last, total_);
     }
-    ir::for_each_input(node, [&](ir::ValueId id) { read(id, n); });
-    for (auto id : node.effects.writes) read(id, n);
-  }
-  for (const auto& output : graph.outputs)
-    if (output.value.valid()) read(output.value, end);
-  for (size_t v = 0; v < made_.size(); ++v) {
-    read_[v] = std::max(read_[v], made_[v]);
-    if (made_[v] >= 0) add(bytes_[v], made_[v], read_[v], total_);
-  }
   peak_ = highest(total_);
+}
+
+const MemoryModel::Memory* MemoryModel::made(ir::ValueId id) const {
+  return memory_.contains(id) && memory_[id].lifetime.first >= 0 ? &memory_[id] : nullptr;
 }
 
 void MemoryModel::add(const Work& work, int64_t sign, Changes& changes) const {
   const auto is_made_here = [&](ir::ValueId id) {
     return std::ranges::find(work.makes, id) != work.makes.end();
   };
-  for (auto id : work.reads) {
-    const auto v = static_cast<size_t>(id.index);
-    if (v < made_.size() && made_[v] >= 0 && !is_made_here(id))
-      add(sign * bytes_[v], read_[v] + 1, work.at + 1, changes);
-  }
-  for (auto id : work.makes) {
-    const auto v = static_cast<size_t>(id.index);
-    if (v < made_.size() && made_[v] >= 0)
-      add(-sign * bytes_[v], made_[v], read_[v] <= work.at + 1 ? read_[v] : work.at, changes);
-  }
+  for (auto id : work.reads)
+    if (const auto* memory = made(id); memory != nullptr && !is_made_here(id))
+      add(sign * memory->bytes, memory->lifetime.last + 1, work.at + 1, changes);
+  for (auto id : work.makes)
+    if (const auto* memory = made(id)) {
+      const int64_t last = memory->lifetime.last;
+      add(-sign * memory->bytes, memory->lifetime.first, last <= work.at + 1 ? last : work.at, changes);
+    }
 }
 
 MemoryModel::Changes MemoryModel::changes(const std::vector<Work>& before, const Work& after) const {
@@ -94,35 +83,16 @@ void MemoryModel::replace(const std::vector<Work>& before, const Work& after) {
 
 int64_t peak_bytes(const Program& program) {
   const auto& graph = program.graph;
-  const auto end = static_cast<int64_t>(program.steps.size());
-  std::vector<int64_t> first(graph.values.size(), -1), last(graph.values.size(), -1);
-  const auto use = [&](ir::ValueId id, int64_t step, bool makes) {
-    const auto v = static_cast<size_t>(graph.storage_of(id).index);
-    if (makes && first[v] < 0) first[v] = step;
-    last[v] = std::max(last[v], step);
-  };
-  for (int64_t s = 0; s < end; ++s) {
-    if (const auto* run = std::get_if<RunKernel>(&program.steps[static_cast<size_t>(s)])) {
-      size_t passed = 0;
-      for (const auto& buffer : program.kernels[static_cast<size_t>(run->kernel)].buffers)
-        if (buffer.kind != Buffer::Kind::Scratch)
-          use(run->buffers[passed++], s, buffer.kind == Buffer::Kind::Output);
-      continue;
-    }
-    const auto& node =
-        graph.nodes[static_cast<size_t>(std::get<RunNode>(program.steps[static_cast<size_t>(s)]).node)];
-    ir::for_each_input(node, [&](ir::ValueId id) { use(id, s, false); });
-    for (auto id : node.outputs) use(id, s, true);
-  }
-  for (const auto& output : graph.outputs)
-    if (output.value.valid()) use(output.value, end, false);
-  for (const auto& input : graph.inputs) first[static_cast<size_t>(input.value.index)] = -1;
+  const auto live = liveness(program);
+  ir::PerValue<bool> is_input(graph.values.size());
+  for (const auto& input : graph.inputs) is_input[input.value] = true;
   std::vector<int64_t> changes(program.steps.size() + 2);
-  for (size_t v = 0; v < first.size(); ++v) {
-    if (first[v] < 0) continue;
-    const auto bytes = bytes_of(graph, {static_cast<int32_t>(v)});
-    changes[static_cast<size_t>(first[v])] += bytes;
-    changes[static_cast<size_t>(last[v]) + 1] -= bytes;
+  for (const auto id : graph.values.ids()) {
+    const auto& lifetime = live.storage(id);
+    if (graph.storage_of(id) != id || is_input[id] || lifetime.first < 0) continue;
+    const auto bytes = bytes_of(graph, id);
+    changes[lifetime.first] += bytes;
+    changes[lifetime.last + 1] -= bytes;
   }
   return highest(changes);
 }

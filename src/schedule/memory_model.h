@@ -1,4 +1,5 @@
 #pragma once
+#include "ir/liveness.h"
 #include "schedule/program.h"
 
 namespace antegrad::schedule {
@@ -26,8 +27,15 @@ class MemoryModel {
   Changes changes(const std::vector<Work>& before, const Work& after) const;
   static void add(int64_t bytes, int64_t first, int64_t last, Changes& changes);
 
-  std::vector<int64_t> bytes_, made_, read_;  ///< by value; made_ and read_: nodes, -1: none
-  Changes total_;                             ///< as things are
+  struct Memory {
+    int64_t bytes = 0;
+    ir::Lifetime lifetime;  ///< over the nodes
+  };
+  /// Of a value that a node of the graph makes; null: it is none.
+  const Memory* made(ir::ValueId id) const;
+
+  ir::PerValue<Memory> memory_;  ///< by the value that owns it
+  Changes total_;                ///< as things are
   int64_t peak_ = 0;
 };
 

@@ -17,9 +17,9 @@ Program program_of(const ir::Graph& graph) {
   return schedule(graph, settings);
 }
 
-size_t kernels_run(const Program& program) {
-  return static_cast<size_t>(std::ranges::count_if(
-      program.steps, [](const Step& step) { return std::holds_alternative<RunKernel>(step); }));
+auto kernels_run(const Program& program) {
+  return std::ranges::count_if(program.steps,
+                               [](const Step& step) { return std::holds_alternative<RunKernel>(step); });
 }
 
 /// Products of matrices of this size, added up one after the other.

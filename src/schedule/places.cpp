@@ -4,8 +4,7 @@ namespace antegrad::schedule {
 
 void Places::grow(size_t values) {
   places_.resize(values);
-  view_node_.resize(values, -1);
-  viewed_.resize(values);
+  views_.resize(values);
 }
 
 bool Places::makes_views(const ir::Graph& graph, const ir::Node& node) const {
@@ -24,7 +23,7 @@ bool Places::makes_views(const ir::Graph& graph, const ir::Node& node) const {
 void Places::add(const ir::Graph& graph, ir::ValueId id) {
   grow(graph.values.size());
   const auto* type = graph.type_of(id).tensor();
-  auto& place = places_[static_cast<size_t>(id.index)];
+  auto& place = places_[id];
   if (type == nullptr) return;
   place = {id, type->strides, 0};
   const auto base = graph.storage_of(id);
@@ -37,22 +36,21 @@ Places::Places(const ir::Graph& graph) {
   grow(graph.values.size());
   for (const auto& input : graph.inputs) {
     const auto* type = graph.type_of(input.value).tensor();
-    if (type != nullptr) places_[static_cast<size_t>(input.value.index)] = {input.value, type->strides, 0};
+    if (type != nullptr) places_[input.value] = {input.value, type->strides, 0};
   }
-  for (size_t n = 0; n < graph.nodes.size(); ++n) {
-    const auto& node = graph.nodes[n];
+  for (const auto n : graph.node_ids()) {
+    const auto& node = graph.node(n);
     const bool views = makes_views(graph, node);
-    view_nodes_.push_back(views);
+    makes_views_.push_back(views);
     for (auto id : node.outputs) {
       add(graph, id);
-      auto& place = places_[static_cast<size_t>(id.index)];
+      auto& place = places_[id];
       if (!views) {
         if (place.owner.valid()) place = {id, place.strides, 0};
         continue;
       }
-      view_node_[static_cast<size_t>(id.index)] = static_cast<int32_t>(n);
-      viewed_[static_cast<size_t>(id.index)] = *node.args[0].as<ir::ValueId>();
       const auto viewed = *node.args[0].as<ir::ValueId>();
+      views_[id] = {n, viewed};
       const auto& type = graph.tensor_type(id);
       place = {of(viewed).owner, type.strides,
                of(viewed).offset + (type.offset - graph.tensor_type(viewed).offset)};

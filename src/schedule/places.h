@@ -19,13 +19,13 @@ class Places {
  public:
   explicit Places(const ir::Graph& graph);
 
-  const Place& of(ir::ValueId id) const { return places_[static_cast<size_t>(id.index)]; }
+  const Place& of(ir::ValueId id) const { return places_[id]; }
   ir::ValueId owner(ir::ValueId id) const { return of(id).owner; }
-  bool is_view(ir::ValueId id) const { return view_node_[static_cast<size_t>(id.index)] >= 0; }
-  int32_t view_node(ir::ValueId id) const { return view_node_[static_cast<size_t>(id.index)]; }
+  bool is_view(ir::ValueId id) const { return views_[id].node.valid(); }
+  ir::NodeId view_node(ir::ValueId id) const { return views_[id].node; }
   /// What the view is taken of, one step towards its owner.
-  ir::ValueId viewed(ir::ValueId id) const { return viewed_[static_cast<size_t>(id.index)]; }
-  bool is_view_node(int32_t node) const { return view_nodes_[static_cast<size_t>(node)]; }
+  ir::ValueId viewed(ir::ValueId id) const { return views_[id].of; }
+  bool is_view_node(ir::NodeId node) const { return makes_views_[node]; }
   /// For values that were added to the graph later.
   void add(const ir::Graph& graph, ir::ValueId id);
 
@@ -33,10 +33,13 @@ class Places {
   bool makes_views(const ir::Graph& graph, const ir::Node& node) const;
   void grow(size_t values);
 
-  std::vector<Place> places_;
-  std::vector<int32_t> view_node_;
-  std::vector<ir::ValueId> viewed_;
-  std::vector<bool> view_nodes_;
+  struct View {
+    ir::NodeId node;  ///< that makes it; not valid: it is no view
+    ir::ValueId of;
+  };
+  ir::PerValue<Place> places_;
+  ir::PerValue<View> views_;
+  ir::PerNode<bool> makes_views_;
 };
 
 }  // namespace antegrad::schedule

@@ -20,7 +20,7 @@ struct RunKernel {
 };
 /// Lets LibTorch run a node of the graph.
 struct RunNode {
-  int32_t node = 0;
+  ir::NodeId node;
 };
 using Step = std::variant<RunKernel, RunNode>;
 
@@ -37,6 +37,9 @@ struct Program {
   std::vector<Kernel> kernels;  ///< no two are equal, names aside
   std::vector<Step> steps;      ///< every value that a step reads is an input, or made by an earlier step
   std::vector<Decision> decisions;
+
+  const Kernel& kernel_of(const RunKernel& step) const { return kernels[step.kernel]; }
+  const ir::Node& node_of(const RunNode& step) const { return graph.node(step.node); }
 };
 
 /// What limits fusion.

@@ -20,7 +20,7 @@ void make_views(ir::Graph& graph) {
       continue;
     const auto result = node.outputs[0], storage = graph.storage_of(*source);
     node.op = "aten.view";
-    graph.values[static_cast<size_t>(result.index)].base = storage;
+    graph.values[result].base = storage;
     for (auto& value : graph.values)
       if (value.base == result) value.base = storage;
   }
@@ -39,7 +39,7 @@ class Scheduler {
     find_stored();
     emitted_.resize(out_.graph.nodes.size());
     for (const auto& unit : fusion.units()) {
-      if (unit.group >= 0)
+      if (unit.group.valid())
         add_kernel(unit.group);
       else
         add_node(unit.node, unit.why);
@@ -53,26 +53,23 @@ class Scheduler {
   void find_stored() {
     stored_.assign(out_.graph.values.size(), false);
     const auto mark = [&](ir::ValueId id) {
-      if (const auto owner = fusion_->places().owner(id); owner.valid())
-        stored_[static_cast<size_t>(owner.index)] = true;
+      if (const auto owner = fusion_->places().owner(id); owner.valid()) stored_[owner] = true;
     };
     for (const auto& unit : fusion_->units())
-      if (unit.node >= 0) {
-        ir::for_each_input(out_.graph.nodes[static_cast<size_t>(unit.node)], mark);
-        for (auto id : out_.graph.nodes[static_cast<size_t>(unit.node)].effects.writes) mark(id);
+      if (unit.node.valid()) {
+        ir::for_each_input(out_.graph.node(unit.node), mark);
+        for (auto id : out_.graph.node(unit.node).effects.writes) mark(id);
       }
     for (const auto& output : out_.graph.outputs)
       if (output.value.valid()) mark(output.value);
-    const auto& items = fusion_->items();
-    for (size_t i = 0; i < items.size(); ++i) {
-      const auto group = fusion_->group_of(static_cast<int32_t>(i));
-      if (group < 0) continue;
-      if (items[i].source.valid()) mark(items[i].source);
-      if (items[i].part) stored_[static_cast<size_t>(items[i].output.index)] = true;
-      for (const auto& operand : items[i].operands) {
+    for (const auto& item : fusion_->items()) {
+      if (!item.group.valid()) continue;
+      if (item.source.valid()) mark(item.source);
+      if (item.part) stored_[item.output] = true;
+      for (const auto& operand : item.operands) {
         if (!operand.value.valid()) continue;
         for (auto maker : fusion_->makers(operand.value))
-          if (fusion_->group_of(maker) != group) mark(operand.value);
+          if (fusion_->item(maker).group != item.group) mark(operand.value);
       }
     }
   }
@@ -81,34 +78,34 @@ class Scheduler {
   void add_views(ir::ValueId id) {
     if (!fusion_->places().is_view(id)) return;
     const auto node = fusion_->places().view_node(id);
-    if (emitted_[static_cast<size_t>(node)]) return;
+    if (emitted_[node]) return;
     add_views(fusion_->places().viewed(id));
-    emitted_[static_cast<size_t>(node)] = true;
+    emitted_[node] = true;
     out_.steps.emplace_back(RunNode{node});
   }
 
-  void add_node(int32_t node, const std::string& why) {
-    ir::for_each_input(out_.graph.nodes[static_cast<size_t>(node)], [&](ir::ValueId id) { add_views(id); });
+  void add_node(ir::NodeId node, const std::string& why) {
+    ir::for_each_input(out_.graph.node(node), [&](ir::ValueId id) { add_views(id); });
     out_.steps.emplace_back(RunNode{node});
-    out_.decisions.push_back({{node}, "LibTorch", why});
+    out_.decisions.push_back({{node.index}, "LibTorch", why});
   }
 
-  void add_kernel(int32_t group) {
+  void add_kernel(GroupId group) {
     auto built = build_kernel(*fusion_, group, stored_);
     if (built.kernel.sections.empty()) return;  // nobody needs it
     built.kernel.text = text_of(group, built);
     Decision decision;
     for (auto index : fusion_->group(group).items) {
-      const auto node = fusion_->items()[static_cast<size_t>(index)].node;
-      if (decision.nodes.empty() || decision.nodes.back() != node) decision.nodes.push_back(node);
+      const auto node = fusion_->item(index).node;
+      if (decision.nodes.empty() || decision.nodes.back() != node.index) decision.nodes.push_back(node.index);
     }
     add_memory(built);
     const auto count = units(built.kernel);
     const auto grain = grain_of(built.kernel, [&](const ir::Dim& dim) { return fusion_->likely(dim); });
     const auto sections = built.kernel.sections.size();
     const auto kernel = keep(std::move(built.kernel));
-    decision.what = fmt::format("kernel {}: {} units, {} sections",
-                                out_.kernels[static_cast<size_t>(kernel)].name, count.to_string(), sections);
+    decision.what = fmt::format("kernel {}: {} units, {} sections", out_.kernels[kernel].name,
+                                count.to_string(), sections);
     out_.decisions.push_back(std::move(decision));
     out_.steps.emplace_back(RunKernel{kernel, std::move(built.buffers), count, grain});
   }
@@ -148,7 +145,7 @@ class Scheduler {
   }
 
   /// The nodes of a group as a graph, numbered from zero, so that equal groups have equal texts.
-  std::string text_of(int32_t group, const BuiltKernel& built) const {
+  std::string text_of(GroupId group, const BuiltKernel& built) const {
     std::string text;
     std::map<int32_t, int32_t> names;
     const auto name = [&](ir::ValueId id) {
@@ -157,14 +154,14 @@ class Scheduler {
     for (size_t i = 0; i < built.buffers.size(); ++i)
       text += fmt::format("{} = buffer {}\n", name(built.buffers[i]), i);
     for (auto index : fusion_->group(group).items) {
-      const auto& item = fusion_->items()[static_cast<size_t>(index)];
+      const auto& item = fusion_->item(index);
       std::string operands;
       for (const auto& operand : item.operands) {
         if (!operands.empty()) operands += ", ";
         operands += operand.value.valid() ? name(operand.value) : to_string(operand.number);
       }
       text += fmt::format("{}: {} = {}({})\n", name(item.output), ir::print(out_.graph.type_of(item.output)),
-                          out_.graph.nodes[static_cast<size_t>(item.node)].op, operands);
+                          out_.graph.node(item.node).op, operands);
     }
     return text;
   }
@@ -172,7 +169,8 @@ class Scheduler {
   const Settings& settings_;
   Program out_;
   const Fusion* fusion_ = nullptr;
-  std::vector<bool> stored_, emitted_;
+  ir::PerValue<bool> stored_;
+  ir::PerNode<bool> emitted_;
   std::map<std::string, int32_t> known_;
 };
 

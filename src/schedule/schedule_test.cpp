@@ -19,9 +19,9 @@ Program program_of(const std::string& body, bool fuse = true, const std::string&
 
 Program symbolic(const std::string& body) { return program_of(body, true, "[s0: 1.. ~ 50, s1: 1.. ~ 300] "); }
 
-size_t nodes_run(const Program& program) {
-  return static_cast<size_t>(std::ranges::count_if(
-      program.steps, [](const Step& step) { return std::holds_alternative<RunNode>(step); }));
+auto nodes_run(const Program& program) {
+  return std::ranges::count_if(program.steps,
+                               [](const Step& step) { return std::holds_alternative<RunNode>(step); });
 }
 
 constexpr const char* kChain = R"(
@@ -149,7 +149,7 @@ TEST(Schedule, WhatReadsTheWholeOfPartsComesAfterAllOfThem) {
   for (const auto& step : program.steps) {
     const auto* run = std::get_if<RunKernel>(&step);
     ASSERT_NE(run, nullptr);
-    const auto& kernel = program.kernels[static_cast<size_t>(run->kernel)];
+    const auto& kernel = program.kernels[run->kernel];
     for (size_t b = 0; b < run->buffers.size(); ++b) {
       if (run->buffers[b] != ir::ValueId{3}) continue;
       // A kernel that writes to the concatenation does not read it.

@@ -4,12 +4,12 @@
 
 namespace antegrad::schedule {
 Stages::Stages(const Fusion& fusion, const Group& group, const LoopPlan& plan,
-               const std::vector<bool>& stored)
+               const ir::PerValue<bool>& stored)
     : fusion_(fusion), group_(group), plan_(plan), stored_(stored) {
   for (auto index : group_.items) {
     int32_t stage = 0;
     for (const auto& operand : item(index).operands)
-      if (const auto from = maker(operand); from >= 0)
+      if (const auto from = maker(operand); from.valid())
         stage = std::max(stage, stage_[from] + (item(from).form == Form::Reduction ? 1 : 0));
     stage_[index] = stage;
     space_[index] = space_of(index);
@@ -18,7 +18,7 @@ Stages::Stages(const Fusion& fusion, const Group& group, const LoopPlan& plan,
   find_needs();
 }
 
-int32_t Stages::space_of(int32_t index) const {
+int32_t Stages::space_of(ItemId index) const {
   Atoms atoms;
   for (const auto& dim : group_.placement.at(index)) atoms = united(atoms, dim);
   if (plan_.outer_atoms.empty() && !group_.split) return 0;
@@ -28,23 +28,23 @@ int32_t Stages::space_of(int32_t index) const {
   return -1;
 }
 
-int32_t Stages::maker(const Operand& operand) const {
-  if (!operand.value.valid()) return -1;
-  if (!group_.values.contains(fusion_.places().owner(operand.value).index)) return -1;
+ItemId Stages::maker(const Operand& operand) const {
+  if (!operand.value.valid()) return {};
+  if (!group_.values.contains(fusion_.places().owner(operand.value))) return {};
   for (auto index : fusion_.makers(operand.value))
     if (group_.placement.contains(index)) return index;
-  return -1;
+  return {};
 }
 
 /// Nothing inside loops is computed before the first stage that needs it.
 void Stages::delay() {
-  std::map<int32_t, int32_t> first;
+  std::map<ItemId, int32_t> first;
   for (auto at = group_.items.rbegin(); at != group_.items.rend(); ++at) {
     const auto index = *at;
     const bool inside = space_[index] >= 0 && item(index).form != Form::Reduction;
     if (const auto found = first.find(index); inside && found != first.end()) stage_[index] = found->second;
     for (const auto& operand : item(index).operands)
-      if (const auto from = maker(operand); from >= 0) {
+      if (const auto from = maker(operand); from.valid()) {
         const auto [place, added] = first.emplace(from, stage_[index]);
         if (!added) place->second = std::min(place->second, stage_[index]);
       }
@@ -53,23 +53,22 @@ void Stages::delay() {
 
 ir::Dim Stages::elements_of_space(int32_t space) const {
   ir::Dim elements = 1;
-  for (auto loop : plan_.spaces[static_cast<size_t>(space)])
-    elements = elements * plan_.extents[static_cast<size_t>(loop)];
+  for (auto loop : plan_.spaces[space]) elements = elements * plan_.extents[loop];
   return elements;
 }
 
-bool Stages::runs_again(int32_t index) const {
+bool Stages::runs_again(ItemId index) const {
   if (!item(index).dear || group_.lane >= 0 || plan_.outer.empty()) return true;
   return fusion_.likely(elements_of_space(space_.at(index))) > kMostScratch;
 }
 
-bool Stages::can_reload(int32_t index) const {
+bool Stages::can_reload(ItemId index) const {
   const auto output = item(index).output;
   const auto dtype = fusion_.graph().tensor_type(output).dtype;
-  return stored_[static_cast<size_t>(output.index)] && compute_type(dtype) == dtype;
+  return stored_[output] && compute_type(dtype) == dtype;
 }
 
-bool Stages::needs_scratch(int32_t index) const {
+bool Stages::needs_scratch(ItemId index) const {
   return space_.at(index) >= 0 && need_.at(index) > stage_.at(index) && !can_reload(index) &&
          !runs_again(index);
 }
@@ -82,7 +81,7 @@ void Stages::find_needs() {
         item(index).form != Form::Reduction && space_[index] >= 0 && runs_again(index) && !can_reload(index);
     const auto when = again ? need_[index] : stage_[index];
     for (const auto& operand : item(index).operands)
-      if (const auto from = maker(operand); from >= 0) need_[from] = std::max(need_[from], when);
+      if (const auto from = maker(operand); from.valid()) need_[from] = std::max(need_[from], when);
   }
 }
 

@@ -43,11 +43,11 @@ class Merger {
           other->values.size() != out.values.size() || other->nodes.size() != out.nodes.size())
         throw Mismatch{difference(out, *other)};
     const auto value = [&](ir::ValueId id) {
-      const auto v = static_cast<size_t>(id.index);
-      const auto same = project(graphs, [&](const ir::Graph& g) -> const ir::Value& { return g.values[v]; });
+      const auto same = project(graphs, [&](const ir::Graph& g) -> const ir::Value& { return g.values[id]; });
       if (!all_equal(project(same, [](const ir::Value& x) -> const ir::ValueId& { return x.base; })))
-        throw Mismatch{fmt::format("value %{} shares memory with another value at some sizes only", v)};
-      out.values[v].type = type(project(same, [](const ir::Value& x) -> const ir::Type& { return x.type; }));
+        throw Mismatch{
+            fmt::format("value %{} shares memory with another value at some sizes only", id.index)};
+      out.values[id].type = type(project(same, [](const ir::Value& x) -> const ir::Type& { return x.type; }));
     };
     for (const auto& input : out.inputs) {
       where_ = fmt::format("input '{}'", input.name);

@@ -83,7 +83,7 @@ struct HandMade {
     return *this;
   }
   HandMade& run_node(int32_t node) {
-    program.steps.emplace_back(schedule::RunNode{node});
+    program.steps.emplace_back(schedule::RunNode{{node}});
     return *this;
   }
   runtime::Executable executable(bool compare = false) const { return {program, code, {}, compare}; }

@@ -261,9 +261,9 @@ TEST(Programs, OnlyWhatIndicesAreMadeFromIsKeptForErrors) {
   ASSERT_TRUE(placement.checks);
   EXPECT_EQ(placement.checks->inputs, (std::vector<int32_t>{2, 3, -1}));
   EXPECT_EQ(placement.checks->graph.nodes.size(), 2U);  // the sum of indices, and the selection
-  EXPECT_EQ(placement.last_use[0], 2);
-  EXPECT_EQ(placement.last_use[1], 0);
-  EXPECT_EQ(placement.last_use[2], 3);
+  EXPECT_EQ(placement.values[{0}].last_use, 2);
+  EXPECT_EQ(placement.values[{1}].last_use, 0);
+  EXPECT_EQ(placement.values[{2}].last_use, 3);
   const auto one = torch::ones({3}, at::kLong);
   EXPECT_THROW(run(made.executable(), {torch::randn({4}), torch::randn({3}), one, 3 * one}), c10::Error);
   const auto table = torch::randn({4}), x = torch::randn({3});

@@ -180,8 +180,8 @@ TEST(DebugCompare, FindsMemoryThatIsGivenAwayTooEarly) {
   auto program = whole->program();
   EXPECT_EQ(failure_of(runtime::Executable(program, code_of(*whole), {}, true), {input}), "");
   // What is left of bases when the value that had them is gone: the second view is one of the first.
-  program.graph.values[2].base = {};
-  program.graph.values[3].base = {2};
+  program.graph.values[{2}].base = {};
+  program.graph.values[{3}].base = {2};
   const auto found = failure_of(runtime::Executable(program, code_of(*whole), {}, true), {input});
   EXPECT_TRUE(found.starts_with("[compare:memory] value %3, element ")) << found;
   EXPECT_NE(found.find("its memory was given away too early"), std::string::npos) << found;

@@ -23,7 +23,7 @@ inline ir::Graph with_declared_strides(ir::Graph graph) {
     std::vector<ir::Node> restrides;
     for (auto& id : node.outputs) {
       const auto* type = graph.type_of(id).tensor();
-      const bool is_view = graph.values[static_cast<size_t>(id.index)].base.valid();
+      const bool is_view = graph.values[id].base.valid();
       if (type == nullptr || is_view || type->numel() == ir::Dim(0) || node.op.starts_with("antegrad."))
         continue;
       ir::Node restride;

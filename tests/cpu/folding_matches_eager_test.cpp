@@ -84,7 +84,7 @@ class FoldingMatchesEager : public ::testing::Test {
     const auto first = tensors.empty() ? ir::ValueId() : *args[0].as<ir::ValueId>();
     const auto result = add(op, std::move(args), std::move(attrs), expected);
     if (!tensors.empty() && expected.is_alias_of(tensors[0])) {
-      auto& view = graph.values[static_cast<size_t>(result.index)];
+      auto& view = graph.values[result];
       view.base = first;
       view.type.tensor()->offset = expected.storage_offset() - tensors[0].storage_offset();
     }

@@ -53,8 +53,14 @@ TEST(ProgramMemory, TheArenaEndsWhereNothingIsInIt) {
   made.run_kernel(k, {0, 0, 1}, 4000, 4000).run_node(1).run_kernel(k, {2, 2, 3}, 4000, 4000);
   made.run_kernel(k, {0, 0, 4}, 4000, 4000).run_kernel(k, {3, 4, 5}, 4000, 4000);
   const auto placement = runtime::place(made.program);
-  EXPECT_EQ(placement.arena_begin, (std::vector<int64_t>{16000, 0, 32000, 0, 0}));
-  EXPECT_EQ(placement.arena_end, (std::vector<bool>{false, true, false, false, true}));
+  std::vector<int64_t> begins;
+  std::vector<bool> ends;
+  for (const auto& step : placement.steps) {
+    begins.push_back(step.arena_begin);
+    ends.push_back(step.arena_end);
+  }
+  EXPECT_EQ(begins, (std::vector<int64_t>{16000, 0, 32000, 0, 0}));
+  EXPECT_EQ(ends, (std::vector<bool>{false, true, false, false, true}));
   EXPECT_EQ(placement.arena_bytes, 32000);
   const auto x = torch::randn({4000});
   EXPECT_TRUE(at::equal(run(made.executable(), {x})[0], (x + x).sin() * 2 + (x + x)));

@@ -26,7 +26,7 @@ class Interpreter {
   }
 
  private:
-  Contents& at(ir::ValueId id) { return contents_[static_cast<size_t>(id.index)]; }
+  Contents& at(ir::ValueId id) { return contents_[id]; }
   static Contents made_up(size_t seed, size_t count) {
     Contents contents(count);
     for (size_t i = 0; i < count; ++i) contents[i] = static_cast<float>((seed * 31 + i * 7) % 101) - 50.0F;
@@ -81,7 +81,7 @@ class Interpreter {
   }
 
   const ir::Graph& graph_;
-  std::vector<Contents> contents_;
+  ir::PerValue<Contents> contents_;
   size_t draws_ = 0;
 };
 

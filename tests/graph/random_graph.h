@@ -2,7 +2,6 @@
 // Random graphs that use every alternative the text form has. They need not verify: op names, shapes and
 // roles are arbitrary.
 #include <algorithm>
-#include <numeric>
 
 #include "graph/random_literals.h"
 
@@ -121,16 +120,16 @@ class RandomGraph : private RandomLiterals {
   /// Gives the values other ids, as edits do.
   void shuffle_ids(Graph& graph) {
     if (!one_in(2)) return;
-    std::vector<int32_t> to(graph.values.size());
-    std::iota(to.begin(), to.end(), 0);
+    PerValue<ValueId> to;
+    for (const auto id : graph.values.ids()) to.push_back(id);
     std::shuffle(to.begin(), to.end(), rng_);
     const auto rename = [&](ValueId& id) {
-      if (id.valid()) id.index = to[static_cast<size_t>(id.index)];
+      if (id.valid()) id = to[id];
     };
-    std::vector<Value> values(graph.values.size());
-    for (size_t i = 0; i < values.size(); ++i) {
-      rename(graph.values[i].base);
-      values[static_cast<size_t>(to[i])] = graph.values[i];
+    PerValue<Value> values(graph.values.size());
+    for (const auto id : values.ids()) {
+      rename(graph.values[id].base);
+      values[to[id]] = graph.values[id];
     }
     graph.values = std::move(values);
     for (auto& input : graph.inputs) rename(input.value);

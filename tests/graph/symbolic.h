@@ -31,12 +31,12 @@ class SymbolicRun {
   std::vector<uint64_t> outputs() const {
     std::vector<uint64_t> out;
     for (const auto& output : graph_.outputs)
-      out.push_back(output.value.valid() ? hash_[static_cast<size_t>(output.value.index)] : kNone);
+      out.push_back(output.value.valid() ? hash_[output.value] : kNone);
     return out;
   }
 
  private:
-  uint64_t& of(ir::ValueId id) { return hash_[static_cast<size_t>(id.index)]; }
+  uint64_t& of(ir::ValueId id) { return hash_[id]; }
 
   uint64_t hash(const ir::Arg& arg) {
     if (const auto* id = arg.as<ir::ValueId>()) return of(*id);
@@ -72,7 +72,7 @@ class SymbolicRun {
   static size_t pass(const ir::Node& node) { return node.provenance.backward ? 1 : 0; }
 
   const ir::Graph& graph_;
-  std::vector<uint64_t> hash_;
+  ir::PerValue<uint64_t> hash_;
   int drawn_[2] = {0, 0};
 };
 

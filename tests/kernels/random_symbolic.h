@@ -255,12 +255,10 @@ class RandomSymbolic {
   }
 
   void add_outputs() {
-    std::vector<bool> read(graph_.values.size());
-    for (const auto& one : graph_.nodes)
-      ir::for_each_input(one, [&](ir::ValueId id) { read[static_cast<size_t>(id.index)] = true; });
+    ir::PerValue<bool> read(graph_.values.size());
+    for (const auto& one : graph_.nodes) ir::for_each_input(one, [&](ir::ValueId id) { read[id] = true; });
     for (auto id : values_)
-      if (!read[static_cast<size_t>(id.index)] || below(6) == 0)
-        graph_.outputs.push_back({id, ir::OutputRole::UserOutput, {}, -1});
+      if (!read[id] || below(6) == 0) graph_.outputs.push_back({id, ir::OutputRole::UserOutput, {}, -1});
   }
 
   std::mt19937_64 random_;

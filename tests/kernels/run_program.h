@@ -55,8 +55,8 @@ class ProgramRun {
 
   std::vector<Memory> run(const std::vector<Memory>& inputs) {
     const auto& graph = program_.graph;
-    for (size_t v = 0; v < graph.values.size(); ++v)
-      if (const auto* type = graph.values[v].type.tensor())
+    for (const auto v : graph.values.ids())
+      if (const auto* type = graph.type_of(v).tensor())
         memory_[v].assign(static_cast<size_t>(elements_of(*type)), Number{NAN, 0x5a5a5a});
     for (size_t i = 0; i < inputs.size(); ++i) of(graph.inputs[i].value) = inputs[i];
     for (const auto& step : program_.steps) {
@@ -65,7 +65,7 @@ class ProgramRun {
         for (auto id : run->buffers) memory.push_back(&of(id));
         run_one_(static_cast<size_t>(run->kernel), memory, run->units.constant());
       } else {
-        run_node(graph.nodes[static_cast<size_t>(std::get<RunNode>(step).node)]);
+        run_node(program_.node_of(std::get<RunNode>(step)));
       }
     }
     std::vector<Memory> out;
@@ -74,7 +74,7 @@ class ProgramRun {
   }
 
  private:
-  Memory& of(ir::ValueId id) { return memory_[static_cast<size_t>(id.index)]; }
+  Memory& of(ir::ValueId id) { return memory_[id]; }
 
   /// Where elements are, in row-major order.
   std::vector<size_t> places(ir::ValueId id) const {
@@ -171,7 +171,7 @@ class ProgramRun {
 
   const Program& program_;
   RunOne run_one_;
-  std::vector<Memory> memory_;
+  ir::PerValue<Memory> memory_;
 };
 
 inline std::vector<Memory> interpret(const Program& program, const std::vector<Memory>& inputs) {

@@ -1,0 +1,10 @@
+#pragma once
+#include "ir/liveness.h"
+#include "schedule/program.h"
+
+namespace antegrad::schedule {
+
+/// The lifetimes of a program's values over its steps; outputs of the graph are read after the last step.
+ir::Liveness liveness(const Program& program);
+
+}  // namespace antegrad::schedule
