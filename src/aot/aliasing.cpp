@@ -107,8 +107,7 @@ AliasGroup make_group(const capture::Trace& trace, const std::vector<Region>& re
   for (auto i : members) {
     group.extent = united(group.extent, region(i).reach);
     group.escapes |= region(i).escapes;
-    const auto& bits = trace.input_bits;
-    if (bits[i] != bits[members[0]])
+    if (trace.input_memory[i].bits != trace.input_memory[members[0]].bits)
       throw Error(
           ErrorCode::UnsupportedTensor, "functionalize",
           fmt::format("inputs {} and {} share memory, one is conjugated or negated, and one is written",
@@ -212,8 +211,9 @@ std::vector<AliasGroup> find_alias_groups(const capture::Trace& trace, const std
   std::vector<std::pair<int32_t, int32_t>> edges;
   std::unordered_map<int32_t, std::vector<size_t>> on_storage;
   for (size_t i = 0; i < count; ++i) {
-    if (trace.input_storage[i] < 0) continue;
-    auto& others = on_storage[trace.input_storage[i]];
+    const auto storage = trace.input_memory[i].storage;
+    if (storage < 0) continue;
+    auto& others = on_storage[storage];
     for (auto j : others)
       if (meet(regions[j], regions[i])) edges.emplace_back(static_cast<int32_t>(j), static_cast<int32_t>(i));
     others.push_back(i);

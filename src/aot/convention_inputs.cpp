@@ -51,7 +51,7 @@ std::vector<Apart> find_apart(const capture::Trace& trace, const std::vector<boo
   std::vector<Apart> apart;
   for (size_t i = 0; i < written.size(); ++i)
     for (size_t j = 0; written[i] && j < written.size(); ++j)
-      if (j != i && trace.input_storage[i] == trace.input_storage[j] && !grouped(i, j))
+      if (j != i && trace.input_memory[i].storage == trace.input_memory[j].storage && !grouped(i, j))
         apart.push_back({static_cast<int32_t>(i), static_cast<int32_t>(j), offset(j) - offset(i)});
   return apart;
 }
@@ -81,7 +81,7 @@ std::vector<int32_t> add_inputs(const capture::Trace& trace, Emitter& emit, Memo
   const auto groups = find_alias_groups(trace, written);
   std::vector<bool> grouped(inputs.size());
   for (const auto& group : groups)
-    for (auto member : group.members) grouped[static_cast<size_t>(member)] = true;
+    for (auto member : group.members) grouped[member] = true;
 
   signature.user_inputs = static_cast<int32_t>(trace.user_inputs);
   signature.inputs = static_cast<int32_t>(inputs.size());
@@ -91,7 +91,7 @@ std::vector<int32_t> add_inputs(const capture::Trace& trace, Emitter& emit, Memo
   for (size_t i = 0; i < trace.duplicate_of.size(); ++i)
     if (trace.duplicate_of[i] >= 0)
       signature.same.emplace_back(trace.duplicate_of[i], static_cast<int32_t>(i));
-  std::vector<int32_t> roots(static_cast<size_t>(signature.slots), -1);
+  std::vector<int32_t> roots(signature.slots, -1);
   for (size_t i = 0; i < inputs.size(); ++i) {
     const bool is_tensor = trace.graph.type_of(inputs[i].value).tensor() != nullptr;
     if (written[i] || growing[i]) signature.written.push_back(static_cast<int32_t>(i));
@@ -104,7 +104,7 @@ std::vector<int32_t> add_inputs(const capture::Trace& trace, Emitter& emit, Memo
   signature.apart = find_apart(trace, written, groups);
   for (size_t g = 0; g < groups.size(); ++g) {
     const auto& group = groups[g];
-    const auto& first = trace.graph.tensor_type(inputs[static_cast<size_t>(group.members[0])].value);
+    const auto& first = trace.graph.tensor_type(inputs[group.members[0]].value);
     const auto elements = group.extent.last - group.extent.first;
     const auto slot = inputs.size() + g;
     const auto value = emit.graph().add_input(ir::contiguous_tensor(group.dtype, {elements}, first.device),
@@ -116,7 +116,7 @@ std::vector<int32_t> add_inputs(const capture::Trace& trace, Emitter& emit, Memo
     roots[slot] = memory.add_base(value, group.extent.first);
     SharedMemory shared;
     for (auto member : group.members) {
-      const auto input = inputs[static_cast<size_t>(member)].value;
+      const auto input = inputs[member].value;
       memory.add_region(input, roots[slot]);
       shared.inputs.push_back(member);
       shared.offsets.push_back((trace.graph.tensor_type(input).offset - first.offset).constant());

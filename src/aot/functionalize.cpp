@@ -203,9 +203,8 @@ bool Functionalizer::shares_storage(ir::ValueId input) const {
     if (inputs[i].value != input) continue;
     const auto& type = trace_.graph.tensor_type(input);
     const auto own_bytes = type.numel().constant() * ir::size_in_bytes(type.dtype);
-    const auto& storages = trace_.input_storage;
-    return !type.is_contiguous() || trace_.input_bytes[i] != own_bytes ||
-           std::count(storages.begin(), storages.end(), storages[i]) > 1;
+    return !type.is_contiguous() || trace_.input_memory[i].bytes != own_bytes ||
+           capture::shares_storage(trace_, i);
   }
   return false;
 }

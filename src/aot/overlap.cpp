@@ -33,10 +33,9 @@ bool is_checked(const ir::Node& node, const capture::OpSchema& schema) {
 }  // namespace
 
 OverlapCheck::OverlapCheck(const capture::Trace& trace) : trace_(trace) {
-  const auto& storages = trace.input_storage;
-  for (size_t i = 0; i < storages.size(); ++i)
-    if (storages[i] >= 0 && std::count(storages.begin(), storages.end(), storages[i]) > 1)
-      shared_[trace.graph.inputs[i].value.index] = storages[i];
+  for (size_t i = 0; i < trace.input_memory.size(); ++i)
+    if (const auto storage = trace.input_memory[i].storage; storage >= 0 && capture::shares_storage(trace, i))
+      shared_[trace.graph.inputs[i].value.index] = storage;
 }
 
 int32_t OverlapCheck::storage_of(ir::ValueId value) const {

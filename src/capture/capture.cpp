@@ -109,6 +109,10 @@ class StorageNumbers {
   std::unordered_map<const c10::StorageImpl*, int32_t> numbers_;
 };
 
+InputMemory memory_of(const c10::Storage& storage, int32_t bits, StorageNumbers& storages) {
+  return {storages.of(storage), static_cast<int64_t>(storage.nbytes()), bits};
+}
+
 /// How often each outsider has been written so far.
 std::vector<uint32_t> count_writes(const Recorder& recorder) {
   std::vector<uint32_t> writes;
@@ -147,9 +151,8 @@ std::vector<int32_t> add_outsiders(Recorder& recorder, const CaptureOptions& opt
     end.requires_grad = outsider->ends_requiring_grad;
     end.history_changed = outsider->gained_grad_fn;
     trace.input_ends.push_back(end);
-    trace.input_storage.push_back(storages.of(outsider->saved->storage()));
-    trace.input_bytes.push_back(static_cast<int64_t>(outsider->saved->storage().nbytes()));
-    trace.input_bits.push_back(lazy_bits(outsider->tensor));
+    trace.input_memory.push_back(
+        memory_of(outsider->saved->storage(), lazy_bits(outsider->tensor), storages));
   }
   auto& nodes = trace.graph.nodes;
   nodes.insert(nodes.begin(), std::make_move_iterator(constants.begin()),
@@ -210,17 +213,13 @@ Arguments make_arguments(const std::vector<at::Tensor>& inputs, const CaptureOpt
     });
     if (!inputs[i].defined() || same >= 0 || is_view) {
       recorder.graph().add_input(ir::ScalarKind::None, ir::InputRole::UserInput, name);
-      trace.input_storage.push_back(-1);
-      trace.input_bytes.push_back(0);
-      trace.input_bits.push_back(0);
-      arguments.fakes.push_back(same >= 0 ? arguments.fakes[static_cast<size_t>(same)] : at::Tensor());
+      trace.input_memory.emplace_back();
+      arguments.fakes.push_back(same >= 0 ? arguments.fakes[same] : at::Tensor());
       arguments.own.emplace_back();
     } else {
       arguments.fakes.push_back(recorder.add_input(inputs[i], std::move(name)));
       arguments.own.push_back(arguments.fakes.back());
-      trace.input_storage.push_back(storages.of(inputs[i].storage()));
-      trace.input_bytes.push_back(static_cast<int64_t>(inputs[i].storage().nbytes()));
-      trace.input_bits.push_back(lazy_bits(inputs[i]));
+      trace.input_memory.push_back(memory_of(inputs[i].storage(), lazy_bits(inputs[i]), storages));
     }
     arguments.edges.push_back(edge_of_input(arguments.own.back()));
   }
@@ -231,20 +230,18 @@ Arguments make_arguments(const std::vector<at::Tensor>& inputs, const CaptureOpt
 void make_views(const std::vector<at::Tensor>& inputs, Arguments& arguments, Trace& trace) {
   const c10::AutoGradMode grad_mode(true);
   for (auto& view : trace.views) {
-    const auto& real = inputs[static_cast<size_t>(view.input)];
-    auto& fake = arguments.fakes[static_cast<size_t>(view.input)];
-    fake = arguments.fakes[static_cast<size_t>(view.base)].as_strided(real.sizes(), real.strides(),
-                                                                      real.storage_offset());
+    const auto& real = inputs[view.input];
+    auto& fake = arguments.fakes[view.input];
+    fake = arguments.fakes[view.base].as_strided(real.sizes(), real.strides(), real.storage_offset());
     view.value = as_fake(fake)->value();
   }
   for (size_t i = 0; i < inputs.size(); ++i)
-    if (const auto same = trace.duplicate_of[i]; same >= 0)
-      arguments.fakes[i] = arguments.fakes[static_cast<size_t>(same)];
+    if (const auto same = trace.duplicate_of[i]; same >= 0) arguments.fakes[i] = arguments.fakes[same];
 }
 
 void check_views(const Arguments& arguments, const Trace& trace) {
   for (const auto& view : trace.views)
-    if (as_fake(arguments.fakes[static_cast<size_t>(view.input)])->value() != view.value)
+    if (as_fake(arguments.fakes[view.input])->value() != view.value)
       throw Error(ErrorCode::NeedsGrad, "capture",
                   fmt::format("argument {} is changed in shape, and shares memory with another one that is "
                               "written, where autograd sees it",
@@ -253,7 +250,7 @@ void check_views(const Arguments& arguments, const Trace& trace) {
 }
 
 int32_t input_index(int32_t input, int32_t outsider, const std::vector<int32_t>& input_of_outsider) {
-  return outsider >= 0 ? input_of_outsider[static_cast<size_t>(outsider)] : input;
+  return outsider >= 0 ? input_of_outsider[outsider] : input;
 }
 
 /// Tangents become the last inputs of the graph.
@@ -283,9 +280,7 @@ void add_backward(const Backward& backward, const std::vector<int32_t>& input_of
     InputEnd end;
     end.value = tangent.value();
     trace.input_ends.push_back(end);
-    trace.input_storage.push_back(storages.of(tangent.storage()));
-    trace.input_bytes.push_back(static_cast<int64_t>(tangent.storage().nbytes()));
-    trace.input_bits.push_back(0);
+    trace.input_memory.push_back(memory_of(tangent.storage(), 0, storages));
   }
 }
 
@@ -397,6 +392,11 @@ void finish(const std::vector<at::Tensor>& inputs, const CaptureOptions& options
 }
 
 }  // namespace
+
+bool shares_storage(const Trace& trace, size_t input) {
+  const auto& all = trace.input_memory;
+  return std::ranges::count(all, all[input].storage, &InputMemory::storage) > 1;
+}
 
 Trace capture(const TensorFunction& function, const std::vector<at::Tensor>& inputs,
               const CaptureOptions& options) {

@@ -20,6 +20,13 @@ struct InputEnd {
   bool history_changed = false;  ///< autograd saw an in-place op on it
 };
 
+/// The memory of a graph input, as it is at the call.
+struct InputMemory {
+  int32_t storage = -1;  ///< inputs of equal numbers are on one storage; -1: undefined or duplicate
+  int64_t bytes = 0;     ///< of the storage; 0: undefined or duplicate
+  int32_t bits = 0;      ///< 1 conjugated, 2 negated when read, 3 both
+};
+
 struct OutputEnd {
   ir::ValueId value;       ///< not valid: an undefined tensor
   int same_as_input = -1;  ///< the very tensor object of that graph input
@@ -74,25 +81,25 @@ struct Trace {
   ir::Graph graph;
   size_t user_inputs = 0;
   std::vector<LiftedTensor> lifted;
-  std::vector<InputEnd> input_ends;  ///< per graph input
+  std::vector<InputMemory> input_memory;  ///< per graph input
+  std::vector<InputEnd> input_ends;       ///< per graph input
   std::vector<int32_t>
       duplicate_of;  ///< per user input: an earlier one that is the same tensor object, or -1
-  std::vector<int32_t>
-      input_storage;  ///< per graph input: equal numbers mean one storage; -1: undefined or duplicate
   std::vector<OutputEnd> output_ends;
   std::vector<TangentEnd> tangents;
   std::vector<GradientEnd> gradients;
-  std::string fingerprint;           ///< of the forward pass, where there is a backward pass (backward.h)
-  bool differentiable = false;       ///< some result has a history; nodes from the first one with
-                                     ///< Provenance::backward on compute gradients
-  std::vector<int64_t> input_bytes;  ///< per graph input: the size of its storage; 0: undefined or duplicate
-  std::vector<int32_t> input_bits;   ///< per graph input: 1 conjugated, 2 negated when read, 3 both
-  bool effects = true;               ///< as in CaptureOptions
-  std::vector<ViewInput> views;      ///< likewise
+  std::string fingerprint;       ///< of the forward pass, where there is a backward pass (backward.h)
+  bool differentiable = false;   ///< some result has a history; nodes from the first one with
+                                 ///< Provenance::backward on compute gradients
+  bool effects = true;           ///< as in CaptureOptions
+  std::vector<ViewInput> views;  ///< likewise
   InferenceCounts counts;
   size_t kept = 0;  ///< so many of its tensors the function has kept; they are real by now (kept.h)
   std::vector<KeptOutput> kept_outputs;
 };
+
+/// Whether another graph input is on the storage of this one.
+bool shares_storage(const Trace& trace, size_t input);
 
 struct Kept;
 

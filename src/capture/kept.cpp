@@ -81,7 +81,7 @@ void lead_outside(const at::Tensor& fake, const std::vector<at::Tensor>& inputs,
       const auto place = edge.is_valid() ? std::find(histories.begin(), histories.end(), edge.function.get())
                                          : histories.end();
       if (place != histories.end())
-        edge = edge_to(inputs[static_cast<size_t>(place - histories.begin())]);
+        edge = edge_to(inputs[place - histories.begin()]);
       else if (edge.is_valid())
         todo.push_back(edge.function.get());
     }
@@ -99,12 +99,10 @@ void lead_argument_outside(const at::Tensor& fake, const at::Tensor& real, const
 }
 
 /// Per value: it follows from inputs without contents, or nothing computes it.
-std::vector<bool> unknown_values(const ir::Graph& graph, const std::vector<at::Tensor>& inputs) {
-  std::vector<bool> unknown(graph.values.size(), true);
-  const auto at = [&](ir::ValueId v) { return unknown[static_cast<size_t>(graph.storage_of(v).index)]; };
-  const auto set = [&](ir::ValueId v, bool to) {
-    unknown[static_cast<size_t>(graph.storage_of(v).index)] = to;
-  };
+ir::PerValue<bool> unknown_values(const ir::Graph& graph, const std::vector<at::Tensor>& inputs) {
+  ir::PerValue<bool> unknown(graph.values.size(), true);
+  const auto at = [&](ir::ValueId v) { return unknown[graph.storage_of(v)]; };
+  const auto set = [&](ir::ValueId v, bool to) { unknown[graph.storage_of(v)] = to; };
   for (size_t i = 0; i < graph.inputs.size(); ++i)
     set(graph.inputs[i].value,
         i < inputs.size() && inputs[i].defined() && is_fake_storage(inputs[i].storage()));
@@ -131,9 +129,7 @@ Trace part_of(const Trace& whole, const std::vector<KeptMemory>& memory) {
   graph.nodes.erase(first, graph.nodes.end());
   const auto inputs = graph.inputs.size() - trace.tangents.size();
   graph.inputs.resize(inputs);
-  trace.input_storage.resize(inputs);
-  trace.input_bytes.resize(inputs);
-  trace.input_bits.resize(inputs);
+  trace.input_memory.resize(inputs);
   trace.input_ends.assign(inputs, {});
   for (size_t i = 0; i < inputs; ++i) trace.input_ends[i].value = graph.inputs[i].value;
   trace.tangents.clear();
@@ -189,7 +185,7 @@ bool fill_kept(const KeptTensors& kept, const Trace& trace, const std::vector<at
   if (memory.empty()) return true;
   if (!options.fill_kept) return false;
   const auto unknown = unknown_values(part_of(trace, {}).graph, inputs);
-  std::erase_if(memory, [&](const KeptMemory& m) { return unknown[static_cast<size_t>(m.root.index)]; });
+  std::erase_if(memory, [&](const KeptMemory& m) { return unknown[m.root]; });
   const bool all = memory.size() == kept.memory.size();
   if (memory.empty()) return all;
   Kept known{part_of(trace, memory), std::move(memory)};

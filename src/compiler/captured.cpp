@@ -149,8 +149,8 @@ std::string traced_text(const Captured& captured) {
 }
 
 bool has_lazy_bits(const capture::Trace& trace) {
-  for (auto bits : trace.input_bits)
-    if (bits != 0) return true;
+  for (const auto& memory : trace.input_memory)
+    if (memory.bits != 0) return true;
   return std::any_of(trace.graph.nodes.begin(), trace.graph.nodes.end(), [](const ir::Node& node) {
     return node.op == "aten._conj" || node.op == "aten._neg_view";
   });

@@ -219,9 +219,9 @@ std::vector<symbolic::Mark> marks_of(const Options& options) {
 }
 
 bool must_keep_sizes(const Captured& captured) {
-  const auto& storages = captured.trace.input_storage;
   for (size_t i = 0; i < captured.trace.user_inputs; ++i)
-    if (storages[i] >= 0 && std::count(storages.begin(), storages.end(), storages[i]) > 1) return true;
+    if (captured.trace.input_memory[i].storage >= 0 && capture::shares_storage(captured.trace, i))
+      return true;
   return !captured.bases.empty() || has_lazy_bits(captured.trace);
 }
 

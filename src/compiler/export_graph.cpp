@@ -60,7 +60,7 @@ void check_offsets(const capture::Trace& trace, const aot::Signature& signature)
     const auto& type = trace.graph.tensor_type(input.value);
     const auto extent = aot::extent_of(type);
     const auto bytes = (extent.last - extent.first) * ir::size_in_bytes(type.dtype);
-    if (extent.first != 0 || bytes != trace.input_bytes[static_cast<size_t>(i)])
+    if (extent.first != 0 || bytes != trace.input_memory[i].bytes)
       refuse(fmt::format("as_strided() counts from the start of the storage that input '{}' is a part of",
                          input.name),
              "Pass the whole tensor, or a clone() of the part");
