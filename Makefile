@@ -3,7 +3,7 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 
-.PHONY: demo test build configure setup browser install package docs abi try-clean bench bench-peers fuzz sanitize nightly coverage-of-behaviours format clean
+.PHONY: demo test slowest build configure setup browser install package docs abi try-clean bench bench-peers fuzz sanitize nightly coverage-of-behaviours format clean
 
 demo: configure
 	@cmake --build $(BUILD) -j $(JOBS) --target train_gpt
@@ -11,6 +11,10 @@ demo: configure
 
 test: browser build
 	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
+
+# What the last build and the last tests took longest for.
+slowest:
+	@python3 scripts/slowest.py $(BUILD)
 
 build: configure
 	@cmake --build $(BUILD) -j $(JOBS)
