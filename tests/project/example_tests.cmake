@@ -1,7 +1,7 @@
 # Runs the examples in a small setting. Each says by its exit status whether what it trains has become better, and
 # whether it agrees with eager.
 function(antegrad_example_test name)
-  add_test(NAME example_${name} COMMAND ${name} ${ARGN})
+  add_test(NAME example_${name} COMMAND ${PROJECT_BINARY_DIR}/examples/${name} ${ARGN})
   set_tests_properties(example_${name} PROPERTIES LABELS project TIMEOUT 600 ENVIRONMENT OMP_NUM_THREADS=1)
 endfunction()
 
