@@ -38,8 +38,6 @@ void measure(const std::string& name, Scale scale) {
               nanoseconds_since(start) / 1e6);
 }
 
-}  // namespace
-
 int run(int argc, char** argv) {
   bool smoke = false;
   int threads = 1;
@@ -56,4 +54,7 @@ int run(int argc, char** argv) {
   return 0;
 }
 
+const NamedProgram kProgram("bench_background", run);
+
+}  // namespace
 }  // namespace antegrad::benchmarks

@@ -1,5 +1,6 @@
 #pragma once
 // A benchmark that runs itself for every measurement: the child prints "field number" lines.
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -13,10 +14,11 @@ using Fields = std::map<std::string, double>;
 inline void print_field(const char* field, double value) { std::printf("%s %.17g\n", field, value); }
 
 /// Runs this program with other arguments and gives what it prints. `environment`: "NAME=value …" before the
-/// command.
+/// command. The name that it was called by says which program it is (main.h).
 inline Fields run_self(const std::string& arguments, const std::string& environment = {}) {
-  const auto command =
-      environment + " '" + std::filesystem::read_symlink("/proc/self/exe").string() + "' " + arguments;
+  const auto program =
+      std::filesystem::read_symlink("/proc/self/exe").replace_filename(program_invocation_short_name);
+  const auto command = environment + " '" + program.string() + "' " + arguments;
   auto* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) throw std::runtime_error("cannot start " + command);
   Fields fields;

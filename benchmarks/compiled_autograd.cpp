@@ -178,8 +178,6 @@ void measure_overheads(bool smoke) {
   measure_overhead(small_ops(smoke ? 2 : 200), repeats);
 }
 
-}  // namespace
-
 int run(int argc, char** argv) {
   bool smoke = false;
   bool overhead = false;
@@ -200,4 +198,7 @@ int run(int argc, char** argv) {
   return 0;
 }
 
+const NamedProgram kProgram("bench_compiled_autograd", run);
+
+}  // namespace
 }  // namespace antegrad::benchmarks

@@ -128,8 +128,6 @@ void many_counts(const Settings& settings) {
       again, eager / again);
 }
 
-}  // namespace
-
 int run(int argc, char** argv) {
   Settings settings;
   CLI::App app{"Sizes that change, beside fixed ones"};
@@ -145,4 +143,7 @@ int run(int argc, char** argv) {
   return 0;
 }
 
+const NamedProgram kProgram("bench_dynamic", run);
+
+}  // namespace
 }  // namespace antegrad::benchmarks

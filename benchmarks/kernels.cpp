@@ -153,8 +153,6 @@ void print_calls(const Settings& settings) {
               us(3) - 2 * us(0), us(4));
 }
 
-}  // namespace
-
 int run(int argc, char** argv) {
   Settings settings;
   CLI::App app{"Bandwidth of single kernels, cost of calls, growth of the time to compile"};
@@ -171,4 +169,7 @@ int run(int argc, char** argv) {
   return 0;
 }
 
+const NamedProgram kProgram("bench_kernels", run);
+
+}  // namespace
 }  // namespace antegrad::benchmarks

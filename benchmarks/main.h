@@ -2,7 +2,9 @@
 
 namespace antegrad::benchmarks {
 
-/// What a benchmark of its own does; main.cpp calls it.
-int run(int argc, char** argv);
+/// One of the programs that are compiled as one (main.cpp runs that by whose name it is called).
+struct NamedProgram {
+  NamedProgram(const char* name, int (*run)(int argc, char** argv));
+};
 
 }  // namespace antegrad::benchmarks

@@ -137,8 +137,6 @@ bool make_table(const Settings& settings) {
   return rows.size() == names.size();
 }
 
-}  // namespace
-
 int run(int argc, char** argv) {
   Settings settings;
   const std::map<std::string, WorkloadSet> sets{
@@ -167,4 +165,7 @@ int run(int argc, char** argv) {
   return 0;
 }
 
+const NamedProgram kProgram("bench_steps", run);
+
+}  // namespace
 }  // namespace antegrad::benchmarks

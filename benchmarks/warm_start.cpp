@@ -174,8 +174,6 @@ void make_table(const Settings& settings) {
   if (!settings.json.empty()) write_json(rows, settings.json);
 }
 
-}  // namespace
-
 int run(int argc, char** argv) {
   Settings settings;
   const std::map<std::string, WorkloadSet> sets{
@@ -203,4 +201,7 @@ int run(int argc, char** argv) {
   return 0;
 }
 
+const NamedProgram kProgram("warm_start", run);
+
+}  // namespace
 }  // namespace antegrad::benchmarks
