@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "cache/address.h"
-#include "cache/entry.h"
-#include "cache/outcome.h"
+#include "cache/directory/outcome.h"
+#include "cache/format/address.h"
+#include "cache/format/entry.h"
 
 namespace antegrad::cache {
 

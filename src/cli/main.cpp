@@ -2,14 +2,14 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/cache_commands.h"
-#include "cli/commands.h"
-#include "cli/doctor.h"
+#include "cli/cache/cache_commands.h"
+#include "cli/doctor/doctor.h"
 #include "cli/errors.h"
 #include "cli/files.h"
-#include "cli/graph_options.h"
+#include "cli/graph/commands.h"
+#include "cli/graph/graph_options.h"
 #include "cli/option_checks.h"
-#include "cli/report_command.h"
+#include "cli/report/report_command.h"
 #include "cli/torch_program.h"
 
 namespace antegrad::cli {

@@ -1,7 +1,7 @@
 #include "compiler/background_worker.h"
 
-#include "cache/per_process.h"
-#include "cache/quiet_thread.h"
+#include "cache/layers/per_process.h"
+#include "cache/layers/quiet_thread.h"
 #include "util/process_end.h"
 
 namespace antegrad::compiler {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "antegrad/function.h"
-#include "cache/outcome.h"
+#include "cache/directory/outcome.h"
 #include "util/fork_mutex.h"
 
 namespace antegrad::compiler {

@@ -4,14 +4,14 @@
 
 #include <algorithm>
 
-#include "cache/background.h"
-#include "cache/bundle.h"
-#include "cache/explain.h"
-#include "cache/hash.h"
-#include "cache/local_store.h"
-#include "cache/open_stores.h"
-#include "cache/recording.h"
-#include "cache/secret.h"
+#include "cache/directory/explain.h"
+#include "cache/directory/local_store.h"
+#include "cache/directory/secret.h"
+#include "cache/format/hash.h"
+#include "cache/layers/background.h"
+#include "cache/layers/bundle.h"
+#include "cache/layers/open_stores.h"
+#include "cache/layers/recording.h"
 #include "compiler/cache_log.h"
 #include "compiler/environment.h"
 #include "compiler/system_key.h"

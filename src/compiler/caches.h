@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "antegrad/cache.h"
-#include "cache/key.h"
-#include "cache/outcome.h"
+#include "cache/directory/outcome.h"
+#include "cache/format/key.h"
 #include "cache/store.h"
 #include "util/fork_mutex.h"
 

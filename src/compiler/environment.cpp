@@ -10,7 +10,7 @@
 
 #include "antegrad/error.h"
 #include "antegrad/trace.h"
-#include "cache/local_store.h"
+#include "cache/directory/local_store.h"
 #include "compiler/option_names.h"
 #include "runtime/onednn.h"
 

@@ -6,8 +6,8 @@
 #include <chrono>
 
 #include "antegrad/error.h"
-#include "cache/explain.h"
-#include "cache/label.h"
+#include "cache/directory/explain.h"
+#include "cache/format/label.h"
 #include "compiler/function_key.h"
 #include "ir/text.h"
 #include "schedule/binary.h"

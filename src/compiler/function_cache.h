@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cache/key.h"
+#include "cache/format/key.h"
 #include "cache/store.h"
 #include "compiler/captured.h"
 #include "compiler/plan.h"

@@ -2,7 +2,7 @@
 #include <string>
 
 #include "antegrad/options.h"
-#include "cache/key.h"
+#include "cache/format/key.h"
 #include "compiler/captured.h"
 #include "runtime/guards.h"
 

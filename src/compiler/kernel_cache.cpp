@@ -7,7 +7,7 @@
 #include <mutex>
 
 #include "antegrad/error.h"
-#include "cache/label.h"
+#include "cache/format/label.h"
 #include "codegen/cpu/kernel_source.h"
 #include "compiler/system_key.h"
 #include "toolchain/module.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cache/hash.h"
+#include "cache/format/hash.h"
 #include "compiler/caches.h"
 #include "runtime/executable.h"
 #include "schedule/kernel.h"

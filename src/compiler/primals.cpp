@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ir/graph.h"
-#include "passes/unread_statistics.h"
+#include "passes/simplify/unread_statistics.h"
 
 namespace antegrad::compiler {
 namespace {

@@ -1,7 +1,7 @@
 #include "compiler/sizes_cache.h"
 
 #include "antegrad/error.h"
-#include "cache/label.h"
+#include "cache/format/label.h"
 #include "compiler/function_cache.h"
 #include "compiler/function_key.h"
 #include "ir/binary.h"

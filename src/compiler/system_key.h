@@ -2,7 +2,7 @@
 #include <string>
 #include <string_view>
 
-#include "cache/key.h"
+#include "cache/format/key.h"
 
 namespace antegrad::compiler {
 

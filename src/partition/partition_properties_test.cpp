@@ -12,7 +12,7 @@
 #include "ir/verify.h"
 #include "partition/cost.h"
 #include "partition/partition.h"
-#include "passes/dead_code.h"
+#include "passes/simplify/dead_code.h"
 
 namespace antegrad::partition {
 namespace {

@@ -5,7 +5,7 @@
 #include "antegrad/error.h"
 #include "partition/cost.h"
 #include "partition/weights.h"
-#include "passes/rewrite.h"
+#include "passes/rewrite/rewrite.h"
 
 namespace antegrad::partition {
 namespace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "antegrad/error.h"
-#include "passes/undefined_tangents.h"
-#include "passes/unreached_effects.h"
+#include "passes/simplify/undefined_tangents.h"
+#include "passes/simplify/unreached_effects.h"
 
 namespace antegrad::passes {
 namespace {

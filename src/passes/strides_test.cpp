@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/text.h"
-#include "passes/layout.h"
+#include "passes/rewrite/layout.h"
 
 namespace antegrad::passes {
 namespace {

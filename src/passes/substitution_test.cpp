@@ -12,8 +12,8 @@
 #include "graph/random_program.h"
 #include "graph/type_rules.h"
 #include "ir/substitute.h"
-#include "passes/functional_rng.h"
-#include "passes/undefined_tangents.h"
+#include "passes/random/functional_rng.h"
+#include "passes/simplify/undefined_tangents.h"
 
 namespace antegrad::passes {
 namespace {

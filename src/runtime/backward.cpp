@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "cache/hash.h"
+#include "cache/format/hash.h"
 #include "capture/convert.h"
 #include "capture/guards.h"
 #include "capture/mode.h"

@@ -6,7 +6,7 @@
 #include <iostream>
 #include <thread>
 
-#include "cache/hash.h"
+#include "cache/format/hash.h"
 #include "cache_fixture.h"
 #include "compiler/kernel_cache.h"
 

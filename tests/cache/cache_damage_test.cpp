@@ -4,7 +4,7 @@
 #include <atomic>
 #include <thread>
 
-#include "cache/label.h"
+#include "cache/format/label.h"
 #include "cache_fixture.h"
 #include "fault/cache_faults.h"
 

@@ -1,7 +1,7 @@
 // Somebody else writes to the cache of compiled functions. Each case runs in a process that has no code in
 // memory. That stores refuse such entries is in tests/fault/cache_poison_test.cpp; here it is that functions
 // are right all the same, and that it is counted.
-#include "cache/label.h"
+#include "cache/format/label.h"
 #include "cache_child_job.h"
 #include "cache_children.h"
 #include "fault/cache_faults.h"

@@ -5,7 +5,7 @@
 #include <random>
 #include <thread>
 
-#include "cache/label.h"
+#include "cache/format/label.h"
 #include "cache_child_job.h"
 #include "cache_children.h"
 #include "fault/cache_faults.h"

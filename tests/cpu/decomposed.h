@@ -9,7 +9,7 @@
 #include "ir/ops.h"
 #include "ir/text.h"
 #include "ir/verify.h"
-#include "passes/decompose.h"
+#include "passes/decompositions/decompose.h"
 #include "passes/pipeline.h"
 #include "runtime/executable.h"
 

@@ -9,7 +9,7 @@
 
 #include "ir/text.h"
 #include "ir/verify.h"
-#include "passes/constant_folding.h"
+#include "passes/evaluate/constant_folding.h"
 
 namespace antegrad::passes {
 namespace {

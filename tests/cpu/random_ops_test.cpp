@@ -8,7 +8,7 @@
 #include "antegrad/error.h"
 #include "ir/text.h"
 #include "ir/verify.h"
-#include "passes/functional_rng.h"
+#include "passes/random/functional_rng.h"
 #include "runtime/executable.h"
 #include "runtime/rng_state.h"
 #include "util/philox.h"

@@ -1,5 +1,5 @@
 // Small matrix products written out compute what LibTorch's kernels do.
-#include "passes/small_matmul.h"
+#include "passes/decompositions/small_matmul.h"
 
 #include <torch/torch.h>
 

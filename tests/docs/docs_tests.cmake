@@ -3,7 +3,7 @@ find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(docs_dir ${CMAKE_CURRENT_LIST_DIR})
 set(docs_code ${CMAKE_CURRENT_BINARY_DIR}/docs_code_test.cpp)
 file(GLOB docs_pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/*.md ${docs_dir}/*.inc)
-set(docs_excerpts src/ir/ops_pointwise.def src/passes/decompositions_activations.cpp src/capture/rules/pooling.cpp
+set(docs_excerpts src/ir/ops_pointwise.def src/passes/decompositions/decompositions_activations.cpp src/capture/rules/pooling.cpp
                   tests/samples/activations.cpp)
 list(TRANSFORM docs_excerpts PREPEND ${PROJECT_SOURCE_DIR}/)
 add_custom_command(

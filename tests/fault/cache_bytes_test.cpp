@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "cache/entry.h"
+#include "cache/format/entry.h"
 #include "fault/cache_faults.h"
 
 namespace antegrad::cache {

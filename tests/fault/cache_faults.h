@@ -15,7 +15,7 @@
 #include <memory>
 #include <string>
 
-#include "cache/local_store.h"
+#include "cache/directory/local_store.h"
 
 namespace antegrad::cache::testing {
 

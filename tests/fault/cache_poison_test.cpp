@@ -2,7 +2,7 @@
 // refused.
 #include <gtest/gtest.h>
 
-#include "cache/shared_directory_store.h"
+#include "cache/directory/shared_directory_store.h"
 #include "fault/cache_faults.h"
 
 namespace antegrad::cache {

@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "cache/redis_store.h"
+#include "cache/redis/redis_store.h"
 #include "fault/cache_faults.h"
 
 namespace antegrad::cache::testing {

@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <exception>
 
-#include "cache/label.h"
-#include "cache/local_store.h"
+#include "cache/directory/local_store.h"
+#include "cache/format/label.h"
 #include "toolchain/isa.h"
 
 namespace antegrad::cache {

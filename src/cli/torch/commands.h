@@ -1,7 +1,7 @@
 #pragma once
 #include <string>
 
-#include "cli/graph_options.h"
+#include "cli/graph/graph_options.h"
 
 namespace antegrad::cli {
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/graph_arguments.h"
+#include "cli/graph/graph_arguments.h"
 #include "ir/graph.h"
 
 namespace antegrad::cli {

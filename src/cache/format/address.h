@@ -1,0 +1,28 @@
+#pragma once
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "cache/format/hash.h"
+
+namespace antegrad::cache {
+
+/// Where an entry is kept. One key may have many entries that their guards tell apart; `variant` is any
+/// number that differs between them, such as the first bytes of a hash of the guards.
+struct Address {
+  Digest key;
+  uint64_t variant = 0;
+
+  /// The key's 64 digits, "-", the variant's 16 digits.
+  std::string to_text() const;
+  /// Exactly what to_text() gives.
+  static std::optional<Address> parse(std::string_view text);
+  friend auto operator<=>(const Address&, const Address&) = default;
+};
+
+/// The first eight bytes.
+uint64_t variant_of(const Digest& digest);
+
+}  // namespace antegrad::cache

@@ -1,0 +1,20 @@
+#pragma once
+#include <netdb.h>
+
+#include <memory>
+#include <string>
+
+#include "cache/redis/redis_socket.h"
+
+namespace antegrad::cache {
+
+struct FreeAddresses {
+  void operator()(addrinfo* list) const { ::freeaddrinfo(list); }
+};
+using AddressList = std::unique_ptr<addrinfo, FreeAddresses>;
+
+/// Where a host is. The system's own lookup knows no time limit; this one does.
+RedisFailure resolve(const std::string& host, const std::string& port, RedisPatience& patience,
+                     AddressList& out);
+
+}  // namespace antegrad::cache

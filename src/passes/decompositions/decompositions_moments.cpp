@@ -1,0 +1,62 @@
+// Means, variances and standard deviations, in two passes: the mean first, then the squared distances from
+// it.
+#include <algorithm>
+#include <cmath>
+
+#include "passes/decompositions/decompositions.h"
+
+namespace antegrad::passes {
+namespace {
+
+/// How many elements minus the correction, at least 0, as an argument of div.
+ir::Arg divisor(Builder& b, const ir::Dim& count, double correction) {
+  if (count.is_constant()) return std::max(static_cast<double>(count.constant()) - correction, 0.0);
+  if (correction != std::floor(correction)) throw Unusual();
+  const auto rest = count - static_cast<int64_t>(correction);
+  return b.least(rest) >= 0 ? rest : max(rest, ir::Dim(0));
+}
+
+/// In f64 whatever the tensor is, as LibTorch does: no distance is too small or too large to be squared.
+template <bool kRoot, bool kMean>
+void variance(Builder& b, const Call& call) {
+  wide(call.output_type(0).dtype);  // refuses what is not real
+  const auto x = b.to(call.tensor(0), ir::DType::F64);
+  if (b.rank(x) == 0) throw Unusual();
+  auto dims = call.dims_or_all(1, b.rank(x));
+  const bool keepdim = call.keyword("keepdim") == ir::Arg(true);
+  std::ranges::sort(dims);
+  const auto mean = b.mean(x, dims, keepdim);
+  const auto centered = b.sub(x, keepdim ? mean : b.unsqueeze(mean, dims));
+  const auto squares = b.sum(b.square(centered), dims, keepdim);
+  const auto variance = b.div(squares, divisor(b, b.count(x, dims), call.keyword_number("correction", 1)));
+  b.define(call.output(0), kRoot ? b.sqrt(variance) : variance);
+  if (kMean) b.define(call.output(1), mean);
+}
+
+constexpr DecompositionRow kRows[] = {
+    {"aten.var.correction", variance<false, false>},
+    {"aten.std.correction", variance<true, false>},
+    {"aten.var_mean.correction", variance<false, true>},
+    {"aten.std_mean.correction", variance<true, true>},
+};
+
+}  // namespace
+
+Moments moments_of(Builder& b, Value x, const Dims& dims, bool keepdim) {
+  const auto count = b.count(x, dims);
+  const auto first = b.mean(x, dims, keepdim);
+  const auto centered = b.sub(x, keepdim ? first : b.unsqueeze(first, dims));
+  const auto squares = b.square(centered);
+  if (b.type(x).dtype == ir::DType::F64) return {first, b.mean(squares, dims, keepdim)};
+  const auto average = [&](Value terms) {
+    return b.div(b.to(b.sum(terms, dims, keepdim), ir::DType::F64), count);
+  };
+  // The first mean is off by the roundings of a long sum, which is what the distances from it add up to.
+  const auto shift = average(centered);
+  const auto mean = b.to(b.add(b.to(first, ir::DType::F64), shift), b.type(x).dtype);
+  return {mean, b.clamp_min(b.sub(average(squares), b.square(shift)), 0)};
+}
+
+std::span<const DecompositionRow> moment_decompositions() { return kRows; }
+
+}  // namespace antegrad::passes

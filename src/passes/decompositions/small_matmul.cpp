@@ -1,0 +1,91 @@
+#include "passes/decompositions/small_matmul.h"
+
+#include <algorithm>
+
+#include "passes/rewrite/replace.h"
+
+namespace antegrad::passes {
+namespace {
+
+/// How many multiplications there are. A size that was small in one call need not be in the next: symbols
+/// count as 64 at least.
+int64_t multiplications(Builder& b, Value products) {
+  constexpr int64_t kOften = 64;
+  return b.count(products, b.all_dims(products)).evaluate([&](int32_t s) {
+    const auto& symbol = b.symbols()[s];
+    return std::min(std::max(symbol.hint, kOften), symbol.range.upper);
+  });
+}
+
+void require_small(Builder& b, Value products) {
+  const auto dtype = b.type(products).dtype;
+  const bool is_known = dtype == ir::DType::F32 || dtype == ir::DType::F64;
+  if (!is_known || multiplications(b, products) > kSmallMatmul) throw Unusual();
+}
+
+/// […, M, K] times […, K, N]. The last dimension of the products is one that the right matrix has side by
+/// side in memory, where there is one.
+Value matrix_product(Builder& b, Value left, Value right) {
+  const auto rank = static_cast<int64_t>(b.rank(left));
+  const bool has_rows = b.type(right).strides.back() == ir::Dim(1);
+  if (has_rows) {  // […, M, K, N]
+    const auto products = b.mul(b.unsqueeze(left, rank), b.unsqueeze(right, rank - 2));
+    require_small(b, products);
+    return b.sum(products, {rank - 1});
+  }
+  Dims transposed = b.all_dims(right);
+  std::swap(transposed[transposed.size() - 1], transposed[transposed.size() - 2]);
+  const auto columns = b.permute(right, transposed);
+  const auto products = b.mul(b.unsqueeze(left, rank - 1), b.unsqueeze(columns, rank - 2));  // […, M, N, K]
+  require_small(b, products);
+  return b.sum(products, {rank});
+}
+
+/// […, K] times [K]
+Value vector_product(Builder& b, Value left, Value right) {
+  const auto products = b.mul(left, right);
+  require_small(b, products);
+  return b.sum(products, {static_cast<int64_t>(b.rank(left)) - 1});
+}
+
+using Product = Value (*)(Builder& b, Value left, Value right);
+
+void refuse_mixed(const Call& call, std::initializer_list<size_t> operands) {
+  for (auto i : operands)
+    if (call.type(call.tensor(i)).dtype != call.output_type(0).dtype) throw Unusual();
+}
+
+template <Product kProduct>
+void product(Builder& b, const Call& call) {
+  refuse_mixed(call, {0, 1});
+  b.define(call.output(0), kProduct(b, call.tensor(0), call.tensor(1)));
+}
+
+/// beta * self + alpha * product; with beta = 0 nothing of self counts, not even NaN.
+template <Product kProduct>
+void add_product(Builder& b, const Call& call) {
+  refuse_mixed(call, {0, 1, 2});
+  const double beta = call.keyword_number("beta", 1), alpha = call.keyword_number("alpha", 1);
+  auto result = kProduct(b, call.tensor(1), call.tensor(2));
+  if (alpha != 1) result = b.mul(result, alpha);
+  if (beta != 0) result = b.add(result, beta == 1 ? call.tensor(0) : b.mul(call.tensor(0), beta));
+  b.define(call.output(0), result);
+}
+
+constexpr DecompositionRow kRows[] = {
+    {"aten.mm", product<matrix_product>},        {"aten.bmm", product<matrix_product>},
+    {"aten.addmm", add_product<matrix_product>}, {"aten.baddbmm", add_product<matrix_product>},
+    {"aten.mv", product<vector_product>},        {"aten.addmv", add_product<vector_product>},
+    {"aten.dot", product<vector_product>},
+};
+
+Decomposition rule_of(std::string_view op) {
+  const auto* row = std::ranges::find(kRows, op, &DecompositionRow::op);
+  return row != std::end(kRows) ? row->build : nullptr;
+}
+
+}  // namespace
+
+bool small_matmul(ir::Graph& graph) { return replace_nodes(graph, rule_of); }
+
+}  // namespace antegrad::passes
