@@ -235,9 +235,10 @@ void finish_signature(const capture::Trace& trace, const std::vector<int32_t>& r
   steps.insert(steps.end(), write_backs.begin(), write_backs.end());
   add_version_bumps(trace, steps);  // before views are made: they remember the version of their base
   for (size_t k = 0; k < trace.tangents.size(); ++k) {
-    if (attached[k]) continue;
-    const auto source = outputs.source_of(trace.tangents[k].of);
-    steps.emplace_back(Attach{source, static_cast<int32_t>(k)});
+    const auto of = trace.tangents[k].of;
+    if (attached[k] || memory.object_of(of) != of) continue;
+    steps.emplace_back(Attach{outputs.source_of(of), static_cast<int32_t>(k)});
+    attached[k] = true;
   }
   signature.user_outputs = static_cast<int32_t>(trace.output_ends.size());
   for (const auto& end : trace.output_ends) {
@@ -251,6 +252,10 @@ void finish_signature(const capture::Trace& trace, const std::vector<int32_t>& r
     outputs.object_of(value);
   }
   outputs.add_changes();
+  // Views whose shape is changed in place have a history as views before that, which views of them go by.
+  for (size_t k = 0; k < trace.tangents.size(); ++k)
+    if (!attached[k])
+      steps.emplace_back(Attach{outputs.object_of(trace.tangents[k].of), static_cast<int32_t>(k)});
   for (size_t k = 0; k < trace.tangents.size(); ++k)
     if (const auto input = trace.tangents[k].input; input >= 0 && changes_shape(trace, input))
       steps.emplace_back(Attach{{Source::Kind::Input, input}, static_cast<int32_t>(k)});

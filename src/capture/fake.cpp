@@ -70,6 +70,7 @@ void FakeTensor::take_metadata_of_twin() {
 
 void FakeTensor::rebind(ir::ValueId value, c10::Storage storage) {
   value_ = value;
+  rebound_ = true;
   storage_ = std::move(storage);
   data_type_ = meta_.dtype();
   take_metadata_of_twin();

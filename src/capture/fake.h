@@ -49,6 +49,7 @@ class FakeTensor final : public c10::TensorImpl {
   /// After an in-place change of metadata (t_, resize_, set_): the twin has changed, and this is another
   /// value now.
   void rebind(ir::ValueId value, c10::Storage storage);
+  bool is_rebound() const { return rebound_; }
 
   c10::intrusive_ptr<TensorImpl> shallow_copy_and_detach(const c10::VariableVersion& version_counter,
                                                          bool allow_tensor_metadata_change) const override;
@@ -62,6 +63,7 @@ class FakeTensor final : public c10::TensorImpl {
   at::Tensor meta_;
   uint64_t capture_id_;
   ir::ValueId value_;
+  bool rebound_ = false;
   std::shared_ptr<FakeRegistry> registry_;
 };
 

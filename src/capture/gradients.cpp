@@ -1,6 +1,7 @@
 #include "capture/gradients.h"
 
 #include <ATen/ops/zeros.h>
+#include <fmt/format.h>
 #include <torch/csrc/autograd/anomaly_mode.h>
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/function.h>
@@ -114,13 +115,15 @@ class Roots {
     if (!output.defined() || !output.requires_grad()) return;
     const auto* view = impl::get_view_autograd_meta(output);
     if (view == nullptr || !view->has_bw_view()) return add(output);
-    using torch::autograd::CreationMeta;
-    if (view->get_creation_meta() == CreationMeta::IN_CUSTOM_FUNCTION) return add(output, true);
-    add(view->get_backward_view().base_);
+    const auto& base = view->get_backward_view().base_;
+    const bool own = is_of_custom_function(*view) || !base.requires_grad() || is_reshaped(output, base);
+    add(own ? output : base, own);
   }
 
   void skip(const at::Tensor& tensor) {
-    if (tensor.defined()) seen_.insert(tensor.unsafeGetTensorImpl());
+    if (!tensor.defined()) return;
+    seen_.insert(tensor.unsafeGetTensorImpl());
+    given_.insert(tensor.unsafeGetTensorImpl());
   }
 
   void add_input(const at::Tensor& tensor, int32_t input, int32_t outsider) {
@@ -137,8 +140,30 @@ class Roots {
   }
   ir::ValueId value_of(const at::Tensor& tensor) { return recorder_.value_of(tensor); }
 
+  /// Its history is the custom function, not that of a view. Functions of several results mark views as ops
+  /// of several results do (unbind).
+  static bool is_of_custom_function(const torch::autograd::DifferentiableViewMeta& view) {
+    using torch::autograd::CreationMeta;
+    const auto made = view.get_creation_meta();
+    return made == CreationMeta::IN_CUSTOM_FUNCTION ||
+           (made == CreationMeta::MULTI_OUTPUT_NODE && view.grad_fn_ &&
+            view.grad_fn_->name().find("CppNode<") != std::string::npos);
+  }
+
+  /// One of the two had its shape changed in place: the gradient of a view is then no part of its base's,
+  /// which is that of the base in its last shape.
+  bool is_reshaped(const at::Tensor& view, const at::Tensor& base) const {
+    if (given_.count(base.unsafeGetTensorImpl()) > 0) return false;
+    const auto reshaped = [](const at::Tensor& tensor) {
+      const auto* fake = as_fake(tensor);
+      return fake != nullptr && fake->is_rebound();
+    };
+    return reshaped(view) || reshaped(base);
+  }
+
   Recorder& recorder_;
   std::unordered_set<const c10::TensorImpl*> seen_;
+  std::unordered_set<const c10::TensorImpl*> given_;  ///< arguments and captured tensors
   std::vector<GradRoot> roots_;
 };
 
@@ -169,9 +194,25 @@ bool history_changed(const at::Tensor& tensor, const Edge& before) {
   return now != nullptr && now != before.function;
 }
 
+/// A hook of an argument would see gradients from elsewhere too, and stay; a captured one sees those of this
+/// call.
+static void refuse_hooks(const std::vector<at::Tensor>& inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto* meta = inputs[i].defined() ? impl::get_autograd_meta(inputs[i]) : nullptr;
+    if (meta == nullptr || !meta->cpp_hooks_list_) continue;
+    const auto& hooks = *meta->cpp_hooks_list_;
+    if (std::any_of(hooks.begin(), hooks.end(), [](const auto& hook) { return static_cast<bool>(hook); }))
+      throw Error(
+          ErrorCode::NeedsGrad, "capture", fmt::format("the function registers a hook on argument {}", i),
+          "Register it outside of the function, or on a view of the argument (x.view_as(x)) if it is meant "
+          "for what this function contributes to its gradient");
+  }
+}
+
 std::vector<GradRoot> find_roots(Recorder& recorder, const std::vector<at::Tensor>& inputs,
                                  const std::vector<Edge>& input_edges,
                                  const std::vector<at::Tensor>& outputs) {
+  refuse_hooks(inputs);
   Roots roots(recorder);
   for (const auto& input : inputs) roots.skip(input);
   for (const auto& outsider : recorder.outside().all()) roots.skip(outsider->tensor);

@@ -62,6 +62,54 @@ TEST(CustomFunction, ThatReturnsAView) {
   trained_like_eager([](const Tensor& a) { return ReturnsAView::apply(a.exp()); }, one_leaf);
 }
 
+/// A reversible layer: what it passes through is a result of its own.
+struct Coupling : Function<Coupling> {
+  static variable_list forward(AutogradContext* ctx, const Tensor& a, const Tensor& b) {
+    ctx->save_for_backward({a});
+    return {a, b + a.sin()};
+  }
+  static variable_list backward(AutogradContext* ctx, const variable_list& grads) {
+    const auto a = ctx->get_saved_variables()[0];
+    return {grads[0] * 3 + grads[1] * a.cos(), grads[1]};
+  }
+};
+
+/// Two parts of its argument.
+struct Halves : Function<Halves> {
+  static variable_list forward(AutogradContext*, const Tensor& x) {
+    return {x.narrow(0, 0, 1), x.narrow(0, 1, 2)};
+  }
+  static variable_list backward(AutogradContext*, const variable_list& grads) {
+    return {at::cat({grads[0] * 2, grads[1] * 5})};
+  }
+};
+
+/// A tensor of its own, and a view of it.
+struct WholeAndPart : Function<WholeAndPart> {
+  static variable_list forward(AutogradContext*, const Tensor& x) {
+    const auto whole = x.exp();
+    return {whole, whole.select(0, 1)};
+  }
+  static variable_list backward(AutogradContext*, const variable_list& grads) {
+    return {grads[0] * 2 + grads[1].unsqueeze(0) * 7};
+  }
+};
+
+TEST(CustomFunction, OfSeveralResultsThatAreArgumentsOrViews) {
+  const auto coupled = [](const Tensor& a, const Tensor& b) {
+    const auto results = Coupling::apply(a, b);
+    return std::vector<Tensor>{results[0], results[1]};
+  };
+  trained_like_eager(coupled, two_leaves);
+  trained_like_eager(coupled, two_activations);
+  trained_like_eager([](const Tensor& a) { return std::vector<Tensor>(Halves::apply(a)); }, one_leaf);
+  trained_like_eager([](const Tensor& a) { return std::vector<Tensor>(Halves::apply(a.sin())); },
+                     one_activation);
+  trained_like_eager([](const Tensor& a) { return Halves::apply(a.sin())[1]; }, one_leaf);
+  trained_like_eager([](const Tensor& a) { return Halves::apply(a.sin())[1] * 2; }, one_leaf);
+  trained_like_eager([](const Tensor& a) { return std::vector<Tensor>(WholeAndPart::apply(a)); }, one_leaf);
+}
+
 struct DoublesInPlace : Function<DoublesInPlace> {
   static Tensor forward(AutogradContext* ctx, Tensor x) {
     {

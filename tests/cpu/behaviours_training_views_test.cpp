@@ -195,6 +195,85 @@ TEST(Outputs, MadeUnderNoGradAndEnableGrad) {  // CAP-27
   trained_like_eager(function, one_leaf, options);
 }
 
+/// The gradient of a view of such a tensor is no part of the tensor's own, which is that of its last shape.
+TEST(Outputs, WhoseShapeWasChangedInPlace) {
+  using All = std::vector<Tensor>;
+  TrainingOptions options;
+  options.same_views = false;
+  const auto check = [&](auto function) {
+    trained_like_eager(
+        function,
+        [] {
+          return std::tuple(leaf({3, 3}));
+        },
+        options);
+    trained_like_eager(
+        function,
+        [] {
+          return std::tuple(activation({3, 3}));
+        },
+        options);
+  };
+  check([](const Tensor& x) {
+    auto y = x * 2;
+    y.t_();
+    return y;
+  });
+  check([](const Tensor& x) {
+    auto y = x * 2;
+    y.t_();
+    return All{y, y[0]};
+  });
+  check([](const Tensor& x) {
+    auto y = x * 2;
+    auto before = y[0];
+    y.transpose_(0, 1);
+    return All{y, before, y[0], y.t()};
+  });
+  check([](const Tensor& x) {
+    auto y = x.sum(1, true).view({-1, 1});
+    y.squeeze_(1);
+    return y;
+  });
+  check([](const Tensor& x) {
+    auto y = x.sum(1, true);
+    y.squeeze_(1);
+    return All{y, y[0]};
+  });
+  check([](const Tensor& x) {
+    auto base = x * 1;
+    auto y = base.view({9});
+    y.unsqueeze_(0);
+    return All{y, base, base.view({1, 9, 1})};
+  });
+  check([](const Tensor& x) {
+    auto base = x * 1;
+    auto y = base.view({3, 3});
+    y.t_();
+    y[0].mul_(2);
+    return All{y, base, base.view({9, 1})};
+  });
+}
+
+TEST(Outputs, ViewsOfATensorThatWasDetachedAfterwards) {
+  trained_like_eager(
+      [](const Tensor& x) {
+        auto y = x * 2;
+        auto view = y.view({-1});
+        y.detach_();
+        return view;
+      },
+      one_leaf, TrainingOptions{.same_views = false});
+  trained_like_eager(
+      [](const Tensor& x) {
+        auto y = x * 2;
+        auto view = y.narrow(0, 1, 2);
+        y.detach_();
+        return std::vector<Tensor>{view, y, y * x};
+      },
+      one_activation, TrainingOptions{.same_views = false});
+}
+
 TEST(Outputs, NoGradRegionsCutTheGraph) {
   trained_like_eager(
       [](const Tensor& a, const Tensor& b) {

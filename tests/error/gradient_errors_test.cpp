@@ -18,6 +18,17 @@ TEST(GradientErrors, DetachingAnArgumentInPlace) {
                [&] { compiled(a); });
 }
 
+TEST(GradientErrors, AHookOnAnArgument) {
+  for (const auto& a : {leaf({3}), activation({3})}) {
+    auto compiled = compile([](const Tensor& a) {
+      a.register_hook([](const Tensor& gradient) { return gradient * 5; });
+      return a * 2;
+    });
+    expect_error(ErrorCode::NeedsGrad, "capture", "the function registers a hook on argument 0", {a},
+                 [&] { compiled(a); });
+  }
+}
+
 // --- inputs that share memory
 
 TEST(GradientErrors, WrittenDetachedAliasOfALeaf) {
