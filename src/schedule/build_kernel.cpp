@@ -220,20 +220,8 @@ class KernelBuilder {
     return finish_value(free, compute(free, std::move(args), where), where);
   }
 
-  /// What a comparison of short floats decides is what it decides of them as they are stored: a largest
-  /// element that was saved is equal to itself when it is computed again.
-  void round_compared(const Item& source, std::vector<int32_t>& args, Where where) {
-    for (size_t k = 0; k < std::min(args.size(), source.operands.size()); ++k) {
-      const auto& operand = source.operands[k];
-      if (!operand.value.valid() || operand.type != ir::DType::F32) continue;
-      const auto dtype = graph().tensor_type(operand.value).dtype;
-      if (dtype == ir::DType::F16 || dtype == ir::DType::BF16) args[k] = out_.round(args[k], dtype, where);
-    }
-  }
-
   int32_t compute(const Item& source, std::vector<int32_t> args, Where where) {
     if (source.expression == "a") return args[0];
-    if (source.result == ir::DType::Bool) round_compared(source, args, where);
     Op op;
     op.code = OpCode::Compute;
     op.text = source.expression;

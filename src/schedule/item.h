@@ -20,7 +20,8 @@ struct Operand {
   ir::ValueId value;  ///< not valid: the number
   Number number = int64_t{0};
   ir::DType type = ir::DType::F32;       ///< that the expression takes it in, see compute_type
-  std::optional<ir::DType> rounds = {};  ///< a half type that it is converted to before
+  std::optional<ir::DType> rounds = {};  ///< a half type that it is converted to before;
+                                         ///< its own where the exact value, which kernels have, will not do
 };
 
 /// Which element of its source a gather reads: per dim of the source an iteration dim, or an index operand.

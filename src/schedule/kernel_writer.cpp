@@ -45,6 +45,7 @@ int32_t KernelWriter::define(Where where, Op op, ir::DType type) {
     if (same == op) return known.result;
   }
   op.result = new_scalar(type);
+  if (op.code == OpCode::Load || op.code == OpCode::Cast) held_[op.result] = op.dtype;
   section(where).ops.push_back(std::move(op));
   return static_cast<int32_t>(types_.size()) - 1;
 }
@@ -54,6 +55,7 @@ int32_t KernelWriter::cast(int32_t id, ir::DType to, Where where) {
 }
 
 int32_t KernelWriter::round(int32_t id, ir::DType to, Where where) {
+  if (const auto held = held_.find(id); held != held_.end() && held->second == to) return id;
   Op op;
   op.code = OpCode::Cast;
   op.dtype = to;

@@ -50,6 +50,7 @@ class KernelWriter {
   std::vector<ir::ValueId> owners_;
   std::vector<int32_t> buffer_of_owner_;
   std::vector<ir::DType> types_;
+  std::map<int32_t, ir::DType> held_;  ///< by scalar: a type that holds it without rounding
 };
 
 }  // namespace antegrad::schedule

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "ir/element.h"
 #include "ir/layout.h"
 #include "ir/ops.h"
 #include "schedule/item.h"
@@ -83,11 +84,11 @@ std::vector<Item> lower_reduction(const ir::Graph& graph, ir::NodeId index, Comb
     why = "there is nothing to reduce";
     return {};
   }
-  if (combine == Combine::Any || combine == Combine::All) item.result = DType::Bool;
-  item.operands = {
-      {*source,
-       {},
-       combine == Combine::Any || combine == Combine::All ? compute_type(type.dtype) : item.result}};
+  const bool is_test = combine == Combine::Any || combine == Combine::All;
+  if (is_test) item.result = DType::Bool;
+  item.operands = {{*source, {}, is_test ? compute_type(type.dtype) : item.result}};
+  if (ir::is_half(type.dtype) && type.dtype != graph.tensor_type(item.output).dtype)
+    item.operands[0].rounds = type.dtype;
   return {item};
 }
 

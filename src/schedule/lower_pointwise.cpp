@@ -18,6 +18,24 @@ bool is_comparison(std::string_view expression) {
          expression.find('<') != std::string_view::npos || expression.find('>') != std::string_view::npos;
 }
 
+/// Ops that go on without a jump where their comparisons change, or whose logarithms are of positive numbers.
+constexpr std::array<std::string_view, 11> kContinuous = {
+    "aten.relu",        "aten.leaky_relu",  "aten._prelu_kernel", "aten.elu",  "aten.celu", "aten.softplus",
+    "aten.lerp.Scalar", "aten.lerp.Tensor", "aten.softshrink",    "aten.sinc", "aten.mish"};
+
+/// Functions that jump, or that are not defined on one side of some number.
+constexpr std::array<std::string_view, 21> kJumping = {
+    "floor(", "ceil(", "trunc(", "round_even(", "_div(",  "remainder(", "fmod(",
+    "sgn(",   "pow(",  "sqrt(",  "log(",        "log2(",  "log10(",     "log1p(",
+    "xlogy(", "asin(", "acos(",  "acosh(",      "atanh(", "erfinv(",    "gamma("};
+
+/// Whether operands that differ by as little as a rounding may have results that differ by a lot.
+bool jumps(std::string_view op, std::string_view expression) {
+  if (std::ranges::find(kContinuous, op) != kContinuous.end()) return false;
+  const auto calls = [&](std::string_view name) { return expression.find(name) != std::string_view::npos; };
+  return is_comparison(expression) || std::ranges::any_of(kJumping, calls);
+}
+
 struct Default {
   std::string_view op;
   size_t position;
@@ -74,6 +92,7 @@ class PointwiseLowering {
       why = "its type does not hold one of its numbers";
       return {};
     }
+    if (item_.result == DType::Bool || jumps(node_.op, item_.expression)) round_operands();
     if (item_.expression.empty() || !settings_.supports(item_.expression, item_.computes)) {
       why = item_.expression.empty() ? "the op has no formula" : "there is no such function for its type";
       return {};
@@ -134,6 +153,12 @@ class PointwiseLowering {
     return position >= item_.operands.size() || std::ranges::find(missing_, position) != missing_.end();
   }
   bool integral() const { return !ir::is_floating(graph_.tensor_type(item_.output).dtype); }
+  /// Whether LibTorch rounds a quotient to a half type before it cuts it, which generated code does not.
+  bool rounds_quotient() const {
+    const auto& divisor = item_.operands[1].value;
+    return ir::is_half(graph_.tensor_type(item_.output).dtype) && divisor.valid() &&
+           !graph_.tensor_type(divisor).numel().is(1);
+  }
   /// Integers are not divided by what may be zero: LibTorch reports that.
   bool safe_divisor() const {
     const auto& operand = item_.operands[1];
@@ -173,11 +198,11 @@ class PointwiseLowering {
       if (node_.op == "aten.div.Tensor_mode" || node_.op == "aten.div.Scalar_mode") {
         const auto* name = mode == nullptr ? nullptr : mode->as<std::string>();
         text = name == nullptr ? "a / b" : *name == "floor" ? "floor_div(a, b)" : "trunc_div(a, b)";
-        return name == nullptr || safe_divisor();
+        return name == nullptr || (safe_divisor() && !rounds_quotient());
       }
     } else if (is("aten.floor_divide")) {
       text = "floor_div(a, b)";
-      return safe_divisor();
+      return safe_divisor() && !rounds_quotient();
     } else if (is("aten.remainder.") || is("aten.fmod.")) {
       text = is("aten.fmod.") ? "fmod(a, b)" : "remainder(a, b)";
       return item_.operands.size() == 2 && safe_divisor();
@@ -250,6 +275,7 @@ class PointwiseLowering {
     if (copies && item_.operands[0].value.valid()) {
       item_.operands[0].type = item_.computes = item_.result =
           compute_type(graph_.tensor_type(item_.operands[0].value).dtype);
+      if (graph_.tensor_type(item_.operands[0].value).dtype != output) round_operands();
       return true;
     }
     if (!convert_operands(graph_, node_.op, common, item_.operands)) return false;
@@ -258,6 +284,16 @@ class PointwiseLowering {
       item_.operands[condition].rounds.reset();
     }
     return true;
+  }
+
+  /// Half types to what is stored of them: an integer that is cut off, a jump that is taken, or a largest
+  /// element that is found again must be the one of the stored number.
+  void round_operands() {
+    for (auto& operand : item_.operands) {
+      if (!operand.value.valid() || operand.rounds) continue;
+      const auto dtype = graph_.tensor_type(operand.value).dtype;
+      if (ir::is_half(dtype)) operand.rounds = dtype;
+    }
   }
 
   DType promoted() const {

@@ -81,7 +81,9 @@ bool convert_operands(const ir::Graph& graph, std::string_view op, DType common,
     auto& operand = operands[i];
     const auto dtype = is_wide(graph, op, i, operand) ? compute_type(common) : common;
     if (operand.value.valid()) {
-      if (ir::is_half(dtype) && graph.tensor_type(operand.value).dtype != dtype) operand.rounds = dtype;
+      const auto own = graph.tensor_type(operand.value).dtype;
+      if (own != dtype && (ir::is_half(own) || ir::is_half(dtype)))
+        operand.rounds = ir::is_half(dtype) ? dtype : own;
       continue;
     }
     const auto number = converted(operand.number, dtype);

@@ -20,8 +20,6 @@ enum class Within {
   Terms,      ///< a few units of the largest term of a sum: products of it may be fused or rounded
   /// A few units; at NaN, and in signs of zeros, LibTorch's own loops over vectors and single elements differ
   Loops,
-  /// Nothing; of the half types, a few units or one: LibTorch rounds the quotient before it is cut
-  Quotient,
 };
 
 struct NumberOp {
@@ -142,8 +140,8 @@ inline const std::vector<TensorOp>& ops_of_two_tensors() {
       {"div", Bits, [](T x, T y) { return x.div(y); }},
       {"remainder", Remainder, [](T x, T y) { return x.remainder(y); }},
       {"fmod", Remainder, [](T x, T y) { return x.fmod(y); }},
-      {"floor_divide", Quotient, [](T x, T y) { return x.floor_divide(y); }},
-      {"div trunc", Quotient, [](T x, T y) { return x.div(y, "trunc"); }},
+      {"floor_divide", Bits, [](T x, T y) { return x.floor_divide(y); }},
+      {"div trunc", Bits, [](T x, T y) { return x.div(y, "trunc"); }},
       {"pow", Roundings, [](T x, T y) { return x.pow(y); }},
       {"maximum", Bits, [](T x, T y) { return at::maximum(x, y); }},
       {"minimum", Bits, [](T x, T y) { return at::minimum(x, y); }},
@@ -173,6 +171,69 @@ inline const std::vector<TensorOp>& ops_of_two_tensors() {
       {"lerp", Terms, [](T x, T y) { return at::lerp(x, x.neg(), y); }},
       {"addcmul", Terms, [](T x, T y) { return at::addcmul(x, x, y); }},
       {"addcdiv", Terms, [](T x, T y) { return at::addcdiv(x, x, y); }},
+  };
+  return kOps;
+}
+
+/// Ops whose results jump, or end, where an operand changes by as little as a rounding.
+inline const std::vector<TensorOp>& jumping_ops() {
+  using T = const at::Tensor&;
+  using enum Within;
+  static const auto bounded = [](T x) { return at::where(x.abs().lt(1e4), x, 1); };
+  static const std::vector<TensorOp> kOps = {
+      {"to int", Bits, [](T x, T) { return bounded(x).to(at::kInt); }},
+      {"to long", Bits, [](T x, T) { return bounded(x).to(at::kLong); }},
+      {"to short", Bits, [](T x, T) { return bounded(x).to(at::kShort); }},
+      {"to bool", Bits, [](T x, T) { return x.to(at::kBool); }},
+      {"copy to int", Bits, [](T x, T) { return at::zeros_like(x, at::kInt).copy_(bounded(x)); }},
+      {"as an index", Bits,
+       [](T x, T) { return at::arange(20001).index_select(0, bounded(x).to(at::kLong).add(10000)); }},
+      {"to float, floor", Bits, [](T x, T) { return x.to(at::kFloat).floor(); }},
+      {"to double, times 3, round", Bits, [](T x, T) { return x.to(at::kDouble).mul(3).round(); }},
+      {"and a float, floor", Bits,
+       [](T x, T) {
+         return x.mul(at::ones({1, 1}, at::kFloat)).floor()[0];
+       }},
+      {"and a float, lt", Bits, [](T x, T) { return x.add(at::zeros_like(x, at::kFloat)).lt(x); }},
+      {"sum as float, floor", Bits,
+       [](T x, T) { return bounded(x).unsqueeze(1).sum(1, false, at::kFloat).floor(); }},
+      {"floor", Bits, [](T x, T) { return x.floor(); }},
+      {"ceil", Bits, [](T x, T) { return x.ceil(); }},
+      {"round", Bits, [](T x, T) { return x.round(); }},
+      {"trunc", Bits, [](T x, T) { return x.trunc(); }},
+      {"frac", Bits, [](T x, T) { return x.frac(); }},
+      {"sign", Bits, [](T x, T) { return x.sign(); }},
+      {"sgn", Bits, [](T x, T) { return x.sgn(); }},
+      {"heaviside", Bits, [](T x, T y) { return at::heaviside(x, y); }},
+      {"eq", Bits, [](T x, T y) { return x.eq(y); }},
+      {"lt", Bits, [](T x, T y) { return x.lt(y); }},
+      {"any", Bits,
+       [](T x, T y) {
+         return at::stack({x, y}, 1).any(1);
+       }},
+      {"all", Bits,
+       [](T x, T y) {
+         return at::stack({x, y}, 1).all(1);
+       }},
+      {"logical_and", Bits, [](T x, T y) { return at::logical_and(x, y); }},
+      {"remainder", Remainder, [](T x, T y) { return x.remainder(y); }},
+      {"remainder of 3", Remainder, [](T x, T) { return x.remainder(3); }},
+      {"fmod", Remainder, [](T x, T y) { return x.fmod(y); }},
+      {"fmod of 3", Remainder, [](T x, T) { return x.fmod(3); }},
+      {"floor_divide", Bits, [](T x, T y) { return x.floor_divide(y); }},
+      {"floor_divide by 3", Bits, [](T x, T) { return x.floor_divide(3); }},
+      {"div trunc", Bits, [](T x, T y) { return x.div(y, "trunc"); }},
+      {"div floor", Bits, [](T x, T y) { return x.div(y, "floor"); }},
+      {"div trunc by 3", Bits, [](T x, T) { return x.div(3, "trunc"); }},
+      {"threshold", Bits, [](T x, T) { return at::threshold(x, 0.3, 7).gt(6); }},
+      {"threshold_backward", Bits, [](T x, T) { return at::threshold_backward(at::ones_like(x), x, 0.3); }},
+      {"hardtanh_backward", Bits, [](T x, T) { return at::hardtanh_backward(at::ones_like(x), x, -1, 1); }},
+      {"hardshrink", Bits, [](T x, T) { return at::hardshrink(x, 0.3).eq(0); }},
+      {"sqrt", Roundings, [](T x, T) { return at::sqrt(x); }},
+      {"log", Roundings, [](T x, T) { return at::log(x); }},
+      {"acos", Roundings, [](T x, T) { return at::acos(x); }},
+      {"pow", Roundings,
+       [](T x, T) { return at::pow(at::full_like(x, -1.5), at::where(x.abs().lt(9), x, 0)).isnan(); }},
   };
   return kOps;
 }
