@@ -17,17 +17,26 @@ bool overlap_partly(const ir::TensorType& a, const ir::TensorType& b) {
   if (!ir::is_dense(a) || !ir::is_dense(b)) return false;
   const auto x = extent_of(a), y = extent_of(b);
   const auto p = ir::size_in_bytes(a.dtype), q = ir::size_in_bytes(b.dtype);
-  if (x.first * p >= y.last * q || y.first * q >= x.last * p) return false;
+  if (x.first == x.last || y.first == y.last || x.first * p >= y.last * q || y.first * q >= x.last * p)
+    return false;
   return !(x.first * p == y.first * q && x.last * p == y.last * q && a.strides == b.strides);
 }
 
-/// Whether it goes through LibTorch's iterator over elements, which checks.
+/// Whether it goes through LibTorch's iterator over elements, which checks. Of out= overloads those do that
+/// have a kernel; others compute their result first, and copy it.
 bool is_checked(const ir::Node& node, const capture::OpSchema& schema) {
   if (node.op == "aten.copy_") return true;
-  if (schema.return_is_arg.empty() || schema.return_is_arg[0] != 0) return false;
+  if (schema.return_is_arg.empty()) return false;
+  if (schema.return_is_arg[0] != 0 && !schema.handle.hasKernelForDispatchKey(c10::DispatchKey::CPU))
+    return false;
   const auto* variant = functional_variant(schema);
   const auto* row = variant != nullptr ? ir::find_op(variant->name) : nullptr;
   return row != nullptr && row->kind == ir::OpKind::Pointwise;
+}
+
+/// Whether it reads a tensor of one element as a number, before it writes.
+bool reads_a_number(const ir::Node& node) {
+  return node.op == "aten.fill_.Tensor" || node.op == "aten.masked_fill_.Tensor";
 }
 
 }  // namespace
@@ -39,19 +48,21 @@ OverlapCheck::OverlapCheck(const capture::Trace& trace) : trace_(trace) {
 }
 
 int32_t OverlapCheck::storage_of(ir::ValueId value) const {
-  const auto found = shared_.find(trace_.graph.storage_of(value).index);
-  return found == shared_.end() ? -1 : found->second;
+  const auto own = trace_.graph.storage_of(value).index;
+  const auto found = shared_.find(own);
+  return found == shared_.end() ? -1 - own : found->second;
 }
 
 void OverlapCheck::check(const ir::Node& node, const capture::OpSchema& schema) const {
-  if (shared_.empty() || node.effects.writes.size() != 1 || !is_checked(node, schema)) return;
+  if (node.effects.writes.size() != 1 || !is_checked(node, schema)) return;
   const auto written = node.effects.writes[0];
   const auto storage = storage_of(written);
-  if (storage < 0) return;
   ir::for_each_input(node, [&](ir::ValueId read) {
     if (read == written || storage_of(read) != storage) return;
+    const auto& type = trace_.graph.tensor_type(read);
+    if (type.sizes.empty() && reads_a_number(node)) return;
     TORCH_CHECK(
-        !overlap_partly(trace_.graph.tensor_type(written), trace_.graph.tensor_type(read)),
+        !overlap_partly(trace_.graph.tensor_type(written), type),
         "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
         "single memory location. Please clone() the tensor before performing the operation.");
   });

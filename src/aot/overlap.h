@@ -6,8 +6,9 @@
 
 namespace antegrad::aot {
 
-/// In-place ops refuse arguments that overlap with what they write, unless it is the very same memory. Inputs
-/// on one storage are separate tensors while a function is captured, so LibTorch does not see it then.
+/// In-place ops refuse arguments that overlap with what they write, unless it is the very same memory.
+/// LibTorch does not see it during a capture: its kernels do not run, and inputs on one storage are separate
+/// tensors.
 class OverlapCheck {
  public:
   explicit OverlapCheck(const capture::Trace& trace);
@@ -15,7 +16,7 @@ class OverlapCheck {
   void check(const ir::Node& node, const capture::OpSchema& schema) const;
 
  private:
-  int32_t storage_of(ir::ValueId value) const;
+  int32_t storage_of(ir::ValueId value) const;  ///< a number that tensors on one storage have in common
 
   const capture::Trace& trace_;
   std::unordered_map<int32_t, int32_t> shared_;  ///< by input that is not alone on its storage: the storage

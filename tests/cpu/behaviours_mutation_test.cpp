@@ -247,5 +247,62 @@ TEST(Mutation, RowOfAnExpandedInput) {  // ALI-16
       one_matrix);
 }
 
+/// What a function throws, and what it computes.
+template <class F>
+std::string outcome(const F& function) {
+  auto x = torch::arange(9, at::kFloat).view({3, 3});
+  try {
+    return c10::str(function(x), x);
+  } catch (const c10::Error& error) {
+    return error.what_without_backtrace();
+  }
+}
+
+TEST(Mutation, OpsBetweenPartsThatOverlapAreRefusedAsInEager) {
+  using Function = std::function<Tensor(const Tensor&)>;
+  const auto same = [](const Function& function, bool is_refused) {
+    const auto eager = outcome(function), compiled = outcome(compile(function));
+    EXPECT_EQ(eager, compiled);
+    EXPECT_EQ(eager.find("refer to a single memory location") != std::string::npos, is_refused) << eager;
+  };
+  const auto refused = [&](const Function& function) { same(function, true); };
+  const auto accepted = [&](const Function& function) { same(function, false); };
+  refused([](const Tensor& x) { return x.add_(x[0]); });
+  refused([](const Tensor& x) { return x.view({-1}).slice(0, 1).sub_(x.view({-1}).slice(0, 0, 8)); });
+  refused([](const Tensor& x) { return (x * 2).view({-1}).mul_(x.view({-1})), x.t().add_(x); });
+  refused([](const Tensor& x) {
+    auto y = x * 2;
+    return y.add_(y[0]);
+  });
+  refused([](const Tensor& x) {
+    auto y = x * 2;
+    return y.addcmul_(x, y[0][1]);
+  });
+  refused([](const Tensor& x) {
+    auto y = x * 2;
+    y.slice(0, 1).copy_(y.slice(0, 0, 2));
+    return y;
+  });
+  refused([](const Tensor& x) {
+    auto y = x * 2;
+    auto out = y.slice(0, 1);
+    return at::mul_out(out, y.slice(0, 0, 2), x[0]);
+  });
+  accepted([](const Tensor& x) { return x.add_(x).mul_(x.view({3, 3})); });
+  accepted([](const Tensor& x) { return x[0].add_(x[1]).mul_(x[2]); });
+  accepted([](const Tensor& x) { return x.select(1, 0).add_(x.select(1, 1)); });
+  accepted([](const Tensor& x) { return x.fill_(x[1][1]); });
+  accepted([](const Tensor& x) { return x.masked_fill_(x > 3, x[1][1]); });
+  accepted([](const Tensor& x) {
+    auto y = x * 2;
+    y.slice(0, 1, 1).copy_(y.slice(0, 2, 2));
+    return y.slice(0, 0, 1).copy_(y.slice(0, 1, 2));
+  });
+  accepted([](const Tensor& x) {
+    auto y = x * 2;
+    return at::sin_out(y, y);
+  });
+}
+
 }  // namespace
 }  // namespace antegrad::testing
