@@ -1,5 +1,6 @@
 #include "compiler/captured.h"
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
 
@@ -87,6 +88,41 @@ class KeepSettings {
   const runtime::Ambient before_ = runtime::Ambient::now();
 };
 
+/// The default generator is everyone's: threads may draw from it meanwhile, so only its seed tells what the
+/// function has done. It is put back when that has changed.
+class KeepSeed {
+ public:
+  ~KeepSeed() {
+    const std::scoped_lock lock(now_.mutex());
+    auto& now = *now_.get<at::CPUGeneratorImpl>();
+    auto& before = *before_.get<at::CPUGeneratorImpl>();
+    if (now.current_seed() == before.current_seed()) return;
+    now.set_engine(before.engine());
+    now.set_next_float_normal_sample(before.next_float_normal_sample());
+    now.set_next_double_normal_sample(before.next_double_normal_sample());
+  }
+  void check() const {
+    const auto before = before_.current_seed(), now = seed_of(now_);
+    if (now == before) return;
+    throw Error(
+        ErrorCode::UnsupportedOp, "capture:manual_seed",
+        fmt::format("the function changes the seed of LibTorch's generator, from {} to {}", before, now),
+        "Call torch::manual_seed() before the call, or set Options::unsupported to Eager");
+  }
+
+ private:
+  static uint64_t seed_of(at::Generator generator) {
+    const std::scoped_lock lock(generator.mutex());
+    return generator.current_seed();
+  }
+  static at::Generator copy_of(at::Generator generator) {
+    const std::scoped_lock lock(generator.mutex());
+    return generator.clone();
+  }
+  at::Generator now_ = at::detail::getDefaultCPUGenerator();
+  at::Generator before_ = copy_of(now_);
+};
+
 capture::Trace trace_call(const CaptureSettings& settings, const std::vector<at::Tensor>& inputs,
                           std::vector<capture::ViewInput> views, const ModuleState* modules,
                           const detail::RunOnTensors& run, RunEnd& end) {
@@ -105,8 +141,10 @@ capture::Trace trace_call(const CaptureSettings& settings, const std::vector<at:
   return capture::capture(
       [&](const std::vector<at::Tensor>& fakes) {
         const KeepSettings keep;
+        const KeepSeed seed;
         auto outcome = run(fakes);
         keep.check();
+        seed.check();
         end = {std::move(outcome.pattern), c10::GradMode::is_enabled()};
         return std::move(outcome.tensors);
       },

@@ -87,6 +87,27 @@ TEST_F(ThreadSettings, AnythingElseIsRefusedAndPutBack) {
       [&] { autocast(square); });
 }
 
+/// Only captures run the function: later calls would not be seeded.
+TEST_F(ThreadSettings, TheSeedIsRefusedAndPutBack) {
+  const auto draw = [](const Tensor& x) {
+    torch::manual_seed(1234);
+    return x + torch::rand({3});
+  };
+  torch::manual_seed(7);
+  torch::randn({1});
+  const auto x = torch::ones({3});
+  antegrad::testing::expect_error(antegrad::ErrorCode::UnsupportedOp, "capture:manual_seed",
+                                  "the function changes the seed of LibTorch's generator, from 7 to 1234",
+                                  {x}, [&] { compile(draw)(x); });
+  antegrad::Options options;
+  options.unsupported = antegrad::Unsupported::Eager;
+  auto eager = compile(draw, options);
+  const auto first = eager(x);
+  torch::manual_seed(8);
+  EXPECT_TRUE(first.equal(eager(x)));
+  EXPECT_TRUE(first.equal(draw(x)));
+}
+
 TEST_F(ThreadSettings, WithEagerFallbackTheSettingIsLeftToo) {
   antegrad::Options options;
   options.unsupported = antegrad::Unsupported::Eager;
