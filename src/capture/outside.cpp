@@ -118,6 +118,32 @@ ir::Bytes contents_of(const at::Tensor& tensor) {
   return std::make_shared<std::vector<uint8_t>>(data, data + dense.nbytes());
 }
 
+bool has_tangent(const c10::TensorImpl& impl) {
+  const auto* meta = static_cast<const torch::autograd::AutogradMeta*>(impl.autograd_meta());
+  return meta != nullptr && meta->fw_grad_ != nullptr && !meta->fw_grad_->empty();
+}
+
+namespace {
+
+/// Ops would have to pass these on, and graphs have no place for them.
+void check_not_decorated(const at::Tensor& tensor, const char* where) {
+  const auto fail = [&](const char* what, const char* way_out) {
+    throw Error(ErrorCode::UnsupportedTensor, where,
+                fmt::format("a tensor of dtype {} has {}, which results would lose",
+                            c10::toString(tensor.scalar_type()), what),
+                way_out);
+  };
+  if (has_tangent(*tensor.unsafeGetTensorImpl()))
+    fail(
+        "a forward gradient",
+        "Call the uncompiled function for derivatives of forward mode, or set Options::unsupported to Eager");
+  if (tensor.has_names())
+    fail("named dims",
+         "Drop the names (rename(std::nullopt)) before the call, or set Options::unsupported to Eager");
+}
+
+}  // namespace
+
 void check_capturable(const at::Tensor& tensor, const char* where) {
   const char* kind = nullptr;
   if (tensor.layout() != c10::kStrided)
@@ -137,6 +163,7 @@ void check_capturable(const at::Tensor& tensor, const char* where) {
                 fmt::format("a tensor of dtype {} is {}", c10::toString(tensor.scalar_type()), kind),
                 "Convert it to a dense tensor (to_dense(), dequantize()) before the call, or set "
                 "Options::unsupported to Eager");
+  check_not_decorated(tensor, where);
 }
 
 OutsideWorld::~OutsideWorld() { restore(); }

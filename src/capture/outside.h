@@ -78,7 +78,11 @@ ir::Bytes contents_of(const at::Tensor& tensor);
 /// from_blob memory belongs to someone else and may be gone when the captured function returns.
 bool is_borrowed(const at::Tensor& tensor);
 
-/// Throws Error(UnsupportedTensor) unless the tensor is a dense, strided, unquantized one.
+/// Whether it has a gradient of forward-mode differentiation now.
+bool has_tangent(const c10::TensorImpl& impl);
+
+/// Throws Error(UnsupportedTensor) unless the tensor is a dense, strided, unquantized one, without names and
+/// without a forward gradient.
 void check_capturable(const at::Tensor& tensor, const char* where);
 
 }  // namespace antegrad::capture

@@ -11,6 +11,7 @@
 
 #include "aot/aliasing.h"
 #include "capture/convert.h"
+#include "capture/outside.h"
 
 namespace antegrad::runtime {
 
@@ -91,6 +92,7 @@ TensorGuard::TensorGuard(const at::Tensor& tensor) : defined_(tensor.defined()) 
   device_ = impl->device();
   requires_grad_ = impl->requires_grad();
   wrapped_number_ = impl->is_wrapped_number();
+  has_tangent_ = capture::has_tangent(*impl);
   plain_ = impl->layout() == c10::kStrided && !tensor.is_nested();
   if (plain_) {
     sizes_.assign(tensor.sizes().begin(), tensor.sizes().end());
@@ -110,7 +112,7 @@ bool TensorGuard::holds(const at::Tensor& tensor) const {
       (impl->sizes() != at::IntArrayRef(sizes_) || impl->strides() != at::IntArrayRef(strides_)))
     return false;
   return impl->requires_grad() == requires_grad_ && impl->is_wrapped_number() == wrapped_number_ &&
-         same_grad(*impl);
+         capture::has_tangent(*impl) == has_tangent_ && same_grad(*impl);
 }
 
 bool TensorGuard::same_grad(const c10::TensorImpl& impl) const {
@@ -131,6 +133,8 @@ std::string TensorGuard::failure(const at::Tensor& tensor) const {
   if (tensor.device() != device_) return c10::str("is on ", tensor.device(), ", was on ", device_);
   if (tensor.requires_grad() != requires_grad_)
     return c10::str("has requires_grad ", tensor.requires_grad(), ", had ", requires_grad_);
+  if (capture::has_tangent(*tensor.unsafeGetTensorImpl()) != has_tangent_)
+    return has_tangent_ ? "has no forward gradient now" : "has a forward gradient now";
   if (!same_grad(*tensor.unsafeGetTensorImpl())) return "has another .grad";
   return "is of another kind";
 }

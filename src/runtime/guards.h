@@ -63,7 +63,8 @@ class TensorGuard {
   c10::Device device_ = c10::kCPU;
   bool requires_grad_ = false;
   bool wrapped_number_ = false;
-  bool plain_ = true;  ///< dense and strided: has sizes and strides to compare
+  bool has_tangent_ = false;  ///< of forward mode
+  bool plain_ = true;         ///< dense and strided: has sizes and strides to compare
   c10::SmallVector<int64_t, 5> sizes_, strides_;
   bool guards_shape_ = true;
   bool guards_grad_ = true;

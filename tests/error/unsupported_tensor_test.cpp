@@ -1,4 +1,6 @@
 // Tensors that graphs have no type for.
+#include <torch/csrc/autograd/forward_grad.h>
+
 #include "error/expect_error.h"
 
 namespace antegrad::testing {
@@ -96,6 +98,70 @@ TEST(UnsupportedTensor, TwoDtypesMeetInBytesNotInElements) {  // ERR-03
   // Doubles 0 and 1 end where float 4 begins: element numbers overlap, bytes do not.
   auto first = base.view(at::kDouble).slice(0, 0, 2);
   EXPECT_TRUE(at::equal(compile(function)(floats, first), first + 1));
+}
+
+/// Forward-mode differentiation, while it lives.
+class ForwardMode {
+ public:
+  ~ForwardMode() { torch::autograd::ForwardADLevel::release_idx(level_); }
+  Tensor dual(const Tensor& x) const {
+    return at::_make_dual(x, torch::ones_like(x), static_cast<int64_t>(level_));
+  }
+  Tensor tangent(const Tensor& y) const {
+    return std::get<1>(at::_unpack_dual(y, static_cast<int64_t>(level_)));
+  }
+
+ private:
+  uint64_t level_ = torch::autograd::ForwardADLevel::get_next_idx();
+};
+
+TEST(UnsupportedTensor, WithAForwardGradient) {
+  const auto square = [](const Tensor& x) { return x * x; };
+  const auto fact = "a tensor of dtype Float has a forward gradient, which results would lose";
+  auto compiled = compile(square);
+  const auto x = torch::randn({3});
+  auto kept = torch::randn({3});
+  auto with_kept = compile([&](const Tensor& x) { return x * kept; });
+  EXPECT_TRUE(at::equal(compiled(x), x * x));
+  EXPECT_TRUE(at::equal(with_kept(x), x * kept));
+  {
+    const ForwardMode mode;
+    const auto dual = mode.dual(x);
+    expect_error(ErrorCode::UnsupportedTensor, "capture", fact, {}, [&] { compiled(dual); });
+    expect_error(ErrorCode::UnsupportedTensor, "capture", fact, {}, [&] { compile(square)(dual); });
+    kept._set_fw_grad(torch::ones({3}), 0, false);
+    expect_error(ErrorCode::UnsupportedTensor, "capture", fact, {}, [&] { with_kept(x); });
+    Options options;
+    options.unsupported = Unsupported::Eager;
+    auto eager = compile(square, options);
+    EXPECT_TRUE(at::equal(eager(x), x * x));
+    EXPECT_TRUE(at::equal(mode.tangent(eager(dual)), 2 * x));
+    EXPECT_EQ(eager.report().eager_calls, 1U);
+  }
+  EXPECT_TRUE(at::equal(compiled(x), x * x));
+  EXPECT_TRUE(at::equal(with_kept(x), x * kept));
+  EXPECT_EQ(compiled.report().captures, 1U);
+  EXPECT_EQ(with_kept.report().captures, 1U);
+}
+
+TEST(UnsupportedTensor, WithNamedDims) {
+  const auto twice = [](const Tensor& x) { return x + x; };
+  const auto fact = "a tensor of dtype Float has named dims, which results would lose";
+  const auto dim = [](const char* name) { return at::Dimname::fromSymbol(at::Symbol::dimname(name)); };
+  auto compiled = compile(twice);
+  const auto x = torch::randn({2, 3}), named = x.refine_names({dim("N"), dim("C")});
+  EXPECT_TRUE(at::equal(compiled(x), x + x));
+  expect_error(ErrorCode::UnsupportedTensor, "capture", fact, {}, [&] { compiled(named); });
+  expect_error(ErrorCode::UnsupportedTensor, "capture", fact, {}, [&] { compile(twice)(named); });
+  expect_error(ErrorCode::UnsupportedTensor, "capture", fact, {},
+               [&] { compile([&](const Tensor& x) { return x + named; })(x); });
+  Options options;
+  options.unsupported = Unsupported::Eager;
+  auto eager = compile(twice, options);
+  EXPECT_FALSE(eager(x).has_names());
+  EXPECT_TRUE(eager(named).has_names());
+  EXPECT_FALSE(eager(x).has_names());
+  EXPECT_EQ(eager.report().eager_calls, 1U);
 }
 
 }  // namespace
