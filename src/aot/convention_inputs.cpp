@@ -72,8 +72,8 @@ std::vector<std::vector<int32_t>> find_shared_gradients(const capture::Trace& tr
   return shared;
 }
 
-std::vector<int32_t> add_inputs(const capture::Trace& trace, Emitter& emit, Memory& memory,
-                                Signature& signature) {
+std::vector<RootId> add_inputs(const capture::Trace& trace, Emitter& emit, Memory& memory,
+                               Signature& signature) {
   const std::vector<ir::Input> inputs(trace.graph.inputs.begin(),
                                       trace.graph.inputs.end() - static_cast<int64_t>(trace.tangents.size()));
   const auto written = find_written(trace);
@@ -91,7 +91,7 @@ std::vector<int32_t> add_inputs(const capture::Trace& trace, Emitter& emit, Memo
   for (size_t i = 0; i < trace.duplicate_of.size(); ++i)
     if (trace.duplicate_of[i] >= 0)
       signature.same.emplace_back(trace.duplicate_of[i], static_cast<int32_t>(i));
-  std::vector<int32_t> roots(signature.slots, -1);
+  std::vector<RootId> roots(signature.slots);
   for (size_t i = 0; i < inputs.size(); ++i) {
     const bool is_tensor = trace.graph.type_of(inputs[i].value).tensor() != nullptr;
     if (written[i] || growing[i]) signature.written.push_back(static_cast<int32_t>(i));

@@ -72,7 +72,7 @@ class Outputs {
     }
   }
 
-  int32_t result_of_root(int32_t root) {
+  int32_t result_of_root(RootId root) {
     auto found = result_of_root_.find(root);
     if (found != result_of_root_.end()) return found->second;
     return result_of_root_[root] = add(memory_.contents(root), ir::OutputRole::UserOutput);
@@ -97,7 +97,7 @@ class Outputs {
   int32_t views_ = 0;
   std::map<ir::ValueId, Source> made_;
   std::map<ir::ValueId, Source> changed_;  ///< by its last value
-  std::map<int32_t, int32_t> result_of_root_;
+  std::map<RootId, int32_t> result_of_root_;
 };
 
 MakeOutput make_output(const capture::OutputEnd& end, Outputs& outputs) {
@@ -131,12 +131,12 @@ bool changes_shape(const capture::Trace& trace, size_t input) {
 
 /// Steps that put results into the memory of inputs. Those that give such results a history are added at
 /// once.
-std::vector<Step> make_write_backs(const capture::Trace& trace, const std::vector<int32_t>& roots,
+std::vector<Step> make_write_backs(const capture::Trace& trace, const std::vector<RootId>& roots,
                                    Memory& memory, Outputs& outputs, Emitter& emit, Signature& signature) {
   std::vector<Step> steps;
   for (size_t slot = 0; slot < roots.size(); ++slot) {
     const auto root = roots[slot];
-    if (root < 0 || !memory.written(root)) continue;
+    if (!root.valid() || !memory.written(root)) continue;
     const auto value = memory.contents(root);
     if (memory.regrown(root)) {
       steps.emplace_back(ResizeInput{static_cast<int32_t>(slot), capture::constants(emit.type(value).sizes)});
@@ -186,13 +186,13 @@ void add_versions(const capture::Trace& trace, const Memory& memory, Outputs& ou
 }
 
 /// What autograd would have to know of an input and cannot be told through a plain tensor.
-void check_gradients(const capture::Trace& trace, const std::vector<int32_t>& roots) {
+void check_gradients(const capture::Trace& trace, const std::vector<RootId>& roots) {
   auto refuse = [&](int32_t input, const char* what, const char* way_out) {
     throw Error(ErrorCode::NeedsGrad, "functionalize",
                 fmt::format("input '{}' {}", trace.graph.inputs[input].name, what), way_out);
   };
   auto check = [&](int32_t input) {
-    if (roots[input] < 0)
+    if (!roots[input].valid())
       refuse(input, "needs a gradient and shares memory with another input that is written",
              "Pass a clone() of one of them");
   };
@@ -211,7 +211,7 @@ void check_gradients(const capture::Trace& trace, const std::vector<int32_t>& ro
 
 }  // namespace
 
-void finish_signature(const capture::Trace& trace, const std::vector<int32_t>& roots, Emitter& emit,
+void finish_signature(const capture::Trace& trace, const std::vector<RootId>& roots, Emitter& emit,
                       Memory& memory, FunctionalGraph& result) {
   auto& signature = result.signature;
   auto& steps = signature.steps;
@@ -262,8 +262,8 @@ void finish_signature(const capture::Trace& trace, const std::vector<int32_t>& r
   add_requirements(trace, false, steps);
 }
 
-void add_gradients(const capture::Trace& trace, const std::vector<int32_t>& roots,
-                   const std::vector<int32_t>& generations, Memory& memory, FunctionalGraph& result) {
+void add_gradients(const capture::Trace& trace, const std::vector<RootId>& roots,
+                   const IdMap<RootId, int32_t>& generations, Memory& memory, FunctionalGraph& result) {
   auto& signature = result.signature;
   const auto& slots = signature.graph_inputs;
   auto add = [&](int32_t input, ir::ValueId value) {
@@ -275,14 +275,14 @@ void add_gradients(const capture::Trace& trace, const std::vector<int32_t>& root
     add(gradient.input, gradient.value.valid() ? memory.read(gradient.value) : gradient.value);
     signature.gradients.push_back(gradient.input);
   }
-  auto writes = [&](int32_t root) { return memory.generation(root) - generations[root]; };
+  auto writes = [&](RootId root) { return memory.generation(root) - generations[root]; };
   for (const auto& end : trace.output_ends)
     if (end.value.valid() && writes(memory.root_of(end.value)) > 0 &&
         std::find(roots.begin(), roots.end(), memory.root_of(end.value)) == roots.end())
       throw Error(ErrorCode::UnsupportedOp, "functionalize", "the backward pass writes to an output",
                   "Return a clone() of it");
   for (size_t i = 0; i < roots.size(); ++i) {
-    if (roots[i] < 0 || writes(roots[i]) == 0) continue;
+    if (!roots[i].valid() || writes(roots[i]) == 0) continue;
     if (static_cast<int32_t>(i) >= signature.inputs)
       throw Error(ErrorCode::UnsupportedOp, "functionalize",
                   "the backward pass writes to inputs that share memory", "Pass a clone() of one of them");

@@ -53,7 +53,7 @@ class Functionalizer {
   }
 
  private:
-  void read_late_inputs(const std::vector<int32_t>& roots);
+  void read_late_inputs(const std::vector<RootId>& roots);
   void visit(const ir::Node& node, ir::Node& synonym);
   void visit_plain(const ir::Node& node);
   void visit_metadata_change(const ir::Node& node, ir::Node& synonym);
@@ -82,10 +82,10 @@ class Functionalizer {
 };
 
 /// What only the backward pass uses is read when that runs: each time, and nothing of it is computed before.
-void Functionalizer::read_late_inputs(const std::vector<int32_t>& roots) {
+void Functionalizer::read_late_inputs(const std::vector<RootId>& roots) {
   for (size_t k = 0; k < trace_.lifted.size(); ++k) {
     const auto input = trace_.user_inputs + k;
-    if (!trace_.lifted[k].late || roots[input] < 0) continue;
+    if (!trace_.lifted[k].late || !roots[input].valid()) continue;
     const auto traced = trace_.graph.inputs[input].value;
     emit_.provenance = {};
     emit_.provenance.backward = true;

@@ -7,28 +7,26 @@
 
 namespace antegrad::aot {
 
-int32_t Memory::add_root(ir::ValueId traced, ir::ValueId value) {
-  roots_.push_back({value, trace_.tensor_type(traced), 0, false});
-  const auto root = static_cast<int32_t>(roots_.size()) - 1;
+RootId Memory::add_root(ir::ValueId traced, ir::ValueId value) {
+  const auto root = roots_.push_back({value, trace_.tensor_type(traced), 0, false});
   at(traced).root = root;
   at(traced).is_root = true;
   return root;
 }
 
-int32_t Memory::add_base(ir::ValueId value, int64_t first) {
+RootId Memory::add_base(ir::ValueId value, int64_t first) {
   auto type = emit_.type(value);
   type.offset = first;
-  roots_.push_back({value, std::move(type), 0, false});
-  return static_cast<int32_t>(roots_.size()) - 1;
+  return roots_.push_back({value, std::move(type), 0, false});
 }
 
-std::vector<int32_t> Memory::generations() const {
-  std::vector<int32_t> all;
+IdMap<RootId, int32_t> Memory::generations() const {
+  IdMap<RootId, int32_t> all;
   for (const auto& root : roots_) all.push_back(root.generation);
   return all;
 }
 
-void Memory::add_region(ir::ValueId traced, int32_t root) { at(traced).root = root; }
+void Memory::add_region(ir::ValueId traced, RootId root) { at(traced).root = root; }
 
 void Memory::add_view(ir::ValueId traced, ir::ValueId parent, const ir::Node& view, int32_t output,
                       ir::ValueId value) {
@@ -58,7 +56,7 @@ int64_t Memory::offset_in_root(ir::ValueId traced) const {
 
 ir::ValueId Memory::read(ir::ValueId traced) {
   auto& tensor = at(traced);
-  if (tensor.root < 0)
+  if (!tensor.root.valid())
     throw Error(ErrorCode::Internal, "functionalize",
                 fmt::format("traced value {} has no memory", traced.index));
   const auto& root = roots_[tensor.root];

@@ -7,6 +7,8 @@
 
 namespace antegrad::aot {
 
+using RootId = Id<struct RootTag>;
+
 /// The memory of a traced program as values. Every traced tensor lies on a *root*, the value of a whole
 /// storage; it is the root itself, a view op on a parent, or a strided region of the root. Writing a tensor
 /// gives its root a new value; reading a tensor whose root has moved on replays its views.
@@ -15,12 +17,12 @@ class Memory {
   Memory(const ir::Graph& trace, Emitter& emit) : trace_(trace), emit_(emit), tensors_(trace.values.size()) {}
 
   /// `traced` starts a storage whose contents are `value`. Returns the root.
-  int32_t add_root(ir::ValueId traced, ir::ValueId value);
+  RootId add_root(ir::ValueId traced, ir::ValueId value);
   /// A storage that no traced tensor covers whole (the base of overlapping inputs); `first`: its offset in
   /// the real one.
-  int32_t add_base(ir::ValueId value, int64_t first);
+  RootId add_base(ir::ValueId value, int64_t first);
   /// `traced` is the part of a root that its type says.
-  void add_region(ir::ValueId traced, int32_t root);
+  void add_region(ir::ValueId traced, RootId root);
   /// `traced` is result `output` of a view op on `parent`; `value`: its contents now, when known.
   void add_view(ir::ValueId traced, ir::ValueId parent, const ir::Node& view, int32_t output,
                 ir::ValueId value = {});
@@ -37,17 +39,17 @@ class Memory {
   /// The storage of `traced`, which is a root, is now this value of other sizes, known as `successor`.
   void regrow(ir::ValueId traced, ir::ValueId successor, ir::ValueId value);
 
-  int32_t root_of(ir::ValueId traced) const { return at(traced).root; }
+  RootId root_of(ir::ValueId traced) const { return at(traced).root; }
   /// Whether `traced` is the whole of its storage, and the storage is the one that its object was made on.
   bool is_grown_object(ir::ValueId traced) const {
     return at(traced).is_root && at(object_of(traced)).root == at(traced).root;
   }
-  bool written(int32_t root) const { return generation(root) > 0; }
+  bool written(RootId root) const { return generation(root) > 0; }
   /// Grows with each write.
-  int32_t generation(int32_t root) const { return roots_[root].generation; }
-  std::vector<int32_t> generations() const;  ///< of all roots
-  bool regrown(int32_t root) const { return roots_[root].regrown; }
-  ir::ValueId contents(int32_t root) const { return roots_[root].value; }
+  int32_t generation(RootId root) const { return roots_[root].generation; }
+  IdMap<RootId, int32_t> generations() const;  ///< of all roots
+  bool regrown(RootId root) const { return roots_[root].regrown; }
+  ir::ValueId contents(RootId root) const { return roots_[root].value; }
 
   /// The view from `traced` towards its root: what it is a view of, and how. Null: it is the root or a region
   /// of it.
@@ -71,7 +73,7 @@ class Memory {
     bool regrown = false;
   };
   struct Tensor {
-    int32_t root = -1;
+    RootId root;
     bool is_root = false;
     View view{{}, nullptr, 0};
     ir::ValueId object;  ///< what the same object was before; not valid: it was made as this
@@ -89,7 +91,7 @@ class Memory {
   const ir::Graph& trace_;
   Emitter& emit_;
   ir::PerValue<Tensor> tensors_;  ///< of the trace
-  std::vector<Root> roots_;
+  IdMap<RootId, Root> roots_;
 };
 
 }  // namespace antegrad::aot
