@@ -107,7 +107,7 @@ AliasGroup make_group(const capture::Trace& trace, const std::vector<Region>& re
   for (auto i : members) {
     group.extent = united(group.extent, region(i).reach);
     group.escapes |= region(i).escapes;
-    if (trace.input_memory[i].bits != trace.input_memory[members[0]].bits)
+    if (trace.inputs[i].memory.bits != trace.inputs[members[0]].memory.bits)
       throw Error(
           ErrorCode::UnsupportedTensor, "functionalize",
           fmt::format("inputs {} and {} share memory, one is conjugated or negated, and one is written",
@@ -211,7 +211,7 @@ std::vector<AliasGroup> find_alias_groups(const capture::Trace& trace, const std
   std::vector<std::pair<int32_t, int32_t>> edges;
   std::unordered_map<int32_t, std::vector<size_t>> on_storage;
   for (size_t i = 0; i < count; ++i) {
-    const auto storage = trace.input_memory[i].storage;
+    const auto storage = trace.inputs[i].memory.storage;
     if (storage < 0) continue;
     auto& others = on_storage[storage];
     for (auto j : others)

@@ -51,7 +51,7 @@ std::vector<Apart> find_apart(const capture::Trace& trace, const std::vector<boo
   std::vector<Apart> apart;
   for (size_t i = 0; i < written.size(); ++i)
     for (size_t j = 0; written[i] && j < written.size(); ++j)
-      if (j != i && trace.input_memory[i].storage == trace.input_memory[j].storage && !grouped(i, j))
+      if (j != i && trace.inputs[i].memory.storage == trace.inputs[j].memory.storage && !grouped(i, j))
         apart.push_back({static_cast<int32_t>(i), static_cast<int32_t>(j), offset(j) - offset(i)});
   return apart;
 }

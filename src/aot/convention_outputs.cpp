@@ -126,7 +126,7 @@ int32_t tangent_of_input(const capture::Trace& trace, size_t input) {
 }
 
 bool changes_shape(const capture::Trace& trace, size_t input) {
-  return input < trace.input_ends.size() && trace.input_ends[input].value != trace.graph.inputs[input].value;
+  return input < trace.inputs.size() && trace.inputs[input].end.value != trace.graph.inputs[input].value;
 }
 
 /// Steps that put results into the memory of inputs. Those that give such results a history are added at
@@ -155,8 +155,8 @@ std::vector<Step> make_write_backs(const capture::Trace& trace, const std::vecto
 }
 
 void add_version_bumps(const capture::Trace& trace, std::vector<Step>& steps) {
-  for (size_t i = 0; trace.effects && i < trace.input_ends.size(); ++i) {
-    const auto bumps = trace.input_ends[i].version_bumps;
+  for (size_t i = 0; trace.effects && i < trace.inputs.size(); ++i) {
+    const auto bumps = trace.inputs[i].end.version_bumps;
     const uint32_t by_write_back = tangent_of_input(trace, i) >= 0 && !changes_shape(trace, i) ? 1 : 0;
     if (bumps > by_write_back)
       steps.emplace_back(BumpVersion{static_cast<int32_t>(i), bumps - by_write_back});
@@ -165,8 +165,8 @@ void add_version_bumps(const capture::Trace& trace, std::vector<Step>& steps) {
 
 /// Inputs that come to require gradients inside, or cease to.
 void add_requirements(const capture::Trace& trace, bool value, std::vector<Step>& steps) {
-  for (size_t i = 0; trace.effects && i < trace.input_ends.size(); ++i) {
-    const auto& end = trace.input_ends[i];
+  for (size_t i = 0; trace.effects && i < trace.inputs.size(); ++i) {
+    const auto& end = trace.inputs[i].end;
     if (end.requires_grad != end.required_grad && end.requires_grad == value && !end.history_changed)
       steps.emplace_back(RequireGrad{static_cast<int32_t>(i), value});
   }
@@ -245,8 +245,8 @@ void finish_signature(const capture::Trace& trace, const std::vector<RootId>& ro
     auto step = make_output(end, outputs);
     steps.emplace_back(std::move(step));
   }
-  for (size_t i = 0; trace.effects && i < trace.input_ends.size(); ++i) {
-    const auto value = trace.input_ends[i].value;
+  for (size_t i = 0; trace.effects && i < trace.inputs.size(); ++i) {
+    const auto value = trace.inputs[i].end.value;
     if (value == trace.graph.inputs[i].value) continue;
     signature.changed.push_back(static_cast<int32_t>(i));
     outputs.object_of(value);

@@ -203,7 +203,7 @@ bool Functionalizer::shares_storage(ir::ValueId input) const {
     if (inputs[i].value != input) continue;
     const auto& type = trace_.graph.tensor_type(input);
     const auto own_bytes = type.numel().constant() * ir::size_in_bytes(type.dtype);
-    return !type.is_contiguous() || trace_.input_memory[i].bytes != own_bytes ||
+    return !type.is_contiguous() || trace_.inputs[i].memory.bytes != own_bytes ||
            capture::shares_storage(trace_, i);
   }
   return false;

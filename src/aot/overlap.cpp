@@ -42,8 +42,9 @@ bool reads_a_number(const ir::Node& node) {
 }  // namespace
 
 OverlapCheck::OverlapCheck(const capture::Trace& trace) : trace_(trace) {
-  for (size_t i = 0; i < trace.input_memory.size(); ++i)
-    if (const auto storage = trace.input_memory[i].storage; storage >= 0 && capture::shares_storage(trace, i))
+  for (size_t i = 0; i < trace.inputs.size(); ++i)
+    if (const auto storage = trace.inputs[i].memory.storage;
+        storage >= 0 && capture::shares_storage(trace, i))
       shared_[trace.graph.inputs[i].value.index] = storage;
 }
 

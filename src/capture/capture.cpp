@@ -150,9 +150,8 @@ std::vector<int32_t> add_outsiders(Recorder& recorder, const CaptureOptions& opt
     end.required_grad = outsider->requires_grad;
     end.requires_grad = outsider->ends_requiring_grad;
     end.history_changed = outsider->gained_grad_fn;
-    trace.input_ends.push_back(end);
-    trace.input_memory.push_back(
-        memory_of(outsider->saved->storage(), lazy_bits(outsider->tensor), storages));
+    trace.inputs.push_back(
+        {memory_of(outsider->saved->storage(), lazy_bits(outsider->tensor), storages), end});
   }
   auto& nodes = trace.graph.nodes;
   nodes.insert(nodes.begin(), std::make_move_iterator(constants.begin()),
@@ -213,13 +212,13 @@ Arguments make_arguments(const std::vector<at::Tensor>& inputs, const CaptureOpt
     });
     if (!inputs[i].defined() || same >= 0 || is_view) {
       recorder.graph().add_input(ir::ScalarKind::None, ir::InputRole::UserInput, name);
-      trace.input_memory.emplace_back();
+      trace.inputs.emplace_back();
       arguments.fakes.push_back(same >= 0 ? arguments.fakes[same] : at::Tensor());
       arguments.own.emplace_back();
     } else {
       arguments.fakes.push_back(recorder.add_input(inputs[i], std::move(name)));
       arguments.own.push_back(arguments.fakes.back());
-      trace.input_memory.push_back(memory_of(inputs[i].storage(), lazy_bits(inputs[i]), storages));
+      trace.inputs.push_back({memory_of(inputs[i].storage(), lazy_bits(inputs[i]), storages), {}});
     }
     arguments.edges.push_back(edge_of_input(arguments.own.back()));
   }
@@ -279,8 +278,7 @@ void add_backward(const Backward& backward, const std::vector<int32_t>& input_of
     trace.graph.inputs.push_back({tangent.value(), ir::InputRole::Tangent, fmt::format("tangent{}", k)});
     InputEnd end;
     end.value = tangent.value();
-    trace.input_ends.push_back(end);
-    trace.input_memory.push_back(memory_of(tangent.storage(), 0, storages));
+    trace.inputs.push_back({memory_of(tangent.storage(), 0, storages), end});
   }
 }
 
@@ -307,8 +305,8 @@ void run(const TensorFunction& function, const std::vector<at::Tensor>& inputs, 
     for (const auto& output : outputs)
       trace.output_ends.push_back(end_of_output(output, arguments.fakes, recorder));
     for (size_t i = 0; i < inputs.size(); ++i)
-      trace.input_ends.push_back(
-          end_of_input(inputs[i], arguments.own[i], arguments.edges[i], recorder.graph().inputs[i].value));
+      trace.inputs[i].end =
+          end_of_input(inputs[i], arguments.own[i], arguments.edges[i], recorder.graph().inputs[i].value);
     if (options.gradients)
       recording.run([&] { backward = record_backward(arguments, outputs, options.effects, recorder); });
   }
@@ -344,7 +342,7 @@ void fill_after_error(const std::vector<at::Tensor>& inputs, const CaptureOption
     if (options.kept != nullptr) *options.kept += kept.count;
     if (kept.memory.empty()) return;
     trace.kept = kept.count;
-    trace.input_ends.assign(inputs.size(), {});
+    for (auto& input : trace.inputs) input.end = {};
     trace.tangents.clear();
     take_graph(parts, options, trace);
     fill_kept(kept, trace, inputs, options);
@@ -394,8 +392,8 @@ void finish(const std::vector<at::Tensor>& inputs, const CaptureOptions& options
 }  // namespace
 
 bool shares_storage(const Trace& trace, size_t input) {
-  const auto& all = trace.input_memory;
-  return std::ranges::count(all, all[input].storage, &InputMemory::storage) > 1;
+  const auto storage_of = [](const TracedInput& one) { return one.memory.storage; };
+  return std::ranges::count(trace.inputs, storage_of(trace.inputs[input]), storage_of) > 1;
 }
 
 Trace capture(const TensorFunction& function, const std::vector<at::Tensor>& inputs,

@@ -27,6 +27,12 @@ struct InputMemory {
   int32_t bits = 0;      ///< 1 conjugated, 2 negated when read, 3 both
 };
 
+/// A graph input, as it is at the call and as the function leaves it.
+struct TracedInput {
+  InputMemory memory;
+  InputEnd end;
+};
+
 struct OutputEnd {
   ir::ValueId value;       ///< not valid: an undefined tensor
   int same_as_input = -1;  ///< the very tensor object of that graph input
@@ -81,8 +87,7 @@ struct Trace {
   ir::Graph graph;
   size_t user_inputs = 0;
   std::vector<LiftedTensor> lifted;
-  std::vector<InputMemory> input_memory;  ///< per graph input
-  std::vector<InputEnd> input_ends;       ///< per graph input
+  std::vector<TracedInput> inputs;  ///< as the graph's
   std::vector<int32_t>
       duplicate_of;  ///< per user input: an earlier one that is the same tensor object, or -1
   std::vector<OutputEnd> output_ends;

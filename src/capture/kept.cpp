@@ -129,9 +129,8 @@ Trace part_of(const Trace& whole, const std::vector<KeptMemory>& memory) {
   graph.nodes.erase(first, graph.nodes.end());
   const auto inputs = graph.inputs.size() - trace.tangents.size();
   graph.inputs.resize(inputs);
-  trace.input_memory.resize(inputs);
-  trace.input_ends.assign(inputs, {});
-  for (size_t i = 0; i < inputs; ++i) trace.input_ends[i].value = graph.inputs[i].value;
+  trace.inputs.resize(inputs);
+  for (size_t i = 0; i < inputs; ++i) trace.inputs[i].end = {.value = graph.inputs[i].value};
   trace.tangents.clear();
   trace.gradients.clear();
   trace.differentiable = false;

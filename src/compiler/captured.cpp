@@ -187,8 +187,8 @@ std::string traced_text(const Captured& captured) {
 }
 
 bool has_lazy_bits(const capture::Trace& trace) {
-  for (const auto& memory : trace.input_memory)
-    if (memory.bits != 0) return true;
+  for (const auto& input : trace.inputs)
+    if (input.memory.bits != 0) return true;
   return std::any_of(trace.graph.nodes.begin(), trace.graph.nodes.end(), [](const ir::Node& node) {
     return node.op == "aten._conj" || node.op == "aten._neg_view";
   });

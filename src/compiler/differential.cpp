@@ -220,7 +220,7 @@ std::vector<symbolic::Mark> marks_of(const Options& options) {
 
 bool must_keep_sizes(const Captured& captured) {
   for (size_t i = 0; i < captured.trace.user_inputs; ++i)
-    if (captured.trace.input_memory[i].storage >= 0 && capture::shares_storage(captured.trace, i))
+    if (captured.trace.inputs[i].memory.storage >= 0 && capture::shares_storage(captured.trace, i))
       return true;
   return !captured.bases.empty() || has_lazy_bits(captured.trace);
 }

@@ -22,8 +22,8 @@ namespace {
 }
 
 void check_metadata(const capture::Trace& trace) {
-  for (size_t i = 0; i < trace.input_ends.size(); ++i) {
-    const auto& end = trace.input_ends[i];
+  for (size_t i = 0; i < trace.inputs.size(); ++i) {
+    const auto& end = trace.inputs[i].end;
     const auto& input = trace.graph.inputs[i];
     if (end.value != input.value)
       refuse(fmt::format("the function changes the shape or the storage of input '{}' in place", input.name),
@@ -60,7 +60,7 @@ void check_offsets(const capture::Trace& trace, const aot::Signature& signature)
     const auto& type = trace.graph.tensor_type(input.value);
     const auto extent = aot::extent_of(type);
     const auto bytes = (extent.last - extent.first) * ir::size_in_bytes(type.dtype);
-    if (extent.first != 0 || bytes != trace.input_memory[i].bytes)
+    if (extent.first != 0 || bytes != trace.inputs[i].memory.bytes)
       refuse(fmt::format("as_strided() counts from the start of the storage that input '{}' is a part of",
                          input.name),
              "Pass the whole tensor, or a clone() of the part");
@@ -159,7 +159,7 @@ class Assembly {
       if (graph_.outputs[r].role == ir::OutputRole::Grad)
         result_of_input[graph_.outputs[r].target] = static_cast<int32_t>(r);
     for (int32_t i = 0; i < signature_.inputs; ++i) {
-      if (!trace_.input_ends[static_cast<size_t>(i)].required_grad) continue;
+      if (!trace_.inputs[i].end.required_grad) continue;
       const auto found = result_of_input.find(i);
       add(fmt::format("{}{}", kGradientPrefix, input(i).name), ir::OutputRole::Grad,
           found == result_of_input.end() ? -1 : found->second, i);
