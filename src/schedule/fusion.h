@@ -55,7 +55,18 @@ class Fusion {
   static constexpr int64_t kLeastInner = 16;  ///< shorter inner loops are not worth a vector loop
   static constexpr int64_t kMostDear = 24;    ///< of these, functions that are long when inlined
 
+  struct Extern {
+    ir::NodeId node;
+    std::string why;
+    ClusterId cluster;
+  };
+  struct ClusterTime {
+    int64_t key = 0;    ///< what comes first among clusters that do not depend on each other
+    int64_t start = 0;  ///< after which node it runs
+  };
+
   void add_node(ir::NodeId node);
+  ClusterId add_cluster(ir::NodeId node);
   void add_item(Item item);
   Item copy_of(ir::ValueId source, const Item& scatter) const;
   bool is_free(const Item& item) const;
@@ -90,17 +101,6 @@ class Fusion {
   const Settings& settings_;
   MemoryModel* memory_;
   Places places_;
-  struct Extern {
-    ir::NodeId node;
-    std::string why;
-    ClusterId cluster;
-  };
-  struct ClusterTime {
-    int64_t key = 0;    ///< what comes first among clusters that do not depend on each other
-    int64_t start = 0;  ///< after which node it runs
-  };
-  ClusterId add_cluster(ir::NodeId node);
-
   IdMap<ItemId, Item> items_;
   IdMap<GroupId, Group> groups_;
   std::vector<Extern> externs_;
