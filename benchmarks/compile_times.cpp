@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/kernel_cache.h"
+#include "compiler/cache/kernel_cache.h"
 #include "timing.h"
 
 namespace antegrad::benchmarks {

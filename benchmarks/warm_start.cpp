@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "child_process.h"
-#include "compiler/caches.h"
+#include "compiler/cache/caches.h"
 #include "main.h"
 #include "timing.h"
 #include "training_step.h"

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "antegrad/error.h"
-#include "compiler/option_names.h"
+#include "compiler/api/option_names.h"
 
 namespace antegrad::c {
 namespace {

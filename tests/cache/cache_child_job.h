@@ -8,7 +8,7 @@
 
 #include "cache/format/hash.h"
 #include "cache_fixture.h"
-#include "compiler/kernel_cache.h"
+#include "compiler/cache/kernel_cache.h"
 
 namespace antegrad::testing {
 

@@ -1,7 +1,7 @@
 // Whole functions from the cache: what hits, what misses, and that results are those of the compiled
 // function.
 #include "cache_fixture.h"
-#include "compiler/kernel_cache.h"
+#include "compiler/cache/kernel_cache.h"
 
 namespace antegrad::testing {
 namespace {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "cache_fixture.h"
-#include "compiler/tracing.h"
+#include "compiler/code/tracing.h"
 
 namespace antegrad::testing {
 namespace {

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "compiler/kernel_cache.h"
+#include "compiler/cache/kernel_cache.h"
 #include "toolchain/isa.h"
 
 namespace antegrad::testing {

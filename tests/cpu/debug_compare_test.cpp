@@ -4,7 +4,7 @@
 #include <torch/torch.h>
 
 #include "antegrad/error.h"
-#include "compiler/driver.h"
+#include "compiler/code/driver.h"
 #include "ir/text.h"
 #include "runtime/executable.h"
 #include "runtime/placement.h"

@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "compiler/kernel_cache.h"
+#include "compiler/cache/kernel_cache.h"
 #include "fuzz/driver.h"
 #include "fuzz/fusion_check.h"
 #include "fuzz/script.h"

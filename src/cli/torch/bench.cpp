@@ -13,7 +13,7 @@
 #include "cli/torch/commands.h"
 #include "cli/torch/compiled_graph.h"
 #include "cli/torch/tensors.h"
-#include "compiler/environment.h"
+#include "compiler/api/environment.h"
 #include "ir/text.h"
 
 namespace antegrad::cli {

@@ -4,7 +4,7 @@
 
 #include "antegrad/error.h"
 #include "capture/guards.h"
-#include "compiler/driver.h"
+#include "compiler/code/driver.h"
 #include "ir/verify.h"
 #include "runtime/rng_state.h"
 

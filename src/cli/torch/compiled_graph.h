@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "antegrad/options.h"
-#include "compiler/lowering.h"
-#include "compiler/plan.h"
+#include "compiler/code/lowering.h"
+#include "compiler/code/plan.h"
 #include "ir/graph.h"
 
 namespace antegrad::cli {

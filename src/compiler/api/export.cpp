@@ -1,0 +1,208 @@
+#include "antegrad/export.h"
+
+#include <ATen/ops/empty_strided.h>
+#include <c10/core/GradMode.h>
+#include <fmt/format.h>
+#include <torch/nn/module.h>
+
+#include <unordered_set>
+
+#include "antegrad/error.h"
+#include "aot/aliasing.h"
+#include "capture/convert.h"
+#include "capture/guards.h"
+#include "compiler/api/environment.h"
+#include "compiler/api/export_graph.h"
+#include "compiler/api/graph_signature.h"
+#include "compiler/code/captured.h"
+#include "compiler/code/kept.h"
+#include "compiler/code/watch.h"
+#include "ir/text.h"
+#include "ir/verify.h"
+#include "runtime/executable.h"
+
+namespace antegrad {
+
+struct Exported::Impl {
+  explicit Impl(ir::Graph exported)
+      : graph(std::move(exported)),
+        text(ir::print(graph)),
+        signature(compiler::signature_of(graph)),
+        executable(graph) {}
+
+  ir::Graph graph;
+  std::string text;
+  GraphSignature signature;
+  runtime::Executable executable;
+  std::vector<std::pair<std::string, at::Tensor>> lifted;
+};
+
+namespace {
+
+// --- capturing
+
+struct Arguments {
+  std::vector<at::Tensor> tensors;
+  std::vector<int32_t> same_as;  ///< an earlier argument that is the same tensor, or -1
+};
+
+/// The same memory and the same standing in autograd, as another tensor.
+at::Tensor another_object(const at::Tensor& tensor) {
+  c10::AutoGradMode grad_mode(true);
+  if (tensor.requires_grad() && !tensor.is_leaf()) return tensor.alias();
+  return tensor.detach().set_requires_grad(tensor.requires_grad());
+}
+
+/// A graph of values takes each argument by itself, also where the example is one tensor twice.
+Arguments separate(const Leaves& leaves) {
+  Arguments arguments;
+  for (const auto& tensor : leaves.tensors) {
+    const auto first = std::find_if(leaves.tensors.begin(), leaves.tensors.end(),
+                                    [&](const at::Tensor& other) { return other.is_same(tensor); });
+    const auto place = static_cast<int32_t>(first - leaves.tensors.begin());
+    const bool again = tensor.defined() && static_cast<size_t>(place) < arguments.tensors.size();
+    arguments.same_as.push_back(again ? place : -1);
+    const auto own = again ? another_object(tensor) : tensor;
+    arguments.tensors.push_back(own.defined() ? own.resolve_conj().resolve_neg() : own);
+  }
+  return arguments;
+}
+
+capture::Trace trace(const Options& options, detail::ExportKind kind, const Arguments& arguments,
+                     const detail::RunForExport& run) {
+  const compiler::ModuleState modules(options.watch);
+  capture::CaptureOptions capture_options;
+  capture_options.name = options.name;
+  capture_options.gradients = kind == detail::ExportKind::Joint;
+  capture_options.name_of_lifted = [&](const at::Tensor& tensor) { return modules.name_of(tensor); };
+  capture_options.fill_kept = compiler::fill_kept;
+  return capture::capture(
+      [&](const std::vector<at::Tensor>& fakes) {
+        auto results = run(fakes);
+        // Views, arguments and repeated results get memory, a history and so a tangent of their own.
+        for (auto& result : results)
+          if (result.defined()) result = result.clone();
+        return results;
+      },
+      arguments.tensors, capture_options);
+}
+
+/// A parameter that requires no gradient is one all the same.
+void set_roles_of_modules(const Options& options, capture::Trace& trace) {
+  std::unordered_set<const c10::TensorImpl*> parameters;
+  for (const auto& module : options.watch)
+    if (module)
+      for (const auto& parameter : module->parameters()) parameters.insert(parameter.unsafeGetTensorImpl());
+  for (size_t k = 0; k < trace.lifted.size(); ++k)
+    if (parameters.count(trace.lifted[k].tensor.unsafeGetTensorImpl()) > 0)
+      trace.graph.inputs[trace.user_inputs + k].role = ir::InputRole::Param;
+}
+
+void check_gradients(const capture::Trace& trace) {
+  for (const auto& tangent : trace.tangents)
+    if (tangent.error) std::rethrow_exception(tangent.error);
+  if (!trace.differentiable)
+    throw Error(ErrorCode::InvalidArgument, "export", "no result of the function needs a gradient",
+                "Use export_inference(), or arguments or parameters that require gradients");
+}
+
+// --- running
+
+bool same_sizes(const ir::TensorType& a, const ir::TensorType& b) {
+  const bool same_device = a.device.kind == b.device.kind &&
+                           (a.device.index == b.device.index || a.device.index < 0 || b.device.index < 0);
+  return a.dtype == b.dtype && same_device && a.sizes == b.sizes;
+}
+
+at::Tensor empty_of(const ir::TensorType& type) {
+  return at::empty_strided(capture::constants(type.sizes), capture::constants(type.strides),
+                           capture::options_of(type));
+}
+
+/// What was given, with the strides that the graph was captured for.
+at::Tensor fit(const at::Tensor& given, const ir::Input& input, const ir::Type& wanted) {
+  const auto* type = wanted.tensor();
+  if (!given.defined() && type != nullptr && input.role == ir::InputRole::Tangent)
+    return empty_of(*type).zero_();
+  const auto found =
+      given.defined() ? ir::Type(capture::type_of(given, given.device())) : ir::Type(ir::ScalarKind::None);
+  const bool fits = type != nullptr && found.tensor() != nullptr ? same_sizes(*type, *found.tensor())
+                                                                 : type == nullptr && !given.defined();
+  if (!fits)
+    throw Error(ErrorCode::InvalidArgument, "export:run",
+                fmt::format("input '{}' is {} where the graph takes {}", input.name, ir::print(found),
+                            ir::print(wanted)),
+                "Pass what the function was exported for, or export it again");
+  if (type == nullptr) return given;
+  const auto plain = given.resolve_conj().resolve_neg();
+  if (found.tensor()->strides == type->strides) return plain;
+  // Into an expanded layout nothing can be copied; row-major memory takes every view that such a layout
+  // takes.
+  return aot::overlaps_itself(*type) ? plain.contiguous() : empty_of(*type).copy_(plain);
+}
+
+void separate_from(std::unordered_set<const c10::StorageImpl*> taken, std::vector<at::Tensor>& outputs) {
+  for (auto& output : outputs) {
+    if (!output.defined()) continue;
+    if (taken.count(output.storage().unsafeGetStorageImpl()) > 0) output = output.clone();
+    taken.insert(output.storage().unsafeGetStorageImpl());
+  }
+}
+
+}  // namespace
+
+Exported Exported::parse(std::string_view graph) {
+  auto parsed = ir::parse(graph);
+  ir::verify(parsed);
+  compiler::signature_of(parsed);  // before anything else believes the graph
+  return Exported(std::make_shared<const Impl>(std::move(parsed)));
+}
+
+const std::string& Exported::graph() const { return impl_->text; }
+const GraphSignature& Exported::signature() const { return impl_->signature; }
+const std::vector<std::pair<std::string, at::Tensor>>& Exported::lifted() const { return impl_->lifted; }
+
+std::vector<at::Tensor> Exported::run(std::vector<at::Tensor> inputs) const {
+  const auto& graph = impl_->graph;
+  if (detail::capturing())
+    throw Error(ErrorCode::UnsupportedOp, "export:run", "an exported graph runs inside a captured function",
+                "Call the function that was exported instead");
+  if (inputs.size() != graph.inputs.size())
+    throw Error(ErrorCode::InvalidArgument, "export:run",
+                fmt::format("{} tensors were given where the graph has {} inputs", inputs.size(),
+                            graph.inputs.size()),
+                "GraphSignature::print() lists them");
+  std::unordered_set<const c10::StorageImpl*> taken;
+  capture::BelowRecording below;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    inputs[i] = fit(inputs[i], graph.inputs[i], graph.type_of(graph.inputs[i].value));
+    if (inputs[i].defined()) taken.insert(inputs[i].storage().unsafeGetStorageImpl());
+  }
+  std::vector<at::Tensor> outputs;
+  impl_->executable.run(inputs, outputs);
+  separate_from(std::move(taken), outputs);
+  return outputs;
+}
+
+Exported detail::export_graph(const Options& given, ExportKind kind, const Leaves& leaves,
+                              const RunForExport& run) {
+  if (capturing())
+    throw Error(ErrorCode::UnsupportedOp, "export", "a function is exported inside a captured function",
+                "Export it outside");
+  const auto options = compiler::with_environment(given);
+  const bool joint = kind == ExportKind::Joint;
+  c10::AutoGradMode grad_mode(joint);
+  const auto arguments = separate(leaves);
+  auto traced = trace(options, kind, arguments, run);
+  set_roles_of_modules(options, traced);
+  compiler::check_exportable(traced, arguments.same_as);
+  if (joint) check_gradients(traced);
+  auto graph = compiler::make_export_graph(traced);
+  compiler::run_passes(options, true, compiler::has_lazy_bits(traced), Rng::Eager, graph);
+  auto impl = std::make_shared<Exported::Impl>(std::move(graph));
+  for (size_t k = 0; k < traced.lifted.size(); ++k)
+    impl->lifted.emplace_back(impl->graph.inputs[traced.user_inputs + k].name, traced.lifted[k].tensor);
+  return Exported(std::move(impl));
+}
+
+}  // namespace antegrad

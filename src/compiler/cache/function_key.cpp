@@ -1,0 +1,149 @@
+#include "compiler/cache/function_key.h"
+
+#include <ATen/Context.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <torch/version.h>
+
+#include <algorithm>
+#include <set>
+
+#include "capture/op_schema.h"
+#include "compiler/cache/system_key.h"
+#include "ir/binary.h"
+#include "ir/text.h"
+#include "runtime/guards.h"
+#include "toolchain/build_id.h"
+
+namespace antegrad::compiler {
+namespace {
+
+/// The library that kernels of LibTorch are called from.
+const std::string& libtorch_build() {
+  static const auto& id =
+      *new const std::string(toolchain::build_id_of(reinterpret_cast<const void*>(&at::globalContext)));
+  return id;
+}
+
+struct PolicyText {
+  std::string operator()(const MinCut&) const { return "min-cut"; }
+  std::string operator()(const SaveAll&) const { return "save all"; }
+  std::string operator()(const RecomputeAll&) const { return "recompute all"; }
+  std::string operator()(const MemoryBudget& budget) const {
+    return fmt::format("budget of {} bytes, share {}", budget.peak_bytes, budget.saved_share);
+  }
+  std::string operator()(const UserPolicy& policy) const { return "user's: " + policy.id; }
+};
+
+/// A line for each option that changes code, in an order that does not depend on the user's.
+std::string options_text(const Options& options) {
+  auto disabled = options.disabled_passes;
+  std::sort(disabled.begin(), disabled.end());
+  disabled.erase(std::unique(disabled.begin(), disabled.end()), disabled.end());
+  auto text = fmt::format("backend {}\nrng {}\npolicy {}\nwritable inputs {}\ndisabled passes {}\n",
+                          static_cast<int>(options.backend), static_cast<int>(options.rng),
+                          std::visit(PolicyText(), options.policy), options.writable_inputs,
+                          fmt::join(disabled, " "));
+  for (const auto& rule : options.scope_rules)
+    text += fmt::format("scope {}: {}\n", rule.scope, static_cast<int>(rule.keep));
+  return text;
+}
+
+std::string ambient_text(const runtime::Ambient& ambient) {
+  return fmt::format(
+      "grad mode {}\ninference mode {}\ndeterministic {}\ndefault dtype {}\nautocast cpu {} {}\nautocast "
+      "cuda {} {}\nmatmul precision {}\nkeys {:x} {:x}\n",
+      ambient.grad_mode, ambient.inference_mode, ambient.deterministic, c10::toString(ambient.default_dtype),
+      ambient.autocast_cpu, c10::toString(ambient.autocast_cpu_dtype), ambient.autocast_cuda,
+      c10::toString(ambient.autocast_cuda_dtype),
+      static_cast<int>(at::globalContext().float32MatmulPrecision()), ambient.included_keys,
+      ambient.excluded_keys);
+}
+
+/// Scopes decide where a rule or a user's policy does.
+bool scopes_matter(const Options& options) {
+  return !options.scope_rules.empty() || std::holds_alternative<UserPolicy>(options.policy);
+}
+
+std::string inputs_text(const ir::Graph& graph) {
+  std::string text;
+  for (const auto& input : graph.inputs)
+    text += fmt::format("{} {}\n", ir::name(input.role), ir::print(graph.type_of(input.value)));
+  return text;
+}
+
+std::string facts_text(const CaptureFacts& facts) {
+  auto text = fmt::format("differentiable {}\nlazy bits {}\n", facts.differentiable, facts.lazy_bits);
+  for (const auto& row : facts.reached_by) {
+    for (auto reached : row) text += reached ? '1' : '0';
+    text += '\n';
+  }
+  return text;
+}
+
+/// The schemas of ops that are not LibTorch's, whose version says nothing of them.
+std::string foreign_ops_text(const ir::Graph& graph) {
+  std::set<std::string> schemas;
+  for (const auto& node : graph.nodes)
+    if (const auto* schema = capture::find_schema(node.op); schema != nullptr && schema->foreign)
+      schemas.insert(c10::toString(schema->handle.schema()));
+  return fmt::format("{}", fmt::join(schemas, "\n"));
+}
+
+/// What does not change with the sizes: the ops in order, and the kinds of the inputs.
+std::string structure_text(const ir::Graph& graph) {
+  std::string text;
+  for (const auto& input : graph.inputs) {
+    const auto* tensor = graph.type_of(input.value).tensor();
+    text += tensor == nullptr ? ir::print(graph.type_of(input.value))
+                              : fmt::format("{} {} rank {}", ir::name(tensor->dtype),
+                                            ir::to_string(tensor->device), tensor->sizes.size());
+    text += '\n';
+  }
+  for (const auto& node : graph.nodes) text += fmt::format("{} {}\n", node.op, node.outputs.size());
+  return text;
+}
+
+}  // namespace
+
+std::string why_not_cacheable(const Options& options) {
+  if (const auto* policy = std::get_if<UserPolicy>(&options.policy); policy != nullptr && policy->id.empty())
+    return "the user's policy has no id";
+  if (options.debug_compare) return "Options::debug_compare is set";
+  return why_not_cacheable();
+}
+
+cache::Key function_key(const CaptureSettings& settings, const ir::Graph& graph, const CaptureFacts& facts,
+                        const runtime::Ambient& ambient) {
+  const auto& options = settings.options;
+  cache::Key key;
+  add_system(key, settings.lowering->toolchain_name(), settings.lowering->isa_name());
+  key.add_text("libtorch", fmt::format("{} {}", TORCH_VERSION, libtorch_build()));
+  key.add_text("options", options_text(options) + (settings.effects ? "" : "without effects\n"));
+  key.add_text("tag", options.cache_tag);
+  key.add_text("ambient", ambient_text(ambient));
+  key.add_text("gradients", facts_text(facts));
+  key.add_text("inputs", inputs_text(graph));
+  ByteWriter bytes;
+  ir::write(bytes, graph, {false, scopes_matter(options)});
+  key.add_bytes("graph", bytes.bytes());
+  if (auto schemas = foreign_ops_text(graph); !schemas.empty())
+    key.add_text("custom ops", std::move(schemas));
+  return key;
+}
+
+cache::Key sizes_key(const Options& options, const ir::Graph& graph, const runtime::Ambient& ambient) {
+  cache::Key key;
+  key.add_text("antegrad", own_build());
+  auto text = options_text(options) + fmt::format("dynamic {}\n", static_cast<int>(options.dynamic));
+  for (const auto& size : options.dynamic_sizes)
+    text += fmt::format("size {} of tensor {}: {} to {}, multiple of {}, named {}\n", size.dim, size.tensor,
+                        size.min, size.max, size.multiple, size.name);
+  key.add_text("options", std::move(text));
+  key.add_text("tag", options.cache_tag);
+  key.add_text("ambient", ambient_text(ambient));
+  key.add_text("structure", structure_text(graph));
+  return key;
+}
+
+}  // namespace antegrad::compiler

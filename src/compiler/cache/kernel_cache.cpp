@@ -1,0 +1,246 @@
+#include "compiler/cache/kernel_cache.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <map>
+#include <mutex>
+
+#include "antegrad/error.h"
+#include "cache/format/label.h"
+#include "codegen/cpu/kernel_source.h"
+#include "compiler/cache/system_key.h"
+#include "toolchain/module.h"
+#include "trace/trace.h"
+#include "util/fork_mutex.h"
+
+namespace antegrad::compiler {
+namespace {
+
+/// Above so many, kernels that no function uses any more are forgotten.
+constexpr size_t kMaxKernels = 4096;
+/// Every kernel has this name in its object, so that equal kernels have equal objects.
+constexpr const char* kFunctionName = "antegrad_kernel";
+
+/// Equal for kernels that are equal but for names and comments.
+cache::Key key_of(schedule::Kernel kernel, const KernelTarget& target) {
+  kernel.name = kFunctionName;
+  kernel.text.clear();
+  for (auto& section : kernel.sections)
+    for (auto& op : section.ops) op.comment.clear();
+  cache::Key key;
+  add_system(key, target.toolchain, toolchain::isa_name(target.isa));
+  key.add_text("source", codegen::cpu::kernel_source(kernel));
+  return key;
+}
+
+std::string source_of(schedule::Kernel kernel) {
+  kernel.name = kFunctionName;
+  return codegen::cpu::unit_source({&kernel});
+}
+
+/// The kernels in this process.
+class Memory {
+ public:
+  std::optional<LoadedKernel> find(const cache::Digest& key) {
+    std::scoped_lock lock(mutex_);
+    const auto found = kernels_.find(key);
+    if (found == kernels_.end()) return std::nullopt;
+    ++counts_.found;
+    return found->second;
+  }
+
+  void add(const LoadedKernel& kernel, bool compiled) {
+    std::scoped_lock lock(mutex_);
+    ++(compiled ? counts_.compiled : counts_.found);
+    if (kernels_.size() >= kMaxKernels)
+      std::erase_if(kernels_, [](const auto& entry) { return entry.second.code.keep.use_count() == 1; });
+    kernels_.insert_or_assign(kernel.reference.key, kernel);
+  }
+
+  KernelCounts counts() {
+    std::scoped_lock lock(mutex_);
+    return counts_;
+  }
+
+  static Memory& instance() {
+    static auto& memory = *new Memory;  // statics may call compiled functions
+    return memory;
+  }
+
+ private:
+  BriefMutex mutex_;
+  std::map<cache::Digest, LoadedKernel> kernels_;
+  KernelCounts counts_;
+};
+
+LoadedKernel load(const cache::Digest& key, std::string object) {
+  auto module = toolchain::Module::load({{object.begin(), object.end()}, {}});
+  void* function = module->find(kFunctionName);
+  if (function == nullptr)
+    throw Error(ErrorCode::Compile, "compile", fmt::format("an object has no function '{}'", kFunctionName));
+  return {{key, cache::sha256(object)},
+          {reinterpret_cast<runtime::KernelFunction>(function), std::move(module)},
+          std::make_shared<const std::string>(std::move(object))};
+}
+
+/// A kernel of the cache. `expected`: the hash of its object, where it is known.
+struct FromCache {
+  std::optional<LoadedKernel> kernel;
+  cache::Outcome outcome = cache::Outcome::Miss;
+  std::string reason;
+  std::string store = {};  ///< the name of the one that it came from
+  bool wrong = false;      ///< a sound entry, but not with that object
+};
+FromCache from_cache(const cache::Digest& key, const cache::Digest* expected, cache::Loaded loaded) {
+  if (loaded.outcome != cache::Outcome::Hit) return {{}, loaded.outcome, std::move(loaded.reason)};
+  const auto* bytes = loaded.entry.find("object");
+  if (bytes == nullptr) return {{}, cache::Outcome::Corrupt, "an entry of a kernel has no object"};
+  if (expected != nullptr && cache::sha256(*bytes) != *expected)
+    return {
+        {}, cache::Outcome::Corrupt, fmt::format("kernel {} is another than it was", key.hex()), {}, true};
+  try {
+    return {load(key, *bytes), cache::Outcome::Hit, {}, std::move(loaded.store)};
+  } catch (const Error& error) {
+    return {{}, cache::Outcome::Corrupt, error.what()};
+  }
+}
+
+/// Unless it is there.
+void store(const cache::Key& key, const LoadedKernel& kernel, const KernelTarget& target) {
+  if (!target.caches || target.caches->has_kernel(kernel.reference.key)) return;
+  auto entry = cache::labelled({"kernel", "", key, {}});
+  entry.sections.push_back({"object", *kernel.object});
+  if (const auto saved = target.caches->store()->put({kernel.reference.key, 0}, entry))
+    target.caches->set_has_kernel(kernel.reference.key);
+  else
+    target.caches->note(saved.reason);
+}
+
+/// `from`: "process", "cache" or "compiled".
+void trace_kernel(const schedule::Kernel& kernel, const LoadedKernel& loaded, const char* from,
+                  const std::string& toolchain, double seconds) {
+  if (!trace::on()) return;
+  trace::Event event("kernel");
+  event.with("name", kernel.name).with("key", loaded.reference.key.hex()).with("from", from);
+  if (loaded.object) event.with("object_bytes", loaded.object->size());
+  if (!toolchain.empty()) event.with("toolchain", toolchain).with("us", std::round(seconds * 1e6));
+  event.send();
+}
+
+/// In this process, else in the cache; `from` gets which.
+std::optional<LoadedKernel> find(const cache::Key& key, const cache::Digest& digest,
+                                 const KernelTarget& target, const char*& from) {
+  if (target.caches && target.caches->is_wrong_kernel(digest)) return std::nullopt;
+  from = "process";
+  if (auto known = Memory::instance().find(digest)) {
+    store(key, *known, target);
+    return known;
+  }
+  from = "cache";
+  if (!target.caches) return std::nullopt;
+  auto cached = from_cache(digest, nullptr, target.caches->store()->get({digest, 0}));
+  target.caches->kernels.add(cached.outcome);
+  if (!cached.reason.empty()) target.caches->note(cached.reason);
+  if (cached.kernel) {
+    Memory::instance().add(*cached.kernel, false);
+    // A function that is stored everywhere needs its kernels there.
+    if (target.caches->may_lack(cached.store))
+      store(key, *cached.kernel, target);
+    else
+      target.caches->set_has_kernel(digest);
+  }
+  return cached.kernel;
+}
+
+/// Kernels that are to be compiled: each once, with all places that use it.
+struct Missing {
+  cache::Key key;
+  std::string source;
+  std::vector<size_t> users;
+};
+
+void compile(const std::vector<schedule::Kernel>& kernels, std::map<cache::Digest, Missing>& missing,
+             const KernelTarget& target, std::vector<LoadedKernel>& out) {
+  const trace::Span span("compile kernels");
+  std::vector<std::string> sources;
+  for (const auto& [digest, kernel] : missing) sources.push_back(kernel.source);
+  const auto objects = toolchain::compile_all(target.compiler(), sources, target.isa, target.progress);
+  // Where clang could not be opened, the system's compiler has made them: they are not what the keys say.
+  const auto toolchain = target.compiler().name();
+  const bool as_named = toolchain == target.toolchain;
+  size_t next = 0;
+  for (const auto& [digest, kernel] : missing) {
+    const auto& object = objects[next++];
+    const auto loaded = load(digest, std::string(cache::as_bytes(object.bytes)));
+    Memory::instance().add(loaded, true);
+    if (as_named) store(kernel.key, loaded, target);
+    for (auto k : kernel.users) {
+      out[k] = loaded;
+      trace_kernel(kernels[k], loaded, "compiled", toolchain, object.seconds);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<LoadedKernel> make_kernels(const std::vector<schedule::Kernel>& kernels,
+                                       const KernelTarget& target) {
+  const trace::Span span("kernels");
+  std::vector<LoadedKernel> out(kernels.size());
+  std::map<cache::Digest, Missing> missing;
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    auto key = key_of(kernels[k], target);
+    const auto digest = key.digest();
+    if (const auto known = missing.find(digest); known != missing.end()) {
+      known->second.users.push_back(k);
+      continue;
+    }
+    const char* from = "";
+    const auto found = find(key, digest, target, from);
+    if (found) {
+      out[k] = *found;
+      trace_kernel(kernels[k], out[k], from, "", 0);
+    } else
+      missing.emplace(digest, Missing{std::move(key), source_of(kernels[k]), {k}});
+  }
+  if (!missing.empty()) compile(kernels, missing, target, out);
+  return out;
+}
+
+FoundKernels find_kernels(const std::vector<KernelReference>& references, Caches& caches) {
+  std::vector<LoadedKernel> out(references.size());
+  std::vector<size_t> places;
+  std::vector<cache::Address> addresses;
+  for (size_t k = 0; k < references.size(); ++k) {
+    const auto known = Memory::instance().find(references[k].key);
+    if (known && known->reference == references[k] && caches.has_kernel(references[k].key)) {
+      out[k] = *known;
+      continue;
+    }
+    places.push_back(k);
+    addresses.push_back({references[k].key, 0});
+  }
+  auto loaded = caches.store()->get_many(addresses);
+  std::optional<FoundKernels> failed;
+  for (size_t i = 0; i < places.size(); ++i) {
+    const auto& reference = references[places[i]];
+    auto cached = from_cache(reference.key, &reference.object, std::move(loaded[i]));
+    // All are looked at: whoever compiles the function now must not take any wrong one from the cache.
+    if (cached.wrong) caches.set_wrong_kernel(reference.key);
+    if (!cached.kernel) {
+      if (cached.reason.empty()) cached.reason = fmt::format("kernel {} is gone", reference.key.hex());
+      if (!failed) failed = {{}, cached.outcome, std::move(cached.reason)};
+      continue;
+    }
+    Memory::instance().add(*cached.kernel, false);
+    if (!caches.may_lack(cached.store)) caches.set_has_kernel(reference.key);
+    out[places[i]] = std::move(*cached.kernel);
+  }
+  if (failed) return std::move(*failed);
+  return {std::move(out), cache::Outcome::Hit, {}};
+}
+
+KernelCounts kernel_counts() { return Memory::instance().counts(); }
+
+}  // namespace antegrad::compiler

@@ -1,0 +1,211 @@
+#include "compiler/code/captured.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <c10/core/GradMode.h>
+#include <fmt/format.h>
+
+#include "antegrad/error.h"
+#include "compiler/code/kept.h"
+#include "ir/text.h"
+#include "ir/verify.h"
+#include "passes/pipelines.h"
+#include "runtime/guards.h"
+#include "trace/trace.h"
+
+namespace antegrad::compiler {
+namespace {
+
+/// The views and their bases; bases that the user does not pass are appended to the inputs. Groups that are
+/// no views of one tensor are left as they are, and refused.
+std::vector<capture::ViewInput> share_bases(const std::vector<std::vector<int32_t>>& groups,
+                                            std::vector<at::Tensor>& inputs, std::vector<SharedBase>& bases) {
+  std::vector<capture::ViewInput> views;
+  const auto own_inputs = inputs.size();
+  for (const auto& group : groups) {
+    at::Tensor base;
+    bool one_base = true;
+    for (auto i : group) {
+      if (static_cast<size_t>(i) >= own_inputs) {  // a captured tensor
+        inputs.resize(own_inputs);
+        bases.clear();
+        return {};
+      }
+      const auto& tensor = inputs[static_cast<size_t>(i)];
+      const auto own = tensor.is_view() ? tensor._base() : tensor;
+      one_base = one_base && (!base.defined() || own.is_same(base));
+      base = own;
+    }
+    if (!one_base) continue;
+    SharedBase shared{{}, -1};
+    for (size_t i = 0; i < inputs.size() && shared.base < 0; ++i)
+      if (inputs[i].is_same(base)) shared.base = static_cast<int32_t>(i);
+    if (shared.base < 0) {
+      shared.base = static_cast<int32_t>(inputs.size());
+      inputs.push_back(base);
+    }
+    for (auto i : group) {
+      if (i == shared.base) continue;
+      shared.views.push_back(i);
+      views.push_back({i, shared.base, {}});
+    }
+    bases.push_back(std::move(shared));
+  }
+  return views;
+}
+
+/// Input `i` begins its memory, as far as the graph tells, unless matters[i].
+void drop_input_offsets(ir::Graph& graph, const std::vector<bool>& matters) {
+  ir::PerValue<ir::Dim> offsets(graph.values.size());
+  for (size_t i = 0; i < matters.size(); ++i) {
+    const auto value = graph.inputs[i].value;
+    if (const auto* type = graph.type_of(value).tensor(); type != nullptr && !matters[i])
+      offsets[value] = type->offset;
+  }
+  for (const auto v : graph.values.ids())
+    if (auto* type = graph.values[v].type.tensor())
+      type->offset = type->offset - offsets[graph.storage_of(v)];
+}
+
+/// Puts the settings of the thread back that a function changes and does not put back itself. Its grad mode
+/// is left to the caller of the function as it is; anything else is an error.
+class KeepSettings {
+ public:
+  ~KeepSettings() {
+    if (!(runtime::Ambient::now() == before_)) runtime::restore(before_);
+    c10::GradMode::set_enabled(before_.grad_mode);
+  }
+  void check() const {
+    auto now = runtime::Ambient::now();
+    now.grad_mode = before_.grad_mode;
+    if (now == before_) return;
+    throw Error(
+        ErrorCode::UnsupportedOp, "capture",
+        fmt::format("the function leaves a setting of LibTorch changed: {}", difference(before_, now)),
+        "Put it back before the function returns, or change it outside");
+  }
+
+ private:
+  const runtime::Ambient before_ = runtime::Ambient::now();
+};
+
+/// The default generator is everyone's: threads may draw from it meanwhile, so only its seed tells what the
+/// function has done. It is put back when that has changed.
+class KeepSeed {
+ public:
+  ~KeepSeed() {
+    const std::scoped_lock lock(now_.mutex());
+    auto& now = *now_.get<at::CPUGeneratorImpl>();
+    auto& before = *before_.get<at::CPUGeneratorImpl>();
+    if (now.current_seed() == before.current_seed()) return;
+    now.set_engine(before.engine());
+    now.set_next_float_normal_sample(before.next_float_normal_sample());
+    now.set_next_double_normal_sample(before.next_double_normal_sample());
+  }
+  void check() const {
+    const auto before = before_.current_seed(), now = seed_of(now_);
+    if (now == before) return;
+    throw Error(
+        ErrorCode::UnsupportedOp, "capture:manual_seed",
+        fmt::format("the function changes the seed of LibTorch's generator, from {} to {}", before, now),
+        "Call torch::manual_seed() before the call, or set Options::unsupported to Eager");
+  }
+
+ private:
+  static uint64_t seed_of(at::Generator generator) {
+    const std::scoped_lock lock(generator.mutex());
+    return generator.current_seed();
+  }
+  static at::Generator copy_of(at::Generator generator) {
+    const std::scoped_lock lock(generator.mutex());
+    return generator.clone();
+  }
+  at::Generator now_ = at::detail::getDefaultCPUGenerator();
+  at::Generator before_ = copy_of(now_);
+};
+
+capture::Trace trace_call(const CaptureSettings& settings, const std::vector<at::Tensor>& inputs,
+                          std::vector<capture::ViewInput> views, const ModuleState* modules,
+                          const detail::RunOnTensors& run, RunEnd& end) {
+  const trace::Span span("capture");
+  capture::CaptureOptions capture_options;
+  capture_options.name = settings.options.name;
+  capture_options.gradients = true;
+  capture_options.effects = settings.effects;
+  capture_options.views = std::move(views);
+  capture_options.fill_kept = fill_kept;
+  capture_options.may_keep = settings.may_keep;
+  capture_options.kept = settings.kept;
+  capture_options.met = settings.met;
+  if (modules != nullptr)
+    capture_options.name_of_lifted = [modules](const at::Tensor& tensor) { return modules->name_of(tensor); };
+  return capture::capture(
+      [&](const std::vector<at::Tensor>& fakes) {
+        const KeepSettings keep;
+        const KeepSeed seed;
+        auto outcome = run(fakes);
+        keep.check();
+        seed.check();
+        end = {std::move(outcome.pattern), c10::GradMode::is_enabled()};
+        return std::move(outcome.tensors);
+      },
+      inputs, capture_options);
+}
+
+}  // namespace
+
+Captured capture_call(const CaptureSettings& settings, std::vector<at::Tensor> inputs,
+                      const ModuleState* modules, const detail::RunOnTensors& run) {
+  Captured captured;
+  captured.inputs = std::move(inputs);
+  captured.trace = trace_call(settings, captured.inputs, {}, modules, run, captured.end);
+  if (const auto shared = aot::find_shared_gradients(captured.trace); !shared.empty()) {
+    auto views = share_bases(shared, captured.inputs, captured.bases);
+    captured.trace = trace_call(settings, captured.inputs, std::move(views), modules, run, captured.end);
+  }
+  if (settings.options.verify) ir::verify(captured.trace.graph);
+  const trace::Span span("functionalize");
+  captured.functional = aot::functionalize(captured.trace);
+  return captured;
+}
+
+ir::Graph without_input_offsets(const Captured& captured) {
+  const auto& signature = captured.functional.signature;
+  auto graph = captured.functional.graph;
+  std::vector<bool> matters;
+  for (auto slot : signature.graph_inputs) {
+    const auto& fixed = signature.fixed_offsets;
+    matters.push_back(std::find(fixed.begin(), fixed.end(), slot) != fixed.end());
+  }
+  drop_input_offsets(graph, matters);
+  return graph;
+}
+
+std::string traced_text(const Captured& captured) {
+  auto graph = captured.trace.graph;
+  drop_input_offsets(graph, std::vector<bool>(graph.inputs.size()));
+  return ir::print(graph);
+}
+
+bool has_lazy_bits(const capture::Trace& trace) {
+  for (const auto& input : trace.inputs)
+    if (input.memory.bits != 0) return true;
+  return std::any_of(trace.graph.nodes.begin(), trace.graph.nodes.end(), [](const ir::Node& node) {
+    return node.op == "aten._conj" || node.op == "aten._neg_view";
+  });
+}
+
+CaptureFacts facts_of(const capture::Trace& trace) {
+  CaptureFacts facts{trace.differentiable, has_lazy_bits(trace), {}};
+  for (const auto& gradient : trace.gradients) facts.reached_by.push_back(gradient.reached_by);
+  return facts;
+}
+
+void run_passes(const Options& options, bool effects, bool lazy_bits, Rng rng, ir::Graph& graph) {
+  const trace::Span span("passes");
+  passes::PipelineOptions pipeline;
+  pipeline.disabled = options.disabled_passes;
+  pipeline.verify = true;  // a microsecond for ten nodes
+  passes::run_pipeline(graph, passes::functional_passes({rng == Rng::Fused, effects, lazy_bits}), pipeline);
+}
+
+}  // namespace antegrad::compiler

@@ -1,0 +1,162 @@
+// A cold call from top to bottom. Comments at the right name the folder that each stage is in.
+//   Driver::record   on the thread of the call: capture → functionalize → generalize over sizes
+//   Driver::compile  on any thread: look up → optimise → partition → schedule → kernels → store → a version
+#include "compiler/code/driver.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "antegrad/error.h"
+#include "compiler/code/progress.h"
+#include "compiler/code/tracing.h"
+#include "compiler/function/gradient_function.h"
+
+namespace antegrad::compiler {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Refuses an argument whose shape the function changes, and which it also reaches as a captured tensor.
+void check_changed_inputs(const Captured& captured, const Leaves& leaves) {
+  for (auto i : captured.functional.signature.changed)
+    for (const auto& lifted : captured.trace.lifted)
+      if (static_cast<size_t>(i) < leaves.tensors.size() &&
+          lifted.tensor.is_same(leaves.tensors[static_cast<size_t>(i)]))
+        throw Error(
+            ErrorCode::UnsupportedTensor, "compile",
+            fmt::format(
+                "the shape of argument {} changes, and the function reaches the same tensor otherwise", i),
+            "Use the argument only, or pass a view of it");
+}
+
+std::shared_ptr<const Lowered> lower(const TemplateParts& parts, const ir::Graph& graph) {
+  if (parts.plan.has_kernels) return lower(*parts.lowering, graph);
+  trace_pass_without_code(graph, false, *parts.lowering);
+  return std::make_shared<const Lowered>(graph);
+}
+
+/// From a program over its sizes to stored code.
+TemplateParts compile_program(const CaptureSettings& settings, GeneralProgram program,
+                              const CaptureFacts& facts) {
+  TemplateParts parts{.captured = std::move(program.found.graph),
+                      .facts = facts,
+                      .plan = {},
+                      .forward = nullptr,
+                      .cache = std::move(program.cache),
+                      .lowering = settings.lowering,
+                      .traced = trace::current()};
+  trace_graph("captured", parts.captured);
+  const trace::In in({parts.traced.function, parts.traced.version, "forward"});
+  if (auto stored = parts.cache.load()) {  // cache/
+    parts.plan = std::move(stored->plan);
+    parts.forward = std::move(stored->forward);
+    trace_plan(parts.plan);
+    trace_pass_without_code(parts.plan.forward_graph(), parts.plan.has_kernels, *parts.lowering);
+    return parts;
+  }
+  const auto start = Clock::now();
+  tell_progress(settings.options, "plan", 0, 1);
+  auto optimised = optimise(settings, parts.captured, facts);  // passes/
+  parts.plan = divide(settings, std::move(optimised), facts);  // partition/
+  tell_progress(settings.options, "plan", 1, 1);
+  trace_plan(parts.plan);
+  parts.forward = lower(parts, parts.plan.forward_graph());  // schedule/, codegen/, toolchain/
+  parts.cache.store(parts.captured, parts.plan, *parts.forward, seconds_since(start));  // cache/
+  return parts;
+}
+
+}  // namespace
+
+Driver::Driver(const CaptureSettings& settings)
+    : settings_(settings), sizes_(settings, marks_of(settings.options)) {}
+
+const Captured& Driver::capture(const Call& call, Recorded& recorded) const {
+  if (recorded.captured) return *recorded.captured;
+  const ModuleState modules(settings_.options.watch);
+  auto settings = settings_;
+  settings.may_keep = true;
+  settings.kept = &recorded.kept;
+  settings.met = &recorded.met;
+  tell_progress(settings_.options, "capture", 0, 1);
+  recorded.captured =
+      capture_call(settings, {call.leaves.tensors.begin(), call.leaves.tensors.end()}, &modules, call.run);
+  tell_progress(settings_.options, "capture", 1, 1);
+  return *recorded.captured;
+}
+
+void Driver::generalize(const Call& call, const Versions& versions, Recorded& recorded) {
+  recorded.program = sizes_.generalize(call, *recorded.captured, versions);
+}
+
+void Driver::record(const Call& call, const Versions& versions, Recorded& recorded) {
+  capture(call, recorded);  // capture/, aot/
+  if (recorded.keeps()) return;
+  generalize(call, versions, recorded);  // symbolic/, cache/
+  if (!recorded.program->kept_tensors) return;
+  // What the function has kept at other sizes may have replaced what this call needs.
+  auto fixed_sizes = std::move(recorded.program->fixed_sizes);
+  recorded.captured.reset();
+  recorded.kept_elsewhere = true;
+  capture(call, recorded);
+  if (recorded.keeps()) return;
+  generalize(call, versions, recorded);
+  auto& all_fixed = recorded.program->fixed_sizes;
+  all_fixed.insert(all_fixed.begin(), fixed_sizes.begin(), fixed_sizes.end());
+}
+
+std::shared_ptr<Version> Driver::compile(const Call& call, Recorded& recorded) const {
+  const auto& options = settings_.options;
+  const auto& captured = *recorded.captured;
+  const auto& trace = captured.trace;
+  check_changed_inputs(captured, call.leaves);
+  auto guards = guards_of_capture(options, call, captured, recorded.program->found.shapes);
+  std::shared_ptr<detail::Function> gradients;
+  if (trace.differentiable && trace.views.empty()) gradients = GradientFunction::make_function(options);
+  auto parts = compile_program(settings_, std::move(*recorded.program), facts_of(trace));
+  const auto version = std::make_shared<Version>(
+      std::move(guards), std::make_shared<const Template>(std::move(parts), options.backward_ahead),
+      std::move(gradients), trace.counts.real_kernels);
+  auto instance = version->make_instance(settings_, call, captured);  // runtime/
+  if (!instance)
+    throw Error(ErrorCode::Internal, "compile",
+                "a captured graph does not serve the call it was captured for: " + instance.reason());
+  version->add(*std::move(instance), options.max_sizes);
+  return version;
+}
+
+std::shared_ptr<const Lowered> compile_backward(const TemplateParts& parts,
+                                                const runtime::BackwardCase& which) {
+  const trace::Span span("make a backward pass");
+  const std::vector<bool> key(which.begin(), which.end());
+  const auto specialised = [&] {
+    return runtime::specialize(parts.plan.partition->backward, parts.facts.reached_by, which);
+  };
+  if (auto code = parts.cache.load_backward(key)) {  // cache/
+    if (trace::on()) trace_pass_without_code(specialised(), parts.plan.has_kernels, *parts.lowering);
+    return code;
+  }
+  const auto start = Clock::now();
+  const auto graph = specialised();                              // passes/
+  auto code = lower(parts, graph);                               // schedule/, codegen/, toolchain/
+  parts.cache.store_backward(key, *code, seconds_since(start));  // cache/
+  return code;
+}
+
+std::shared_ptr<const Lowered> lower(const Lowering& lowering, const ir::Graph& graph) {
+  try {
+    auto program = lowering.program(graph);  // schedule/
+    trace_program(program, lowering);
+    auto kernels = lowering.kernels(program);  // codegen/cpu/, toolchain/, cache/
+    return std::make_shared<const Lowered>(std::move(program), std::move(kernels), lowering.debug_compare());
+  } catch (const Error& error) {
+    lowering.tolerate(error);
+  }
+  return std::make_shared<const Lowered>(graph);
+}
+
+}  // namespace antegrad::compiler

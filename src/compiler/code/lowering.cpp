@@ -1,0 +1,149 @@
+#include "compiler/code/lowering.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "antegrad/error.h"
+#include "codegen/cpu/expression.h"
+#include "compiler/cache/function_cache.h"
+#include "compiler/code/progress.h"
+#include "ir/substitute.h"
+#include "ir/verify.h"
+#include "passes/pipelines.h"
+#include "schedule/substitute.h"
+#include "util/process_end.h"
+#include "util/reasons.h"
+
+namespace antegrad::compiler {
+namespace {
+
+toolchain::Isa isa_of(const Options& options) {
+  const auto here = toolchain::detect_isa();
+  toolchain::Isa wanted = here;
+  if (options.isa == Isa::Baseline) wanted = toolchain::Isa::Baseline;
+  if (options.isa == Isa::Avx2) wanted = toolchain::Isa::Avx2;
+  if (options.isa == Isa::Avx512) wanted = toolchain::Isa::Avx512;
+  if (wanted > here)
+    throw Error(
+        ErrorCode::InvalidArgument, "options",
+        fmt::format("this machine runs {}, not {}", toolchain::isa_name(here), toolchain::isa_name(wanted)),
+        "Set Options::isa to Auto");
+  return wanted;
+}
+
+toolchain::ToolchainPtr toolchain_of(ToolchainChoice choice) {
+  switch (choice) {
+    case ToolchainChoice::Clang:
+      return toolchain::clang_toolchain();
+    case ToolchainChoice::System:
+      return toolchain::system_toolchain();
+    case ToolchainChoice::Auto:
+      break;
+  }
+  return toolchain::default_toolchain();
+}
+
+bool is_elsewhere(const ir::Value& value) {
+  const auto* tensor = value.type.tensor();
+  return tensor != nullptr && tensor->device.kind != ir::Device::Kind::Cpu;
+}
+
+}  // namespace
+
+Lowered::Lowered(const ir::Graph& graph) : is_eager_(true) { program_.graph = graph; }
+
+Lowered::Lowered(schedule::Program program, std::vector<LoadedKernel> kernels, bool compare)
+    : program_(std::move(program)), kernels_(std::move(kernels)), is_eager_(false), compare_(compare) {
+  program_.decisions.clear();  // for people, as are the texts
+  for (auto& kernel : program_.kernels) {
+    kernel.text.clear();
+    for (auto& section : kernel.sections)
+      for (auto& op : section.ops) op.comment.clear();
+  }
+}
+
+std::shared_ptr<const runtime::Executable> Lowered::at(const std::vector<int64_t>& symbols) const {
+  if (is_eager_) return std::make_shared<const runtime::Executable>(ir::substitute(program_.graph, symbols));
+  std::vector<runtime::KernelCode> code;
+  for (const auto& kernel : kernels_) code.push_back(kernel.code);
+  if (symbols.empty()) return std::make_shared<const runtime::Executable>(program_, code, symbols, compare_);
+  return std::make_shared<const runtime::Executable>(schedule::substitute(program_, symbols), code, symbols,
+                                                     compare_);
+}
+
+/// Watched modules are none of its business, and who owns them tells when one is replaced (watch.h).
+static Options without_modules(Options options) {
+  options.watch.clear();
+  return options;
+}
+
+Lowering::Lowering(const Options& options) : options_(without_modules(options)), isa_(isa_of(options)) {}
+
+const toolchain::Toolchain& Lowering::toolchain() const {
+  std::call_once(toolchain_once_, [&] { toolchain_ = toolchain_of(options_.toolchain); });
+  return *toolchain_;
+}
+
+std::string Lowering::toolchain_name() const {
+  if (options_.backend == Backend::Eager) return "none";
+  if (options_.toolchain == ToolchainChoice::Auto) return toolchain::default_toolchain_name();
+  return toolchain().name();
+}
+
+KernelTarget Lowering::target() const {
+  KernelTarget target{toolchain_name(),
+                      isa_,
+                      [this]() -> const toolchain::Toolchain& { return toolchain(); },
+                      usable_caches(options_),
+                      {}};
+  if (options_.progress)
+    target.progress = [this](size_t done, size_t total) { tell_progress(options_, "kernels", done, total); };
+  return target;
+}
+
+bool Lowering::makes_kernels(const ir::Graph& graph) const {
+  return options_.backend != Backend::Eager &&
+         std::none_of(graph.values.begin(), graph.values.end(), is_elsewhere);
+}
+
+void Lowering::prepare(ir::Graph& graph) const {
+  const trace::Span span("passes before fusion");
+  passes::PipelineOptions pipeline;
+  pipeline.disabled = options_.disabled_passes;
+  pipeline.verify = true;
+  passes::run_pipeline(graph, passes::passes_of("before_fusion"), pipeline);
+}
+
+schedule::Program Lowering::program(const ir::Graph& graph) const {
+  const trace::Span span("schedule");
+  schedule::Settings settings;
+  settings.fuse = options_.backend != Backend::NoFuse;
+  settings.supports = codegen::cpu::expression_supported;
+  auto program = schedule::schedule(graph, settings);
+  ir::verify(program.graph);  // the memory plan believes it
+  return program;
+}
+
+std::vector<LoadedKernel> Lowering::kernels(const schedule::Program& program) const {
+  if (program.kernels.empty()) return {};
+  return make_kernels(program.kernels, target());
+}
+
+void Lowering::tolerate(const Error& error) const {
+  // Calls from static destructors get their results still.
+  const bool ending = dynamic_cast<const process_end::Ending*>(&error) != nullptr;
+  if (!ending && (error.code() != ErrorCode::Compile || options_.compile_failure != CompileFailure::Eager))
+    throw;
+  trace::warn("compile_failure", error.what(), "That pass runs op by op");
+  std::scoped_lock lock(mutex_);
+  ++failures_.count;
+  keep_once(failures_.reasons, error.what());
+}
+
+Lowering::Failures Lowering::failures() const {
+  std::scoped_lock lock(mutex_);
+  return failures_;
+}
+
+}  // namespace antegrad::compiler

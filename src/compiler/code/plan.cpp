@@ -1,0 +1,63 @@
+#include "compiler/code/plan.h"
+
+#include "ir/binary.h"
+#include "ir/verify.h"
+#include "partition/binary.h"
+#include "trace/trace.h"
+
+namespace antegrad::compiler {
+
+Optimised optimise(const CaptureSettings& settings, const ir::Graph& graph, const CaptureFacts& facts) {
+  Optimised out;
+  out.graph = graph;
+  run_passes(settings.options, settings.effects, facts.lazy_bits, settings.options.rng, out.graph);
+  // A kernel reads memory as it is, not what a conjugated or negated tensor stands for.
+  out.has_kernels = settings.lowering->makes_kernels(out.graph) && !facts.lazy_bits;
+  out.before_fusion = out.graph;
+  if (out.has_kernels) settings.lowering->prepare(out.before_fusion);
+  return out;
+}
+
+Plan divide(const CaptureSettings& settings, Optimised optimised, const CaptureFacts& facts) {
+  const trace::Span span(facts.differentiable ? "partition" : "plan");
+  const auto& options = settings.options;
+  Plan plan;
+  plan.graph = std::move(optimised.graph);
+  plan.has_kernels = optimised.has_kernels;
+  if (facts.differentiable)
+    plan.partition =
+        partition::partition(optimised.before_fusion, options.policy, options.scope_rules,
+                             {.fuses = plan.has_kernels, .writable_inputs = options.writable_inputs});
+  else
+    plan.forward = std::move(optimised.before_fusion);
+  ir::verify(plan.forward_graph());
+  if (plan.partition) ir::verify(plan.partition->backward);
+  return plan;
+}
+
+Plan make_plan(const CaptureSettings& settings, const ir::Graph& graph, const CaptureFacts& facts) {
+  return divide(settings, optimise(settings, graph, facts), facts);
+}
+
+void write(ByteWriter& out, const Plan& plan) {
+  out.flag(plan.has_kernels);
+  ir::write(out, plan.graph);
+  out.flag(plan.partition.has_value());
+  if (plan.partition)
+    partition::write(out, *plan.partition);
+  else
+    ir::write(out, plan.forward);
+}
+
+Plan read_plan(ByteReader& in) {
+  Plan plan;
+  plan.has_kernels = in.flag();
+  plan.graph = ir::read_graph(in);
+  if (in.flag())
+    plan.partition = partition::read_partition(in);
+  else
+    plan.forward = ir::read_graph(in);
+  return plan;
+}
+
+}  // namespace antegrad::compiler

@@ -1,0 +1,56 @@
+#pragma once
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "compiler/cache/function_cache.h"
+#include "compiler/code/captured.h"
+#include "compiler/code/plan.h"
+#include "runtime/calling.h"
+#include "trace/trace.h"
+#include "util/fork_mutex.h"
+
+namespace antegrad::compiler {
+
+/// What compiling a captured function gives: the same for all its sizes.
+struct TemplateParts {
+  ir::Graph captured;  ///< functional or joint, before any pass
+  CaptureFacts facts;
+  Plan plan;
+  std::shared_ptr<const Lowered> forward;  ///< code of plan.forward_graph()
+  FunctionCache cache;
+  std::shared_ptr<const Lowering> lowering;
+  trace::Context traced;  ///< what events of this version belong to
+};
+
+/// What is compiled once for all sizes of a captured function: the graph over symbols, its halves and their
+/// kernels. A function of fixed sizes is one without symbols. Thread-safe.
+class Template : public std::enable_shared_from_this<Template> {
+ public:
+  /// `backward_ahead`: as in Options.
+  Template(TemplateParts parts, bool backward_ahead)
+      : parts_(std::move(parts)), backward_ahead_(backward_ahead) {}
+
+  /// What a capture at these sizes differs in from the graph; "": in nothing.
+  std::string difference(const std::vector<int64_t>& symbols, const Captured& captured) const;
+  /// The function at these sizes.
+  std::unique_ptr<runtime::Caller> instantiate(std::vector<int64_t> symbols, const Captured& captured,
+                                               std::shared_ptr<runtime::HigherOrder> higher_order) const;
+
+  const Plan& plan() const { return parts_.plan; }
+
+ private:
+  std::shared_ptr<const Lowered> backward(const runtime::BackwardCase& which) const;
+  runtime::BackwardFacts backward_facts(const aot::Signature& signature, const capture::Trace& trace) const;
+
+  const TemplateParts parts_;
+  const bool backward_ahead_;
+  mutable std::atomic<bool> memory_traced_{false};
+  mutable LongMutex mutex_{"compiling its backward pass"};  ///< one backward pass is made at a time
+  mutable std::map<std::vector<bool>, std::shared_ptr<const Lowered>> backward_code_;
+};
+
+}  // namespace antegrad::compiler

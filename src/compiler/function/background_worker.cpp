@@ -1,0 +1,63 @@
+#include "compiler/function/background_worker.h"
+
+#include "cache/layers/per_process.h"
+#include "cache/layers/quiet_thread.h"
+#include "util/process_end.h"
+
+namespace antegrad::compiler {
+
+BackgroundWorker::~BackgroundWorker() {
+  {
+    const std::scoped_lock lock(mutex_);
+    stop_ = true;
+    jobs_.clear();
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void BackgroundWorker::submit(const void* owner, std::function<void()> job) {
+  const std::scoped_lock lock(mutex_);
+  if (stop_) return;
+  if (!thread_.joinable()) thread_ = cache::quiet_thread([this] { work(); });
+  jobs_.push_back({owner, std::move(job)});
+  changed_.notify_all();
+}
+
+void BackgroundWorker::forget(const void* owner) {
+  std::unique_lock lock(mutex_);
+  std::erase_if(jobs_, [&](const Job& job) { return job.owner == owner; });
+  // A job that destroys the last copy of its own function does not wait for itself.
+  if (std::this_thread::get_id() == thread_.get_id()) return;
+  changed_.wait(lock, [&] { return running_ != owner; });
+}
+
+void BackgroundWorker::work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [&] { return stop_ || !jobs_.empty(); });
+    lock.unlock();
+    const process_end::Section making(process_end::Work::Making);
+    lock.lock();
+    if (stop_ || !making.entered()) return;
+    if (jobs_.empty()) continue;  // forgotten
+    auto job = std::move(jobs_.front());
+    jobs_.pop_front();
+    running_ = job.owner;
+    lock.unlock();
+    job.run();
+    job.run = nullptr;  // what it holds goes before anybody is told that it is over
+    lock.lock();
+    running_ = nullptr;
+    changed_.notify_all();
+  }
+}
+
+BackgroundWorker& BackgroundWorker::instance() {
+  // Never destroyed: functions in static variables are, after it, and a job may be running.
+  static auto& worker =
+      *new cache::PerProcess<BackgroundWorker>([] { return std::make_unique<BackgroundWorker>(); });
+  return worker.get();
+}
+
+}  // namespace antegrad::compiler

@@ -1,0 +1,51 @@
+#include "compiler/function/explain.h"
+
+#include <fmt/format.h>
+
+#include "codegen/cpu/kernel_source.h"
+#include "ir/text.h"
+
+namespace antegrad::compiler {
+namespace {
+
+std::string text_of(const schedule::Program& program) {
+  std::string text;
+  for (const auto& decision : program.decisions) {
+    text += decision.what;
+    if (!decision.why.empty()) text += fmt::format(" ({})", decision.why);
+    text += "\n";
+    for (auto node : decision.nodes)
+      text += fmt::format("  {}\n", ir::print(program.graph, program.graph.nodes[static_cast<size_t>(node)]));
+  }
+  return text;
+}
+
+void add_pass(const char* pass, const ir::Graph& graph, const Lowering& lowering, Explanation& out) {
+  const auto program = lowering.program(graph);
+  out.decisions += fmt::format("{}\n{}", pass, text_of(program));
+  for (const auto& kernel : program.kernels)
+    out.sources.emplace_back(fmt::format("{} {}", pass, kernel.name), codegen::cpu::unit_source({&kernel}));
+}
+
+}  // namespace
+
+Explanation explain(const Version& version, const Lowering& lowering) {
+  Explanation out;
+  const auto& plan = version.compiled().plan();
+  out.guards = version.guards_text();
+  out.graph = ir::print(plan.graph);
+  const auto& forward = plan.forward_graph();
+  out.forward = ir::print(forward);
+  if (plan.partition) out.backward = ir::print(plan.partition->backward);
+  if (!plan.has_kernels) {
+    out.decisions = "every op by LibTorch\n";
+    return out;
+  }
+  add_pass("forward", forward, lowering, out);
+  if (plan.partition) add_pass("backward", plan.partition->backward, lowering, out);
+  out.toolchain = lowering.toolchain_name();
+  out.isa = lowering.isa_name();
+  return out;
+}
+
+}  // namespace antegrad::compiler

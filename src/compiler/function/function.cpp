@@ -1,0 +1,186 @@
+// The path of a call: a version that serves it is found, or made, and run.
+#include <c10/core/GradMode.h>
+#include <fmt/format.h>
+#include <torch/csrc/autograd/function.h>
+
+#include "antegrad/error.h"
+#include "capture/kept.h"
+#include "capture/mode.h"
+#include "compiler/api/environment.h"
+#include "compiler/code/tracing.h"
+#include "compiler/function/background_worker.h"
+#include "compiler/function/function_impl.h"
+#include "passes/pipeline.h"
+#include "runtime/parallel.h"
+#include "util/process_end.h"
+
+namespace antegrad::detail {
+namespace {
+
+constexpr int kMostEagerTries = 4;
+constexpr int kMostTries = 100;  // of what other threads may get in the way of
+
+/// Outputs become what the function has kept of them; the grad mode becomes what the function leaves behind.
+void finish(const Match& match, std::vector<at::Tensor>& outputs) {
+  capture::share(match.kept_outputs, outputs);
+  if (c10::GradMode::is_enabled() != match.instance->grad_mode_after)
+    c10::GradMode::set_enabled(match.instance->grad_mode_after);
+}
+
+}  // namespace
+
+Function::Function(Options options, bool effects) : impl_(std::make_unique<Impl>()) {
+  impl_->effects = effects;
+  impl_->options = compiler::with_environment(std::move(options));
+  if (impl_->options.compile == Compile::Background) impl_->options.backward_ahead = true;
+  for (const auto& name : impl_->options.disabled_passes) passes::find_pass(name);
+  impl_->lowering = std::make_shared<const compiler::Lowering>(impl_->options);
+  impl_->driver.emplace(impl_->settings());
+  const trace::In in({impl_->trace_id, 0, ""});
+  compiler::trace_function(impl_->options);
+}
+
+Function::~Function() {
+  if (impl_->options.compile == Compile::Background)
+    compiler::BackgroundWorker::instance().forget(impl_.get());
+}
+
+Outcome Function::call(const Leaves& leaves, const RunOnTensors& run, const KeepRun& keep) {
+  const auto match = impl_->serve({leaves, run, keep});
+  if (!match) return {{}, nullptr, true};
+  auto outputs = match->instance->caller->call(match->inputs);
+  finish(*match, outputs);
+  return {std::move(outputs), match->instance->pattern, false};
+}
+
+Outcome Function::consume(Leaves&& leaves, const RunOnTensors& run, const KeepRun& keep,
+                          c10::function_ref<void()> let_go) {
+  auto match = impl_->serve({leaves, run, keep});
+  if (!match) return {{}, nullptr, true};
+  leaves = {};
+  let_go();
+  std::vector<at::Tensor> inputs(std::make_move_iterator(match->inputs.begin()),
+                                 std::make_move_iterator(match->inputs.end()));
+  match->inputs.clear();
+  auto outputs = match->instance->caller->consume(std::move(inputs));
+  finish(*match, outputs);
+  return {std::move(outputs), match->instance->pattern, false};
+}
+
+std::optional<Match> Function::Impl::serve(const Call& call) {
+  runtime::leave_lost_threads();
+  calls.fetch_add(1, std::memory_order_relaxed);
+  auto match = find(call);
+  const bool known = match.has_value();
+  const bool waits = !known && options.compile == Compile::Background;
+  if (!known) match = waits ? compile_in_background(call) : find_or_compile(call);
+  if (match) match->version->throw_if_refused();
+  if (match && match->instance == nullptr) match.reset();
+  if (!match) {
+    std::unique_lock lock(versions_mutex);
+    ++(waits ? report.waiting_calls : report.eager_calls);
+  } else if (known && options.check_recapture) {
+    check_recapture(*match->instance, call);
+  }
+  return match;
+}
+
+std::optional<Match> Function::Impl::find(const Call& call) const {
+  std::shared_lock lock(versions_mutex);
+  return compiler::match(versions, call);
+}
+
+std::optional<Match> Function::Impl::find_or_compile(const Call& call) {
+  if (process_end::begun_here()) {
+    run_eagerly_at_exit();
+    return std::nullopt;
+  }
+  const process_end::Section section(process_end::Work::Making);
+  const std::scoped_lock capturing(capture_mutex);
+  if (auto match = find(call)) return match;  // another thread was first
+  const Making making(*this);
+  auto outcome = record(call);
+  if (auto* match = std::get_if<Match>(&outcome)) return std::move(*match);
+  if (std::holds_alternative<TooManyVersions>(outcome)) return std::nullopt;
+  auto* recorded = std::get_if<Recorded>(&outcome);
+  if (recorded->keeps())
+    if (auto match = make_once(call, *recorded)) return match;
+  return make_version(call, std::move(*recorded));
+}
+
+Function::Impl::ColdCall Function::Impl::record(const Call& call) {
+  Recorded recorded;
+  try {
+    if (auto match = reuse(call, recorded)) return std::move(*match);
+    if (recorded.keeps()) return recorded;
+    if (auto match = confirm(call, recorded)) return std::move(*match);
+    if (recorded.reason.empty()) recorded.reason = recapture_reason(call);
+    if (!has_room()) {
+      give_up(recorded.reason);
+      return TooManyVersions();
+    }
+    driver->record(call, versions, recorded);
+    if (!recorded.keeps()) keep_fixed_sizes(recorded.program->fixed_sizes);
+  } catch (const Error& error) {
+    recorded.eager_reason = eager_reason_of(error);
+  }
+  return recorded;
+}
+
+std::optional<Match> Function::Impl::make_version(const Call& call, Recorded recorded,
+                                                  const std::function<bool()>& unchanged) {
+  std::shared_ptr<Version> version;
+  try {
+    if (recorded.eager_reason.empty()) version = driver->compile(call, recorded);
+  } catch (const Error& error) {
+    recorded.eager_reason = eager_reason_of(error);
+  }
+  const auto stand_in = [&] {
+    return std::make_shared<Version>(compiler::guards_of_attempt(options, call, recorded.met));
+  };
+  if (!recorded.eager_reason.empty()) {
+    // Tensors that are others at every call are no reason to try again at every call, and a function that has
+    // a state is not to be run more often than need be.
+    if (recorded.kept > 0 || ++eager_versions > kMostEagerTries) recorded.met.clear();
+    version = stand_in();
+  }
+  if (unchanged && !unchanged()) return std::nullopt;
+  auto match = compiler::match({&version, 1}, call);
+  // Threads that are about to end let go of modules, also right now.
+  for (int tries = 0; !match; ++tries) {
+    if (tries == kMostTries || !version->lost_owner())
+      throw Error(ErrorCode::Internal, "compile",
+                  "a captured graph does not serve the call it was captured for: " + version->mismatch(call));
+    if (version->is_eager())
+      version = stand_in();
+    else
+      version->confirm(options, call, *recorded.captured);
+    match = compiler::match({&version, 1}, call);
+  }
+  if (!version->is_eager()) {
+    kept_before.reset();
+    kept_calls = 0;
+  }
+  compiler::trace_version(*version, options, call, recorded.reason, recorded.eager_reason);
+  add(std::move(version), recorded.reason, recorded.eager_reason);
+  return match;
+}
+
+bool capturing() { return capture::active_recorder() != nullptr; }
+
+static thread_local int plain_runs = 0;
+PlainRun::PlainRun() { ++plain_runs; }
+PlainRun::~PlainRun() { --plain_runs; }
+
+bool inside_function() {
+  return plain_runs > 0 || capturing() || torch::autograd::get_current_node() != nullptr;
+}
+
+void refuse_shared_variable(size_t argument) {
+  throw Error(ErrorCode::UnsupportedArgument, "compile",
+              fmt::format("the function assigns to argument {}, and another one is a part of it or holds it",
+                          argument),
+              "Pass only one of the two, or return the new value");
+}
+
+}  // namespace antegrad::detail

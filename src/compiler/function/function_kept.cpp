@@ -1,0 +1,73 @@
+// Functions that keep some of their tensors: caches that are filled on first use, and states.
+#include <fmt/format.h>
+
+#include "antegrad/error.h"
+#include "compiler/code/kept.h"
+#include "compiler/function/function_impl.h"
+
+namespace antegrad::detail {
+namespace {
+
+/// Every op by LibTorch, for one call.
+Options once(Options options) {
+  options.backend = Backend::Eager;
+  options.cache = Cache::Off;
+  options.rng = Rng::Eager;  // as what was kept has been computed with
+  options.dynamic = Dynamic::None;
+  options.dynamic_sizes.clear();
+  options.backward_ahead = false;
+  options.check_recapture = false;
+  options.debug_compare = false;
+  return options;
+}
+
+}  // namespace
+
+std::optional<Match> Function::Impl::make_once(const Call& call, Recorded& recorded) {
+  std::optional<Match> match;
+  try {
+    const auto own = once(options);
+    compiler::Driver own_driver({own, effects, std::make_shared<const compiler::Lowering>(own)});
+    own_driver.generalize(call, versions, recorded);
+    const auto version = own_driver.compile(call, recorded);
+    for (int tries = 0; tries < 100 && version->lost_owner(); ++tries)  // to other threads, right now
+      version->confirm(own, call, *recorded.captured);
+    match = compiler::match({&version, 1}, call);
+    if (!match)
+      throw Error(ErrorCode::Internal, "compile",
+                  "a captured graph does not serve the call it was captured for: " + version->mismatch(call));
+    match->once = true;
+    match->kept_outputs = recorded.captured->trace.kept_outputs;
+  } catch (const Error& error) {
+    recorded.eager_reason = eager_reason_of(error);
+    return std::nullopt;
+  }
+  if (!recorded.kept_elsewhere) count_kept(call, recorded);  // else that was not the function's own doing
+  return match;
+}
+
+/// The second call like this one that keeps tensors, and one of too many, is the last that is captured.
+void Function::Impl::count_kept(const Call& call, const Recorded& recorded) {
+  const bool again = ++kept_calls > std::max(1, options.max_versions) ||
+                     (kept_before != nullptr && compiler::match({&kept_before, 1}, call));
+  kept_reason =
+      fmt::format("the function kept {} of its tensors in a call before", recorded.captured->trace.kept);
+  std::exception_ptr refusal;
+  std::string text;
+  try {
+    compiler::throw_keeps(options.name);
+  } catch (const Error& error) {
+    refusal = std::current_exception();
+    text = error.what();
+  }
+  const bool eager = options.unsupported == Unsupported::Eager;
+  auto guards = compiler::guards_of_call(options, call);
+  for (auto& guard : guards.arguments) guard.ignore_grad();
+  auto stand_in = std::make_shared<Version>(std::move(guards), eager ? nullptr : refusal);
+  if (again)
+    add(std::move(stand_in), std::exchange(kept_reason, ""), eager ? text : "");
+  else
+    kept_before = std::move(stand_in);
+}
+
+}  // namespace antegrad::detail

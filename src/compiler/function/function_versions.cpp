@@ -1,0 +1,155 @@
+// The versions of a function, and what is reported of them.
+#include <fmt/format.h>
+
+#include <sstream>
+
+#include "antegrad/error.h"
+#include "compiler/function/function_impl.h"
+#include "util/reasons.h"
+
+namespace antegrad::detail {
+namespace {
+
+/// Errors that say "this function cannot be compiled", as against "this call is wrong".
+bool is_unsupported(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::DataRead:
+    case ErrorCode::DataDependentShape:
+    case ErrorCode::UnsupportedTensor:
+    case ErrorCode::UnsupportedOp:
+    case ErrorCode::UnsupportedArgument:
+    case ErrorCode::NeedsGrad:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// The first lines in which two graph texts differ.
+std::string first_difference(const std::string& before, const std::string& after) {
+  std::istringstream a(before);
+  std::istringstream b(after);
+  std::string old_line;
+  std::string new_line;
+  for (int number = 1;; ++number) {
+    const bool more_a = static_cast<bool>(std::getline(a, old_line));
+    const bool more_b = static_cast<bool>(std::getline(b, new_line));
+    if (!more_a) old_line = "<end>";
+    if (!more_b) new_line = "<end>";
+    if (old_line != new_line || (!more_a && !more_b))
+      return fmt::format("line {}:\n- {}\n+ {}", number, old_line, new_line);
+  }
+}
+
+}  // namespace
+
+void Function::Impl::add(std::shared_ptr<Version> version, const std::string& reason,
+                         const std::string& eager_reason) {
+  std::unique_lock lock(versions_mutex);
+  ++report.captures;
+  if (!reason.empty()) keep_newest(report.recapture_reasons, reason);
+  if (!eager_reason.empty()) keep_once(report.eager_reasons, eager_reason);
+  if (!version->is_eager()) report.nodes = version->compiled().plan().graph.nodes.size();
+  for (const auto& [op, count] : version->shape_fallbacks()) report.shape_fallbacks[op] += count;
+  versions.insert(versions.begin(), std::move(version));
+}
+
+/// A version that has symbols may serve these sizes too. If one should and does not, `recorded` has the
+/// reason.
+std::optional<Match> Function::Impl::reuse(const Call& call, Recorded& recorded) {
+  for (const auto& version : versions) {  // nobody else changes them: capture_mutex is taken
+    if (!version->is_dynamic() || !version->allows(call)) continue;
+    const auto& captured = driver->capture(call, recorded);
+    if (recorded.keeps()) return std::nullopt;
+    auto instance = version->make_instance(settings(), call, captured);
+    if (instance) {
+      std::unique_lock lock(versions_mutex);
+      version->add(*std::move(instance), options.max_sizes);
+      ++report.sizes;
+      lock.unlock();
+      return find(call);
+    }
+    recorded.reason = fmt::format("the function does something else at these sizes: {}", instance.reason());
+  }
+  return std::nullopt;
+}
+
+/// A version may serve the call after all, of which it seemed that a watched module was replaced.
+std::optional<Match> Function::Impl::confirm(const Call& call, Recorded& recorded) {
+  for (const auto& version : versions) {  // nobody else changes them: capture_mutex is taken
+    if (!version->lost_owner()) continue;
+    const auto& captured = driver->capture(call, recorded);
+    if (recorded.keeps()) return std::nullopt;
+    version->check_not_replaced(options, call, captured.trace);
+    std::unique_lock lock(versions_mutex);
+    const bool confirmed = version->confirm(options, call, captured);
+    lock.unlock();
+    if (confirmed) return find(call);
+  }
+  return std::nullopt;
+}
+
+/// Why the call is captured, where there are versions; "": it is the first capture.
+std::string Function::Impl::recapture_reason(const Call& call) {
+  std::shared_lock lock(versions_mutex);
+  if (!kept_reason.empty()) return std::exchange(kept_reason, "");
+  return versions.empty() ? "" : versions.front()->mismatch(call);
+}
+
+/// Drops versions that can never match again. False: there are too many of the rest.
+bool Function::Impl::has_room() {
+  std::unique_lock lock(versions_mutex);
+  std::erase_if(versions, [](const auto& version) { return version->dead(); });
+  return versions.size() < static_cast<size_t>(std::max(1, options.max_versions));
+}
+
+/// Calls from static destructors get their results still.
+void Function::Impl::run_eagerly_at_exit() {
+  const auto reason = fmt::format("'{}' runs eagerly: the process is ending", options.name);
+  trace::warn("eager", reason, "Call it once with such arguments before main() returns");
+  std::unique_lock lock(versions_mutex);
+  keep_once(report.eager_reasons, reason);
+}
+
+/// Why the call is to run eagerly; throws the error on where that is not wanted.
+std::string Function::Impl::eager_reason_of(const Error& error) const {
+  if (options.unsupported != Unsupported::Eager || !is_unsupported(error.code())) {
+    trace::warn("error", error.what());
+    throw;
+  }
+  return error.what();
+}
+
+void Function::Impl::keep_fixed_sizes(const std::vector<std::string>& reasons) {
+  std::unique_lock lock(versions_mutex);
+  for (const auto& reason : reasons)
+    if (keep_once(report.fixed_sizes, reason))
+      trace::warn("fixed_size", reason, "Each value of it is compiled for itself");
+}
+
+/// There are too many versions.
+void Function::Impl::give_up(const std::string& reason) {
+  auto text = fmt::format("'{}' was captured {} times, the last time because {}", options.name,
+                          options.max_versions, reason);
+  if (!report.fixed_sizes.empty()) text += fmt::format("; {}", report.fixed_sizes.back());
+  if (options.unsupported != Unsupported::Eager)
+    throw Error(ErrorCode::TooManyVersions, "compile", text,
+                "Pass what changes from call to call as a tensor, or raise Options::max_versions");
+  trace::warn("eager", text, "Pass what changes as a tensor, or raise Options::max_versions");
+  std::unique_lock lock(versions_mutex);
+  keep_once(report.eager_reasons, text);
+}
+
+void Function::Impl::check_recapture(const compiler::Instance& instance, const Call& call) {
+  const compiler::ModuleState modules(options.watch);
+  const auto text = compiler::traced_text(
+      compiler::capture_call({options, true, nullptr},
+                             {call.leaves.tensors.begin(), call.leaves.tensors.end()}, &modules, call.run));
+  if (text == instance.traced_text) return;
+  throw Error(ErrorCode::GraphChanged, "compile",
+              fmt::format("'{}' does something else than when it was captured; {}", options.name,
+                          first_difference(instance.traced_text, text)),
+              "Pass what changed (a number, a flag) as an argument, or name the module in Options::watch");
+}
+
+}  // namespace antegrad::detail

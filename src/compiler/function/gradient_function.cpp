@@ -1,0 +1,177 @@
+#include "compiler/function/gradient_function.h"
+
+#include <fmt/format.h>
+
+#include "antegrad/error.h"
+#include "capture/backward.h"
+#include "capture/guards.h"
+#include "capture/mode.h"
+#include "runtime/instructions.h"
+
+namespace antegrad::compiler {
+namespace {
+
+Options options_for(const Options& options) {
+  auto own = options;
+  own.name += "_gradients";
+  own.unsupported = Unsupported::Error;
+  own.check_recapture = false;
+  own.compile = Compile::Blocking;  // there is nothing that could run instead
+  own.dynamic_sizes.clear();        // they name the function's own arguments
+  own.watch.clear();  // each version has one of its own, which goes with the state of the modules
+  return own;
+}
+
+/// An argument that no gradient depends on: its contents do not matter.
+struct Placeholder {
+  std::vector<int64_t> sizes, strides;
+  int64_t offset = 0;
+  at::TensorOptions options;
+  bool defined = false;
+  bool requires_grad = false;
+  bool is_leaf = true;
+  int32_t same_as = -1;  ///< an earlier argument that is the same tensor
+
+  at::Tensor make() const {
+    if (!defined) return {};
+    capture::BelowRecording below;
+    auto tensor = runtime::empty_with_offset(sizes, strides, offset, options).zero_();
+    if (requires_grad && is_leaf) tensor.set_requires_grad(true);
+    if (requires_grad && !is_leaf) capture::give_history(tensor);
+    return tensor;
+  }
+};
+
+Placeholder placeholder_of(const at::Tensor& tensor, int32_t same_as) {
+  Placeholder argument;
+  argument.defined = tensor.defined();
+  argument.same_as = same_as;
+  if (!argument.defined) return argument;
+  argument.sizes = tensor.sizes().vec();
+  argument.strides = tensor.strides().vec();
+  argument.offset = tensor.storage_offset();
+  argument.options = tensor.options();
+  argument.requires_grad = tensor.requires_grad();
+  argument.is_leaf = tensor.is_leaf();
+  return argument;
+}
+
+}  // namespace
+
+struct GradientFunction::Recipe {
+  std::string name;
+  detail::OwnedRun run;
+  std::string fingerprint;
+  runtime::Ambient ambient;
+  std::vector<Placeholder> arguments;
+  std::vector<int32_t> targets;  ///< per gradient: the input
+  std::vector<c10::weak_intrusive_ptr<c10::TensorImpl>> lifted;
+
+  /// Whether these are of the sizes that the fingerprint is for; differential tracing takes others too.
+  bool has_own_sizes(const std::vector<at::Tensor>& primals) const {
+    for (size_t i = 0; i < arguments.size(); ++i)
+      if (primals[i].defined() && primals[i].sizes() != at::IntArrayRef(arguments[i].sizes)) return false;
+    return true;
+  }
+  detail::Outcome run_gradients(const std::vector<at::Tensor>& fakes) const;
+  at::Tensor gradient_of(int32_t input, const std::vector<capture::GradTarget>& targets,
+                         const std::vector<at::Tensor>& gradients) const;
+};
+
+std::shared_ptr<detail::Function> GradientFunction::make_function(const Options& options) {
+  return std::make_shared<detail::Function>(options_for(options), false);
+}
+
+GradientFunction::GradientFunction(std::shared_ptr<detail::Function> function, const std::string& name,
+                                   const Call& call, const capture::Trace& trace)
+    : function_(std::move(function)) {
+  auto recipe = std::make_shared<Recipe>();
+  recipe->name = name;
+  recipe->run = call.keep();
+  recipe->fingerprint = trace.fingerprint;
+  recipe->ambient = call.ambient;
+  for (size_t i = 0; i < call.leaves.tensors.size(); ++i)
+    recipe->arguments.push_back(placeholder_of(call.leaves.tensors[i], trace.duplicate_of[i]));
+  for (const auto& gradient : trace.gradients) recipe->targets.push_back(gradient.input);
+  for (const auto& lifted : trace.lifted) recipe->lifted.emplace_back(lifted.tensor.getIntrusivePtr());
+  recipe_ = std::move(recipe);
+}
+
+at::Tensor GradientFunction::Recipe::gradient_of(int32_t input, const std::vector<capture::GradTarget>& found,
+                                                 const std::vector<at::Tensor>& gradients) const {
+  const auto number = input - static_cast<int32_t>(arguments.size());
+  const auto& outsiders = capture::active_recorder()->outside().all();
+  for (size_t t = 0; t < found.size(); ++t) {
+    if (number < 0 && found[t].input == input) return gradients[t];
+    if (number < 0 || found[t].outsider < 0) continue;
+    const auto& outsider = *outsiders[static_cast<size_t>(found[t].outsider)];
+    if (outsider.tensor.unsafeGetTensorImpl() == lifted[static_cast<size_t>(number)]._unsafe_get_target())
+      return gradients[t];
+  }
+  return {};
+}
+
+/// Runs inside a capture: the function, then autograd's engine over what it did.
+detail::Outcome GradientFunction::Recipe::run_gradients(const std::vector<at::Tensor>& fakes) const {
+  auto& recorder = *capture::active_recorder();
+  const auto middle = fakes.begin() + static_cast<int64_t>(arguments.size());
+  const std::vector<at::Tensor> primals(fakes.begin(), middle);
+  const std::vector<at::Tensor> tangents(middle, fakes.end());
+  std::vector<at::Tensor> own;
+  std::vector<torch::autograd::Edge> edges;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    own.push_back(arguments[i].same_as < 0 ? primals[i] : at::Tensor());
+    edges.push_back(capture::edge_of_input(own.back()));
+  }
+  std::vector<at::Tensor> outputs;
+  {
+    const c10::AutoGradMode as_in_the_call(ambient.grad_mode);
+    outputs = run(primals).tensors;
+  }
+  if (has_own_sizes(primals) &&
+      capture::fingerprint(recorder.graph(), recorder.graph().nodes.size()) != fingerprint)
+    throw Error(ErrorCode::GraphChanged, "backward",
+                fmt::format("'{}' does something else than when its result was computed", name),
+                "Do not change modules or captured variables between a call and its backward(create_graph)");
+  for (const auto& output : outputs)
+    if (output.defined()) recorder.value_of(output);  // a captured tensor that is only returned is lifted too
+  auto roots = capture::find_roots(recorder, own, edges, outputs);
+  if (roots.size() != tangents.size())
+    throw Error(ErrorCode::GraphChanged, "backward",
+                fmt::format("'{}' has {} differentiable results at these sizes, not {}", name, roots.size(),
+                            tangents.size()),
+                "Do not change modules or captured variables between a call and its backward(create_graph)");
+  std::vector<capture::GradRoot> given_roots;
+  std::vector<at::Tensor> given;
+  for (size_t k = 0; k < roots.size(); ++k)
+    if (tangents[k].defined()) {
+      given_roots.push_back(roots[k]);
+      given.push_back(tangents[k]);
+    }
+  const auto found = capture::find_targets(recorder, own, edges);
+  const auto gradients = capture::run_backward(recorder, given_roots, given, found, true);
+  detail::Outcome outcome;
+  for (auto input : targets) outcome.tensors.push_back(gradient_of(input, found, gradients));
+  return outcome;
+}
+
+std::vector<at::Tensor> GradientFunction::gradients(const std::vector<at::Tensor>& primals,
+                                                    const std::vector<at::Tensor>& tangents) {
+  runtime::AmbientGuard guard(recipe_->ambient);
+  Leaves leaves;
+  for (size_t i = 0; i < recipe_->arguments.size(); ++i) {
+    const auto& argument = recipe_->arguments[i];
+    const bool known = i < primals.size() && primals[i].defined();
+    leaves.tensors.push_back(argument.same_as >= 0 ? leaves.tensors[static_cast<size_t>(argument.same_as)]
+                             : known               ? primals[i]
+                                                   : argument.make());
+  }
+  for (const auto& tangent : tangents) leaves.tensors.push_back(tangent);
+  const auto run = [recipe = recipe_](const std::vector<at::Tensor>& fakes) {
+    return recipe->run_gradients(fakes);
+  };
+  const auto keep = [&]() -> detail::OwnedRun { return run; };
+  return function_->call(leaves, run, keep).tensors;
+}
+
+}  // namespace antegrad::compiler

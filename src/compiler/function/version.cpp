@@ -1,0 +1,152 @@
+#include "compiler/function/version.h"
+
+#include <fmt/format.h>
+
+#include "compiler/function/gradient_function.h"
+
+namespace antegrad::compiler {
+namespace {
+
+bool relies_on_aliasing(const aot::Signature& signature) {
+  return !signature.written.empty() || !signature.shared.empty() || !signature.fixed_offsets.empty() ||
+         !signature.same.empty() || !signature.changed.empty();
+}
+
+/// Where both are defined: as many dims, and zeros in the same places.
+bool of_one_kind(const symbolic::CallShapes& a, const symbolic::CallShapes& b) {
+  const auto zeros_alike = [](const std::vector<int64_t>& x, const std::vector<int64_t>& y) {
+    return std::equal(x.begin(), x.end(), y.begin(), y.end(),
+                      [](int64_t v, int64_t w) { return (v == 0) == (w == 0); });
+  };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](const auto& x, const auto& y) {
+    return x.defined == y.defined && zeros_alike(x.sizes, y.sizes) && zeros_alike(x.strides, y.strides);
+  });
+}
+
+}  // namespace
+
+size_t Version::SymbolsHash::operator()(const Symbols& symbols) const {
+  size_t hash = symbols.size();
+  for (auto value : symbols) hash = (hash ^ static_cast<size_t>(value)) * 0x9e3779b97f4a7c15u + (hash >> 29);
+  return hash;
+}
+
+Version::Version(VersionGuards guards, std::shared_ptr<const Template> code,
+                 std::shared_ptr<detail::Function> gradients, std::map<std::string, uint64_t> shape_fallbacks)
+    : guards_(std::move(guards)),
+      template_(std::move(code)),
+      gradients_(std::move(gradients)),
+      shape_fallbacks_(std::move(shape_fallbacks)) {}
+
+Version::Version(VersionGuards guards, std::exception_ptr refusal)
+    : guards_(std::move(guards)), refusal_(std::move(refusal)) {}
+
+Result<InstancePtr> Version::make_instance(const CaptureSettings& settings, const Call& call,
+                                           const Captured& captured) const {
+  auto symbols = guards_.shapes_hold(call.leaves);
+  if (!symbols) return Failure{"its guards do not hold"};
+  const std::vector<int64_t> values(symbols->begin(), symbols->end());
+  if (is_dynamic())
+    if (auto difference = template_->difference(values, captured); !difference.empty())
+      return Failure{std::move(difference)};
+  if (!guards_.lifts_same(captured.trace))
+    return Failure{"it reads other tensors than those captured before"};
+  auto instance = std::make_shared<Instance>();
+  instance->symbols = std::move(*symbols);
+  instance->pattern = captured.end.pattern;
+  instance->grad_mode_after = captured.end.grad_mode;
+  for (const auto& tensor : captured.inputs)
+    instance->offsets.push_back(tensor.defined() ? tensor.storage_offset() : 0);
+  for (const auto& lifted : captured.trace.lifted)
+    instance->offsets.push_back(lifted.tensor.storage_offset());
+  instance->check_aliasing = relies_on_aliasing(captured.functional.signature);
+  if (settings.options.check_recapture) instance->traced_text = traced_text(captured);
+  std::shared_ptr<runtime::HigherOrder> higher_order;
+  if (gradients_)
+    higher_order =
+        std::make_shared<GradientFunction>(gradients_, settings.options.name, call, captured.trace);
+  instance->caller = template_->instantiate(values, captured, std::move(higher_order));
+  return InstancePtr(std::move(instance));
+}
+
+void Version::add(InstancePtr instance, int most) {
+  instance->used = ++clock_;
+  newest_ = instance;
+  instances_[instance->symbols] = std::move(instance);
+  if (instances_.size() <= static_cast<size_t>(std::max(1, most))) return;
+  const auto oldest =
+      std::min_element(instances_.begin(), instances_.end(),
+                       [](const auto& a, const auto& b) { return a.second->used < b.second->used; });
+  instances_.erase(oldest);
+}
+
+InstancePtr Version::find_instance(const Symbols& symbols) const {
+  if (!is_dynamic()) return newest_;
+  const auto found = instances_.find(symbols);
+  if (found == instances_.end()) return nullptr;
+  found->second->used.store(clock_.fetch_add(1, std::memory_order_relaxed), std::memory_order_relaxed);
+  return found->second;
+}
+
+bool Version::gather(const Call& call, const Symbols& symbols, Match& match) const {
+  auto& inputs = match.inputs;
+  inputs.assign(call.leaves.tensors.begin(), call.leaves.tensors.end());
+  if (is_eager()) return guards_.lifted_mismatch().empty();
+  match.instance = find_instance(symbols);
+  if (match.instance == nullptr) return false;
+  const auto& instance = *match.instance;
+  return guards_.add_bases(inputs, instance.offsets) && guards_.add_lifted(inputs) &&
+         (!instance.check_aliasing ||
+          runtime::aliasing_failure(instance.caller->signature(), inputs, instance.offsets).empty());
+}
+
+std::optional<Match> match(std::span<const std::shared_ptr<Version>> versions, const Call& call) {
+  std::optional<Match> match;  // made where the caller wants it: nothing is moved in a warm call
+  for (const auto& version : versions) {
+    const auto symbols = version->guards_.hold(call);
+    if (!symbols) continue;
+    match.emplace(version);
+    if (version->gather(call, *symbols, *match)) break;
+    match.reset();
+  }
+  return match;
+}
+
+std::string Version::instance_mismatch(const Leaves& leaves) const {
+  const auto symbols = guards_.shapes_hold(leaves);
+  if (!symbols) return guards_.shapes_mismatch(leaves);
+  const auto instance = find_instance(*symbols);
+  if (instance == nullptr) return "it has not been seen at these sizes";
+  Inputs inputs(leaves.tensors.begin(), leaves.tensors.end());
+  if (!guards_.add_bases(inputs, instance->offsets))
+    return "inputs are no longer the same views of one tensor";
+  if (!guards_.add_lifted(inputs)) return guards_.lifted_mismatch();
+  return instance->check_aliasing
+             ? runtime::aliasing_failure(instance->caller->signature(), inputs, instance->offsets)
+             : "nothing differs";
+}
+
+std::string Version::mismatch(const Call& call) const {
+  if (auto what = guards_.mismatch(call); !what.empty()) return what;
+  if (!is_eager()) return instance_mismatch(call.leaves);
+  const auto what = guards_.lifted_mismatch();
+  return what.empty() ? "nothing differs" : what;
+}
+
+std::optional<symbolic::CallShapes> Version::shapes_if_like(const Call& call) const {
+  if (is_eager() || !guards_.same_key(call.leaves) || !(call.ambient == guards_.ambient)) return std::nullopt;
+  symbolic::CallShapes own;
+  for (size_t i = 0; i < guards_.arguments.size(); ++i) {
+    auto guard = guards_.arguments[i];
+    guard.ignore_shape();
+    if (!guard.holds(call.leaves.tensors[i])) return std::nullopt;
+    auto& shape = own.emplace_back();
+    shape.defined = guard.is_plain();
+    shape.sizes = guard.sizes().vec();
+    shape.strides = guard.strides().vec();
+  }
+  if (!of_one_kind(own, shapes_of(call.leaves.tensors))) return std::nullopt;
+  return own;
+}
+
+}  // namespace antegrad::compiler

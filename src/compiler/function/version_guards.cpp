@@ -1,0 +1,176 @@
+#include "compiler/function/version_guards.h"
+
+#include <fmt/format.h>
+
+namespace antegrad::compiler {
+namespace {
+
+symbolic::ShapeView view_of(const at::Tensor& tensor) {
+  return {tensor.sizes().data(), tensor.strides().data(), tensor.sizes().size()};
+}
+
+bool has_plain_shape(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.layout() == c10::kStrided && !tensor.is_nested();
+}
+
+VersionGuards::Lifted guard_lifted(const at::Tensor& tensor) {
+  return {c10::weak_intrusive_ptr<c10::TensorImpl>(tensor.getIntrusivePtr()), runtime::TensorGuard(tensor)};
+}
+
+/// Training changes the .grad of leaves all the time, also between the evaluations of a model. A function
+/// that reads one has lifted it. One without a backward pass may be an optimizer's step and ask whether there
+/// is one.
+void ignore_unread_grads(VersionGuards& guards, const Leaves& leaves, const capture::Trace& traced) {
+  auto is_read = [&](const at::Tensor& tensor) {
+    if (!tensor.defined() || !tensor.is_leaf() || !tensor.grad().defined()) return false;
+    const auto& grad = tensor.grad();
+    auto is_grad = [&](const at::Tensor& other) { return other.is_same(grad); };
+    return std::any_of(leaves.tensors.begin(), leaves.tensors.end(), is_grad) ||
+           std::any_of(traced.lifted.begin(), traced.lifted.end(),
+                       [&](const auto& lifted) { return is_grad(lifted.tensor); });
+  };
+  auto ignore = [&](const at::Tensor& tensor, runtime::TensorGuard& guard) {
+    if (is_read(tensor)) return;
+    if (traced.differentiable)
+      guard.ignore_grad();
+    else
+      guard.ignore_which_grad();
+  };
+  for (size_t i = 0; i < guards.arguments.size(); ++i) ignore(leaves.tensors[i], guards.arguments[i]);
+  for (size_t k = 0; k < guards.lifted.size(); ++k) ignore(traced.lifted[k].tensor, guards.lifted[k].guard);
+}
+
+}  // namespace
+
+symbolic::CallShapes shapes_of(c10::ArrayRef<at::Tensor> tensors) {
+  symbolic::CallShapes call;
+  for (const auto& tensor : tensors) {
+    auto& shape = call.emplace_back();
+    shape.defined = has_plain_shape(tensor);
+    if (!shape.defined) continue;
+    shape.sizes = tensor.sizes().vec();
+    shape.strides = tensor.strides().vec();
+  }
+  return call;
+}
+
+VersionGuards guards_of_call(const Options& options, const Call& call) {
+  VersionGuards guards;
+  guards.key.assign(call.leaves.key.begin(), call.leaves.key.end());
+  guards.ambient = call.ambient;
+  for (const auto& tensor : call.leaves.tensors) guards.arguments.emplace_back(tensor);
+  if (!options.watch.empty()) guards.modules = std::make_unique<ModuleState>(options.watch);
+  return guards;
+}
+
+VersionGuards guards_of_attempt(const Options& options, const Call& call,
+                                const std::vector<at::Tensor>& met) {
+  auto guards = guards_of_call(options, call);
+  for (const auto& tensor : met) guards.lifted.push_back(guard_lifted(tensor));
+  for (auto& lifted : guards.lifted) lifted.guard.ignore_grad();
+  return guards;
+}
+
+VersionGuards guards_of_capture(const Options& options, const Call& call, const Captured& captured,
+                                const symbolic::Shapes& shapes) {
+  auto guards = guards_of_call(options, call);
+  if (shapes.dynamic()) {
+    guards.shapes.emplace(shapes);
+    for (auto& guard : guards.arguments) guard.ignore_shape();
+  }
+  for (const auto& shared : captured.bases) {
+    guards.bases.push_back({shared, runtime::TensorGuard(captured.inputs[static_cast<size_t>(shared.base)])});
+    guards.bases.back().guard.ignore_grad();
+  }
+  for (const auto& lifted : captured.trace.lifted) guards.lifted.push_back(guard_lifted(lifted.tensor));
+  ignore_unread_grads(guards, call.leaves, captured.trace);
+  return guards;
+}
+
+bool VersionGuards::same_key(const Leaves& leaves) const {
+  return leaves.tensors.size() == arguments.size() && leaves.key.size() == key.size() &&
+         std::equal(key.begin(), key.end(), leaves.key.begin());
+}
+
+std::optional<Symbols> VersionGuards::shapes_hold(const Leaves& leaves) const {
+  std::optional<Symbols> symbols(std::in_place);
+  if (!shapes) return symbols;
+  symbols->resize(shapes->symbols());
+  if (!shapes->holds([&](size_t i) { return view_of(leaves.tensors[i]); }, symbols->data())) symbols.reset();
+  return symbols;
+}
+
+std::optional<Symbols> VersionGuards::arguments_hold(const Call& call) const {
+  if (!same_key(call.leaves) || !(call.ambient == ambient)) return std::nullopt;
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (!arguments[i].holds(call.leaves.tensors[i])) return std::nullopt;
+  return shapes_hold(call.leaves);
+}
+
+std::optional<Symbols> VersionGuards::hold(const Call& call) const {
+  auto symbols = arguments_hold(call);
+  if (symbols && modules != nullptr && !modules->difference().empty()) symbols.reset();
+  return symbols;
+}
+
+bool VersionGuards::lifts_same(const capture::Trace& trace) const {
+  return std::equal(lifted.begin(), lifted.end(), trace.lifted.begin(), trace.lifted.end(),
+                    [](const Lifted& known, const capture::LiftedTensor& now) {
+                      return known.tensor._unsafe_get_target() == now.tensor.unsafeGetTensorImpl();
+                    });
+}
+
+bool VersionGuards::add_bases(Inputs& inputs, const std::vector<int64_t>& offsets) const {
+  for (const auto& [shared, guard] : bases)
+    for (auto i : shared.views) {
+      const auto& view = inputs[static_cast<size_t>(i)];
+      if (!view.is_view() || view.storage_offset() != offsets[static_cast<size_t>(i)]) return false;
+      const auto base = static_cast<size_t>(shared.base);
+      if (base == inputs.size()) inputs.emplace_back(view._base());
+      if (!inputs[base].is_same(view._base()) || !guard.holds(inputs[base])) return false;
+    }
+  return true;
+}
+
+bool VersionGuards::add_lifted(Inputs& inputs) const {
+  for (const auto& [tensor, guard] : lifted) {
+    inputs.emplace_back(tensor.lock());
+    if (!inputs.back().defined() || !guard.holds(inputs.back())) return false;
+  }
+  return true;
+}
+
+bool VersionGuards::dead() const {
+  for (const auto& [tensor, guard] : lifted)
+    if (tensor.expired()) return true;
+  return modules != nullptr && modules->dead();
+}
+
+std::string VersionGuards::lifted_mismatch() const {
+  for (size_t k = 0; k < lifted.size(); ++k) {
+    const at::Tensor tensor(lifted[k].tensor.lock());
+    if (!tensor.defined()) return fmt::format("captured tensor {} no longer exists", k);
+    if (!lifted[k].guard.holds(tensor))
+      return fmt::format("captured tensor {} {}", k, lifted[k].guard.failure(tensor));
+  }
+  return {};
+}
+
+std::string VersionGuards::shapes_mismatch(const Leaves& leaves) const {
+  if (shapes_hold(leaves)) return {};
+  std::vector<symbolic::ShapeView> views;
+  for (const auto& tensor : leaves.tensors)
+    views.push_back(tensor.defined() ? view_of(tensor) : symbolic::ShapeView());
+  return shapes->failure(views);
+}
+
+std::string VersionGuards::mismatch(const Call& call) const {
+  if (!same_key(call.leaves)) return "a number, a string or the structure of the arguments differs";
+  if (!(call.ambient == ambient)) return runtime::difference(ambient, call.ambient);
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (!arguments[i].holds(call.leaves.tensors[i]))
+      return fmt::format("tensor {} {}", i, arguments[i].failure(call.leaves.tensors[i]));
+  return modules != nullptr ? modules->difference() : "";
+}
+
+}  // namespace antegrad::compiler

@@ -1,0 +1,45 @@
+// Versions whose watched modules may have been replaced.
+#include <fmt/format.h>
+
+#include "antegrad/error.h"
+#include "compiler/function/version.h"
+
+namespace antegrad::compiler {
+
+bool Version::confirm(const Options& options, const Call& call, const Captured& captured) {
+  auto& modules = guards_.modules;
+  if (is_eager() || modules == nullptr || modules->difference().empty()) return false;
+  if (!modules->difference_of_contents().empty()) return false;
+  const auto symbols = guards_.arguments_hold(call);
+  if (!symbols || !guards_.lifts_same(captured.trace) ||
+      !template_->difference({symbols->begin(), symbols->end()}, captured).empty())
+    return false;
+  modules = std::make_unique<ModuleState>(options.watch);
+  return true;
+}
+
+void Version::check_not_replaced(const Options& options, const Call& call,
+                                 const capture::Trace& trace) const {
+  if (!guards_.arguments_hold(call)) return;
+  const auto& modules = guards_.modules;
+  for (size_t k = 0; modules != nullptr && k < options.watch.size(); ++k) {
+    const auto& module = options.watch[k];
+    if (!module || !modules->lost_owner(module.get())) continue;
+    const ModuleState own({module});
+    const auto was_used = [&](const VersionGuards::Lifted& lifted) {
+      const at::Tensor tensor(lifted.tensor.lock());
+      return tensor.defined() && !own.name_of(tensor).empty();
+    };
+    const auto is_used = [&](const auto& lifted) { return !own.name_of(lifted.tensor).empty(); };
+    if (std::any_of(guards_.lifted.begin(), guards_.lifted.end(), was_used) &&
+        std::none_of(trace.lifted.begin(), trace.lifted.end(), is_used))
+      throw Error(ErrorCode::GraphChanged, "compile",
+                  fmt::format("watched module {} of '{}' was replaced: the function uses none of its tensors "
+                              "any more",
+                              k, options.name),
+                  "Compile the function again with the new module in Options::watch, or copy parameters into "
+                  "the old one instead of replacing it");
+  }
+}
+
+}  // namespace antegrad::compiler
