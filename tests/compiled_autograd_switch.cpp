@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 class Switch : public ::testing::Environment {
@@ -26,4 +26,4 @@ const bool kOn = [] {
 }();
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

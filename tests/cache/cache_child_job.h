@@ -10,7 +10,7 @@
 #include "cache_fixture.h"
 #include "compiler/cache/kernel_cache.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 
 constexpr int kChildFunctions = 4;  ///< of a set. There is one more, with several kernels in each pass
 
@@ -116,4 +116,4 @@ inline void do_child_job() {
 // Run by the other tests of the program.
 TEST(CacheChild, DISABLED_Job) { do_child_job(); }
 
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

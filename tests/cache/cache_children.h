@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace antegrad::testing {
+namespace antegrad::test {
 
 /// What a child has said, and how it ended.
 struct ChildReport {
@@ -154,4 +154,4 @@ inline ChildReport run_child(const ChildEnvironment& environment, uid_t user = 0
   return report;
 }
 
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

@@ -8,7 +8,7 @@
 #include "cache_fixture.h"
 #include "fault/cache_faults.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -143,7 +143,7 @@ TEST_F(CacheDamage, AFileThatIsGoneIsMadeAgain) {
   for (const auto& file : files_) {
     fs::remove(file.path);
     const auto counts = compile_anew();
-    EXPECT_EQ(counts, testing::counts(1, 1)) << file.kind;
+    EXPECT_EQ(counts, test::counts(1, 1)) << file.kind;
     EXPECT_EQ(store_->get(file.address).outcome, Outcome::Hit) << file.kind;
   }
 }
@@ -209,4 +209,4 @@ TEST_F(CacheDamage, TheDirectoryIsDeletedOverAndOver) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

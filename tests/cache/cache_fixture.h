@@ -7,7 +7,7 @@
 
 #include <filesystem>
 
-namespace antegrad::testing {
+namespace antegrad::test {
 
 class CacheTest : public ::testing::Test {
  protected:
@@ -78,4 +78,4 @@ inline void expect_identical(const Results& expected, const Results& actual) {
     EXPECT_TRUE(at::equal(expected.gradients[i], actual.gradients[i])) << "gradient " << i;
 }
 
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

@@ -3,7 +3,7 @@
 #include "cache_fixture.h"
 #include "compiler/cache/kernel_cache.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -276,4 +276,4 @@ TEST_F(CacheFunctions, ABundleCarriesWhatAProcessUsed) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

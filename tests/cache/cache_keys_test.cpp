@@ -3,7 +3,7 @@
 
 #include "cache_fixture.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -189,4 +189,4 @@ TEST_F(CacheKeys, BodiesOfCustomFunctionsCount) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

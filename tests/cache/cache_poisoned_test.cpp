@@ -6,7 +6,7 @@
 #include "cache_children.h"
 #include "fault/cache_faults.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -191,4 +191,4 @@ TEST_F(CachePoisoned, AKeyFileThatOthersMayReadIsNotUsed) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

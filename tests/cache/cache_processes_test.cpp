@@ -10,7 +10,7 @@
 #include "cache_children.h"
 #include "fault/cache_faults.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -249,4 +249,4 @@ TEST_F(CacheProcesses, WithAHomeThatCannotBeWritten) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

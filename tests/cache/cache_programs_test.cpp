@@ -5,7 +5,7 @@
 
 #include "cache_fixture.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -188,4 +188,4 @@ TEST_F(CachePrograms, WhatCannotBeWrittenIsSaidOnce) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

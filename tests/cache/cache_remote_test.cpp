@@ -7,7 +7,7 @@
 #include "cache_children.h"
 #include "fault/redis_server.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -227,4 +227,4 @@ TEST_F(CacheRemote, ASharedDirectoryThatIsNotThereIsSaidOnce) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

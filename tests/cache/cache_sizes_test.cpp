@@ -1,7 +1,7 @@
 // Sizes that change, through the cache: guarded entries, and what a new process knows at once.
 #include "cache_fixture.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -91,4 +91,4 @@ TEST_F(CacheSizes, AMarkOfASizeThatStaysFixedDoesNotMiss) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

@@ -8,7 +8,7 @@
 #include "cache_fixture.h"
 #include "compiler/code/tracing.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -203,4 +203,4 @@ TEST_F(CacheTrace, LeavesContentsOfLargeConstantsOut) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

@@ -15,7 +15,7 @@
 #include "fuzz/check.h"
 #include "fuzz/compare.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 
 using Tensors = std::vector<at::Tensor>;
 
@@ -204,4 +204,4 @@ inline size_t count(const std::string& text, const std::string& what) {
   return found;
 }
 
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

@@ -2,7 +2,7 @@
 // layout.
 #include "cpu/training_like_eager.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -271,4 +271,4 @@ TEST(Accumulation, OneCaptureWhileGradientsComeAndGo) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

@@ -1,7 +1,7 @@
 // torch::autograd::Function, grad() and backward() inside compiled functions.
 #include "cpu/training_like_eager.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -317,4 +317,4 @@ TEST(GradInside, OfALeafMadeInside) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

@@ -1,7 +1,7 @@
 // Derivatives of derivatives, and random numbers that all passes must agree about.
 #include "cpu/training_like_eager.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -299,4 +299,4 @@ TEST(RandomInTraining, RandomNumbersInABackward) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

@@ -3,7 +3,7 @@
 
 #include "cpu/training_like_eager.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -203,4 +203,4 @@ TEST(AnomalyMode, StaysAsItWasAfterCaptures) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

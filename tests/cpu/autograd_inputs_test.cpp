@@ -1,7 +1,7 @@
 // Arguments and captured tensors of every kind that gradients flow to.
 #include "cpu/training_like_eager.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -154,4 +154,4 @@ TEST(InputKinds, ParameterReplacedByItsTranspose) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

@@ -2,7 +2,7 @@
 #include "counting_allocator.h"
 #include "cpu/training_like_eager.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -82,4 +82,4 @@ TEST(BackwardMemory, NothingIsLeft) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

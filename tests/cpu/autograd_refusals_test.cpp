@@ -1,7 +1,7 @@
 // What eager refuses, or allows only just, is refused or allowed when compiled, with eager's words.
 #include "cpu/training_like_eager.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -124,4 +124,4 @@ TEST(EagerRefuses, WritingToAViewOfACustomFunction) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

@@ -7,7 +7,7 @@
 
 #include "cpu/training_like_eager.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -113,4 +113,4 @@ TEST_F(SavedTensorHooks, DoNotRunInCaptures) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

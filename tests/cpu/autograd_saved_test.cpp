@@ -2,7 +2,7 @@
 // no longer than eager keeps it.
 #include "cpu/training_like_eager.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -310,4 +310,4 @@ TEST(SavedCopies, OfExpandedInputsHaveTheirStrides) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

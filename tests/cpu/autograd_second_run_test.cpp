@@ -2,7 +2,7 @@
 #include "cpu/training.h"
 #include "cpu/training_like_eager.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -172,4 +172,4 @@ TEST(SecondRun, OfActivations) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

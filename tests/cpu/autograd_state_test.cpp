@@ -4,7 +4,7 @@
 #include "cpu/training.h"
 #include "cpu/training_like_eager.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -254,4 +254,4 @@ TEST(Backwards, AreCompiledWhenFirstNeeded) {  // CAP-19
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

@@ -7,7 +7,7 @@
 
 #include "runtime/memory_pool.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -118,4 +118,4 @@ TEST(Functions, ConjugatedTensorsAreNotReadByKernels) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

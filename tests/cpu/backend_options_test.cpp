@@ -12,7 +12,7 @@
 #include "compiler/cache/kernel_cache.h"
 #include "toolchain/isa.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -220,4 +220,4 @@ TEST(Explain, OfTheEagerBackend) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

@@ -10,7 +10,7 @@
 #include "runtime/executable.h"
 #include "schedule/program.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 
 using Tensors = std::vector<at::Tensor>;
 
@@ -95,4 +95,4 @@ inline Tensors run(const runtime::Executable& executable, const Tensors& inputs)
   return outputs;
 }
 
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

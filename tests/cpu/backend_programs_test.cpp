@@ -12,7 +12,7 @@
 #include "runtime/memory_pool.h"
 #include "runtime/placement.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -319,4 +319,4 @@ TEST(Programs, ComparisonNamesTheKernelThatDiffers) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

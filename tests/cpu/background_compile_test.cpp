@@ -9,7 +9,7 @@
 #include <mutex>
 #include <thread>
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -322,4 +322,4 @@ TEST(CompileProgress, WhatItThrowsEndsTheCompilation) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

@@ -101,7 +101,7 @@ TEST(BackwardWrites, AreRefusedWithCreateGraph) {
   seen = torch::ones({});
   auto x = torch::ones({3}, torch::requires_grad());
   auto loss = compile(cases[0].call)(x);
-  antegrad::testing::expect_error(
+  antegrad::test::expect_error(
       antegrad::ErrorCode::NeedsGrad, "backward",
       "the backward pass of a custom function writes to a tensor of shape [] that was made outside",
       {x, seen}, [&] { torch::autograd::grad({loss}, {x}, {}, true, true); });

@@ -3,7 +3,7 @@
 
 #include "cpu/against_eager.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -269,4 +269,4 @@ TEST(Modes, AutocastIsAGuardAndOffWhileTheGraphRuns) {  // CAP-30
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

@@ -1,7 +1,7 @@
 // Inputs that share memory with each other.
 #include "cpu/against_eager.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -313,4 +313,4 @@ TEST(AliasedInputs, ThatOverlapThemselves) {  // ALI-16
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

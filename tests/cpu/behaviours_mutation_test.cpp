@@ -1,7 +1,7 @@
 // Inputs and captured tensors that the function changes in place.
 #include "cpu/against_eager.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -305,4 +305,4 @@ TEST(Mutation, OpsBetweenPartsThatOverlapAreRefusedAsInEager) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

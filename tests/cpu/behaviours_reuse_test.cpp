@@ -1,7 +1,7 @@
 // Which calls an already captured graph may serve.
 #include "cpu/against_eager.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -226,4 +226,4 @@ TEST(Reuse, OffsetsMatterOnlyWhereTheProgramReadsThem) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

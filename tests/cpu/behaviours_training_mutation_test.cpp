@@ -1,7 +1,7 @@
 // Inputs and captured tensors that the function changes in place while gradients flow through them.
 #include "cpu/training_like_eager.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -302,4 +302,4 @@ TEST(MutationInTraining, RequiresGradChangesBetweenCalls) {  // ALI-49
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

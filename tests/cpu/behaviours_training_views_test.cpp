@@ -1,7 +1,7 @@
 // Results that are views, detached, integers or leaves, and what may be done with them afterwards.
 #include "cpu/training_like_eager.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -323,4 +323,4 @@ TEST(Outputs, SizesAmongTensorsGetNoTangents) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

@@ -1,7 +1,7 @@
 // Outputs that are views: of inputs, of intermediates, of each other.
 #include "cpu/against_eager.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -244,4 +244,4 @@ TEST(FreshOutputs, KeepEagersStrides) {  // ALI-01
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

@@ -1,7 +1,7 @@
 // Kinds of writes: storages that are swapped or resized, out=, foreach and indexed writes, dtypes.
 #include "cpu/against_eager.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -173,4 +173,4 @@ TEST(Writes, OfOtherDtypes) {  // ALI-04
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

@@ -8,7 +8,7 @@
 
 #include "cpu/leaf.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 
 using at::Tensor;
 using Tensors = std::vector<Tensor>;
@@ -57,4 +57,4 @@ inline Tensors gradients(const torch::nn::Sequential& net) {
   return out;
 }
 
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

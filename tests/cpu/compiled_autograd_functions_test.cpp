@@ -8,7 +8,7 @@
 #include <functional>
 #include <memory>
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -290,4 +290,4 @@ TEST(CompiledAutogradFunctions, NodesGoWithTheirResults) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

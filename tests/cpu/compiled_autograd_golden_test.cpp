@@ -8,7 +8,7 @@
 #include "compiled_autograd_fixture.h"
 #include "graph/golden.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 /// What happens in a pass, a line each.
@@ -132,4 +132,4 @@ TEST_F(CompiledAutogradGoldenTest, SavedTensorsAreUnpackedInTheirTurn) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

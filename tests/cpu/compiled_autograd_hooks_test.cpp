@@ -1,7 +1,7 @@
 // Hooks that are part of compiled backward passes, and those that are called between and after graphs.
 #include "compiled_autograd_fixture.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using compiled_autograd::graph;
@@ -303,4 +303,4 @@ TEST_F(CompiledAutogradHooksTest, OfCompiledFunctions) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

@@ -3,7 +3,7 @@
 
 #include "compiled_autograd_fixture.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using compiled_autograd::Stance;
@@ -296,4 +296,4 @@ TEST_F(CompiledAutogradInlineTest, CustomFunctionsAreToldWhatIsWanted) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

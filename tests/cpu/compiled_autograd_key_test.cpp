@@ -8,7 +8,7 @@
 #include "compiled_autograd_fixture.h"
 #include "counting_allocator.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 /// What may differ between two passes of one program.
@@ -252,4 +252,4 @@ TEST_F(CompiledAutogradLookupTest, RandomProgramsAreNotTakenForEachOther) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

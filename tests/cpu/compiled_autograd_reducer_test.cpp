@@ -12,7 +12,7 @@
 
 #include <antegrad/antegrad.h>
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -120,4 +120,4 @@ TEST(CompiledAutogradReducer, GradientsOfTwoProcessesAreAveraged) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

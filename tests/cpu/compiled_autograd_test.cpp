@@ -4,7 +4,7 @@
 
 #include "compiled_autograd_fixture.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 // CAU-01
@@ -391,4 +391,4 @@ TEST_F(CompiledAutogradTest, Threads) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

@@ -8,7 +8,7 @@
 
 #include "closeness.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -241,4 +241,4 @@ TEST(DynamicBehaviours, ThreadsWithSizesOfTheirOwn) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

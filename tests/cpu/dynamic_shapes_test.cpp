@@ -5,7 +5,7 @@
 
 #include "closeness.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -221,4 +221,4 @@ TEST(DynamicShapes, ExplainSaysWhyAndWhat) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

@@ -1,9 +1,9 @@
 #pragma once
 #include <torch/torch.h>
 
-namespace antegrad::testing {
+namespace antegrad::test {
 
 /// Random numbers that require a gradient.
 inline at::Tensor leaf(at::IntArrayRef sizes) { return torch::randn(sizes).requires_grad_(); }
 
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

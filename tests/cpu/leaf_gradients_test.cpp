@@ -9,7 +9,7 @@
 
 #include "cpu/training_like_eager.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -249,4 +249,4 @@ TEST(LeafGradients, OfOneLeafInManyThreads) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

@@ -5,7 +5,7 @@
 
 #include "runtime/onednn.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -137,4 +137,4 @@ TEST(OneDnn, SwitchedOffByTheUserOrTheVariable) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

@@ -7,7 +7,7 @@
 #include "runtime/overwrite.h"
 #include "runtime/placement.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 namespace pool = runtime::memory_pool;
@@ -181,4 +181,4 @@ TEST(MemoryPool, KeepsNoMoreThanWasInUseAtOnce) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

@@ -7,7 +7,7 @@ namespace {
 
 using antegrad::compile;
 using antegrad::ErrorCode;
-using antegrad::testing::expect_error;
+using antegrad::test::expect_error;
 using at::Tensor;
 
 Tensor leaf() { return torch::ones({3}, torch::requires_grad()); }

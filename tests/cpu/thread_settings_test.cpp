@@ -71,7 +71,7 @@ TEST_F(ThreadSettings, AnythingElseIsRefusedAndPutBack) {
     torch::set_default_dtype(caffe2::TypeMeta::Make<double>());
     return x * torch::ones({3});
   });
-  antegrad::testing::expect_error(
+  antegrad::test::expect_error(
       antegrad::ErrorCode::UnsupportedOp, "capture",
       "the function leaves a setting of LibTorch changed: the default dtype was Float and is Double", {x},
       [&] { dtype(x); });
@@ -81,7 +81,7 @@ TEST_F(ThreadSettings, AnythingElseIsRefusedAndPutBack) {
     return x.mm(x);
   });
   const auto square = torch::ones({3, 3});
-  antegrad::testing::expect_error(
+  antegrad::test::expect_error(
       antegrad::ErrorCode::UnsupportedOp, "capture",
       "the function leaves a setting of LibTorch changed: autocast was false and is true", {square},
       [&] { autocast(square); });

@@ -6,7 +6,7 @@
 
 #include "cpu/training_scene.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 
 struct TrainingOptions {
   Options compile{};
@@ -173,4 +173,4 @@ requires std::is_invocable_v<const Do&, const Scene&> Report trained_like_eager(
   return trained_like_eager(function, make, options);
 }
 
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

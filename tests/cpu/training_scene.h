@@ -10,7 +10,7 @@
 #include "cpu/against_eager.h"
 #include "cpu/leaf.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 
 /// One world after a call.
 struct Scene {
@@ -95,4 +95,4 @@ inline auto two_leaves() { return std::tuple(leaf({3, 4}), leaf({3, 4})); }
 inline auto one_activation() { return std::tuple(activation({3, 4})); }
 inline auto two_activations() { return std::tuple(activation({3, 4}), activation({3, 4})); }
 
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

@@ -9,7 +9,7 @@
 namespace antegrad::test {
 namespace {
 
-using antegrad::testing::has_the_form;
+using antegrad::test::has_the_form;
 using at::Tensor;
 
 const char* kSource = R"(

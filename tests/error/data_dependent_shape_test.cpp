@@ -1,7 +1,7 @@
 // Ops whose results have sizes that depend on data.
 #include "error/expect_error.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -58,4 +58,4 @@ TEST(DataDependentShape, FixedSizesAreNotRefused) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

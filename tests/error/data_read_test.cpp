@@ -3,7 +3,7 @@
 
 #include "error/expect_error.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -84,4 +84,4 @@ TEST(DataRead, NumbersTheHostWroteMayBeRead) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

@@ -1,7 +1,7 @@
 // Options::unsupported = Eager: functions that cannot be captured run uncompiled, and the report says so.
 #include "error/expect_error.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -221,4 +221,4 @@ TEST(EagerFallback, IsNotTriedAgainForEver) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace antegrad::testing {
+namespace antegrad::test {
 
 /// A snapshot of what a capture must leave alone: the thread's settings, the default generator and some
 /// tensors.
@@ -119,4 +119,4 @@ void expect_error(ErrorCode code, const std::string& where, const std::string& f
   surroundings.expect_unchanged();
 }
 
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

@@ -1,7 +1,7 @@
 // What export refuses, each with its own message, and what a run and a parse of an exported graph refuse.
 #include "error/expect_error.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -150,4 +150,4 @@ TEST(ExportErrors, TextThatIsNoExportedGraph) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

@@ -1,7 +1,7 @@
 // Tensors that outlive the capture they were made in.
 #include "error/expect_error.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -131,4 +131,4 @@ TEST(ForeignFake, EagerIsNoWayOut) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

@@ -3,7 +3,7 @@
 
 #include "error/expect_error.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -161,4 +161,4 @@ TEST(ForeignOpErrors, CollectivesAreNotCaptured) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

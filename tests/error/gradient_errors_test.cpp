@@ -1,7 +1,7 @@
 // What is refused where gradients flow, and errors that belong to the backward pass.
 #include "error/expect_error.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -212,4 +212,4 @@ TEST(GradientErrors, SecondDerivativesOfAFunctionThatChanged) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

@@ -5,7 +5,7 @@
 
 #include "error/expect_error.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -96,4 +96,4 @@ TEST(Codes, EachHasItsHeadingInTheDocs) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

@@ -5,7 +5,7 @@
 #include "error/expect_error.h"
 #include "runtime/memory_pool.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -297,4 +297,4 @@ TEST(RandomFailures, KeepNothing) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

@@ -3,7 +3,7 @@
 
 #include "error/expect_error.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -175,4 +175,4 @@ TEST(Exceptions, UnderAutocastAndInferenceMode) {  // ERR-28
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

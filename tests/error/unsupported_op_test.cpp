@@ -3,7 +3,7 @@
 
 #include "error/expect_error.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -144,4 +144,4 @@ TEST(UnsupportedOp, GrowingAPartOfALargerStorage) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

@@ -3,7 +3,7 @@
 
 #include "error/expect_error.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -165,4 +165,4 @@ TEST(UnsupportedTensor, WithNamedDims) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

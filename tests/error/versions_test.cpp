@@ -1,7 +1,7 @@
 // Errors of calls that no captured graph serves.
 #include "error/expect_error.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using at::Tensor;
@@ -201,4 +201,4 @@ TEST(GraphChanged, AWatchedModuleThatIsReplaced) {
 }
 
 }  // namespace
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

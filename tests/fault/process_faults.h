@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <string>
 
-namespace antegrad::testing {
+namespace antegrad::test {
 
 using at::Tensor;
 
@@ -54,4 +54,4 @@ int run_exit_program(const std::string& name, int argument);
 int run_fork_program(const std::string& name, int argument);
 int run_memory_program(int megabytes);
 
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

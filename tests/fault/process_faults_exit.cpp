@@ -6,7 +6,7 @@
 
 #include "process_faults.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -123,4 +123,4 @@ int run_exit_program(const std::string& name, int argument) {
   return programs.at(name)(argument);
 }
 
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

@@ -5,7 +5,7 @@
 
 #include "process_faults.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 constexpr unsigned kSecondsOfAChild = 60;
@@ -75,4 +75,4 @@ int run_fork_program(const std::string&, int forks) {
   return 0;
 }
 
-}  // namespace antegrad::testing
+}  // namespace antegrad::test

@@ -6,7 +6,7 @@
 
 #include "process_faults.h"
 
-namespace antegrad::testing {
+namespace antegrad::test {
 namespace {
 
 size_t address_space() {
@@ -85,4 +85,4 @@ int run_memory_program(int megabytes) {
   return 0;
 }
 
-}  // namespace antegrad::testing
+}  // namespace antegrad::test
