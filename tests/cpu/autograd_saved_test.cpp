@@ -138,17 +138,19 @@ TEST(SavedVersions, ABackwardAheadOfTheWriteIsFine) {
                      });
 }
 
+/// Optimizers write to data(), which no version counter notices: what is computed again, is from the new
+/// weights.
 TEST(SavedVersions, AnOptimizerStepBetweenForwardAndBackward) {
   trained_like_eager([](const Tensor& x, const Tensor& w) { return at::mm(x, w).relu(); },
                      [] {
                        return std::tuple(leaf({3, 4}), leaf({4, 2}));
                      },
-                     [](const Scene& s) {
+                     saving_all([](const Scene& s) {
                        torch::optim::SGD optimizer({s.inputs[1]}, 0.1);
                        backward_through(s.outputs, /*retain_graph=*/true);
                        optimizer.step();
                        backward_of_outputs(s);
-                     });
+                     }));
 }
 
 TEST(SavedVersions, SetDataIsNotNoticed) {
@@ -265,7 +267,7 @@ TEST(Lifetimes, TheGraphOutlivesTheCompiledFunction) {
     out = compiled(a);
   }
   out.backward();
-  EXPECT_TRUE(a.grad().equal(a.detach().cos()));
+  EXPECT_TRUE(same_values(a.detach().cos(), a.grad()));
 }
 
 TEST(Lifetimes, ParametersAreNotKeptByTheCompiledFunction) {
