@@ -9,6 +9,8 @@
 #include <memory>
 #include <string>
 
+#include "seeds.h"
+
 namespace antegrad::test {
 
 struct FreeFunction {
@@ -18,7 +20,7 @@ using FunctionHandle = std::unique_ptr<antegrad_function, FreeFunction>;
 
 /// A module with a weight {3, 2} of doubles, and this source.
 inline torch::jit::Module script_module(const std::string& source) {
-  torch::manual_seed(1);
+  test::manual_seed(1);
   torch::jit::Module module("M");
   module.register_parameter("weight", torch::randn({3, 2}, at::kDouble), false);
   module.register_attribute("training", c10::BoolType::get(), true);

@@ -9,6 +9,7 @@
 #include "cache/format/hash.h"
 #include "cache_fixture.h"
 #include "compiler/cache/kernel_cache.h"
+#include "seeds.h"
 
 namespace antegrad::test {
 
@@ -50,7 +51,7 @@ inline at::Tensor child_function(int function, int set, const std::vector<at::Te
 }
 
 inline std::vector<at::Tensor> child_inputs() {
-  torch::manual_seed(5);
+  test::manual_seed(5);
   return {torch::randn({6, 8}), torch::randn({6, 8})};
 }
 

@@ -7,6 +7,8 @@
 
 #include <filesystem>
 
+#include "seeds.h"
+
 namespace antegrad::test {
 
 class CacheTest : public ::testing::Test {
@@ -17,7 +19,7 @@ class CacheTest : public ::testing::Test {
     ASSERT_NE(::mkdtemp(name.data()), nullptr);
     folder_ = name;
     use(directory());
-    torch::manual_seed(5);
+    test::manual_seed(5);
   }
   void TearDown() override {
     std::error_code ignored;

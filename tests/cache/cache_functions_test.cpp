@@ -2,6 +2,7 @@
 // function.
 #include "cache_fixture.h"
 #include "compiler/cache/kernel_cache.h"
+#include "seeds.h"
 
 namespace antegrad::test {
 namespace {
@@ -114,7 +115,7 @@ TEST_F(CacheFunctions, RandomNumbersComeFromTheGenerator) {
   Tensors drawn;
   for (int round = 0; round < 2; ++round) {
     const auto compiled = compile(function);
-    torch::manual_seed(11);
+    test::manual_seed(11);
     drawn.push_back(compiled(x));
     drawn.push_back(compiled(x));
     EXPECT_EQ(compiled.report().cache.hits, static_cast<uint64_t>(round));

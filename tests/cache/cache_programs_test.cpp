@@ -4,6 +4,7 @@
 #include <set>
 
 #include "cache_fixture.h"
+#include "seeds.h"
 
 namespace antegrad::test {
 namespace {
@@ -30,7 +31,7 @@ struct ConvNet : torch::nn::Module {
 
 /// The gradients of three steps.
 Tensors train_net(ConvNet& net, const std::function<Tensor(const Tensor&)>& loss) {
-  torch::manual_seed(2);
+  test::manual_seed(2);
   torch::optim::SGD optimizer(net.parameters(), 0.1);
   Tensors gradients;
   for (int step = 0; step < 3; ++step) {
@@ -44,7 +45,7 @@ Tensors train_net(ConvNet& net, const std::function<Tensor(const Tensor&)>& loss
 
 // GCC-04
 TEST_F(CachePrograms, AConvolutionNetHitsWithEqualGradients) {
-  torch::manual_seed(1);
+  test::manual_seed(1);
   const auto start = std::make_shared<ConvNet>();
   std::vector<Tensors> gradients;
   for (int round = 0; round < 3; ++round) {  // eager, compiled, from the cache

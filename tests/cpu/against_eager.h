@@ -14,6 +14,7 @@
 
 #include "fuzz/check.h"
 #include "fuzz/compare.h"
+#include "seeds.h"
 
 namespace antegrad::test {
 
@@ -129,7 +130,7 @@ class Duel {
   };
   Inputs make_inputs(int seed) {
     auto make = [&] {
-      torch::manual_seed(seed);
+      test::manual_seed(seed);
       return make_();
     };
     Inputs inputs{make(), make()};
@@ -140,7 +141,7 @@ class Duel {
 
   void call(Inputs& inputs, const std::string& when) {
     auto run = [](auto& function, auto& arguments) {
-      torch::manual_seed(1);
+      test::manual_seed(1);
       return std::apply(function, arguments);
     };
     auto expected = run(eager_, inputs.eager);
@@ -171,9 +172,9 @@ Report against_eager_with_state(const MakeFunction& make_function, const Make& m
     if (!(grad_mode ? options.grad_mode : options.no_grad)) continue;
     SCOPED_TRACE(grad_mode ? "grad mode on" : "grad mode off");
     at::AutoGradMode mode(grad_mode);
-    torch::manual_seed(0);
+    test::manual_seed(0);
     auto [eager, eager_state] = make_function();
-    torch::manual_seed(0);
+    test::manual_seed(0);
     auto [function, state] = make_function();
     Worlds worlds;
     worlds.add("captured tensor", eager_state, state, false);

@@ -1,6 +1,7 @@
 // What can be asked of backward() and grad(): kept graphs, some outputs, some inputs, gradients of any
 // layout.
 #include "cpu/training_like_eager.h"
+#include "seeds.h"
 
 namespace antegrad::test {
 namespace {
@@ -176,7 +177,7 @@ TEST(Tangents, OfAnyLayout) {
   };
   for (const auto& layout : layouts)
     trained_like_eager(forward, one_leaf, [&](const Scene& s) {
-      torch::manual_seed(3);
+      test::manual_seed(3);
       s.outputs[0].backward(layout(s.outputs[0]));
     });
 }
@@ -223,7 +224,7 @@ TEST(Tangents, LazilyConjugated) {
   trained_like_eager([](const Tensor& a) { return a * a; },
                      [] { return std::tuple(torch::randn({3}, at::kComplexFloat).requires_grad_()); },
                      [](const Scene& s) {
-                       torch::manual_seed(3);
+                       test::manual_seed(3);
                        s.outputs[0].backward(torch::randn({3}, at::kComplexFloat).conj());
                      });
 }

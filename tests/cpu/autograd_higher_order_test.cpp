@@ -1,5 +1,6 @@
 // Derivatives of derivatives, and random numbers that all passes must agree about.
 #include "cpu/training_like_eager.h"
+#include "seeds.h"
 
 namespace antegrad::test {
 namespace {
@@ -89,7 +90,7 @@ TEST(HigherOrder, BackwardWithCreateGraph) {
 
 TEST(HigherOrder, GradientOfTheTangent) {
   auto check = [](auto function) {
-    torch::manual_seed(2);
+    test::manual_seed(2);
     auto a = leaf({3});
     auto v = leaf({3});
     auto vjp = torch::autograd::grad({function(a)}, {a}, {v}, true, /*create_graph=*/true)[0];
@@ -229,9 +230,9 @@ TEST(RandomInTraining, CallsDrawAnew) {  // RNG-02
     auto x = torch::ones({16}).requires_grad_();
     auto first = compiled(x);
     EXPECT_FALSE(first.equal(compiled(x)));
-    torch::manual_seed(11);
+    test::manual_seed(11);
     auto seeded = compiled(x);
-    torch::manual_seed(11);
+    test::manual_seed(11);
     EXPECT_TRUE(seeded.equal(compiled(x)));
   }
 }

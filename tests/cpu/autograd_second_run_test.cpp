@@ -1,6 +1,7 @@
 // backward() with create_graph runs the function again over fakes: nobody may notice.
 #include "cpu/training.h"
 #include "cpu/training_like_eager.h"
+#include "seeds.h"
 
 namespace antegrad::test {
 namespace {
@@ -129,7 +130,7 @@ TEST(SecondRun, OnAFreedGraphThrows) {
 
 TEST(SecondRun, OutsideAutocastOfACallUnderAutocast) {
   auto run = [](auto function) {
-    torch::manual_seed(5);
+    test::manual_seed(5);
     auto x = leaf({4, 4});
     auto w = leaf({4, 4});
     Tensor out;

@@ -3,6 +3,7 @@
 
 #include "cpu/training.h"
 #include "cpu/training_like_eager.h"
+#include "seeds.h"
 
 namespace antegrad::test {
 namespace {
@@ -15,7 +16,7 @@ namespace nn = torch::nn;
 /// Weights after some steps, and the captures they took.
 template <class Optimizer, class Settings>
 std::pair<Tensors, uint64_t> weights_after_steps(bool compiled, const Settings& settings) {
-  torch::manual_seed(0);
+  test::manual_seed(0);
   nn::Sequential net(nn::Linear(4, 8), nn::Tanh(), nn::Linear(8, 1));
   auto loss = [net](const Tensor& x) mutable { return net->forward(x).pow(2).mean(); };
   auto fast = compile(loss);
@@ -78,7 +79,7 @@ TEST(Autocast, Around) {  // CAP-29
 
 TEST(Autocast, AroundTheForwardOnly) {
   auto run = [](auto function) {
-    torch::manual_seed(4);
+    test::manual_seed(4);
     auto [x, w] = matrices();
     Tensor out;
     {

@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "compiler/cache/kernel_cache.h"
+#include "seeds.h"
 #include "toolchain/isa.h"
 
 namespace antegrad::test {
@@ -40,7 +41,7 @@ struct Results {
 
 template <class F>
 Results run(const F& function) {
-  torch::manual_seed(3);
+  test::manual_seed(3);
   std::vector<Tensor> inputs = {torch::randn({17, 24}), torch::randn({24, 33}), torch::randn({33})};
   for (auto& input : inputs) input.set_requires_grad(true);
   Results results;

@@ -1,5 +1,6 @@
 // Which calls an already captured graph may serve.
 #include "cpu/against_eager.h"
+#include "seeds.h"
 
 namespace antegrad::test {
 namespace {
@@ -11,7 +12,7 @@ template <class F, class C, class Make>
 void call_both(const F& function, const C& compiled, const Make& make) {
   Worlds worlds;
   auto arguments = [&] {
-    torch::manual_seed(3);
+    test::manual_seed(3);
     return make();
   };
   auto eager = arguments();

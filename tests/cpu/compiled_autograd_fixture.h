@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cpu/leaf.h"
+#include "seeds.h"
 
 namespace antegrad::test {
 
@@ -16,7 +17,7 @@ using Tensors = std::vector<Tensor>;
 class CompiledAutogradTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    torch::manual_seed(4);
+    test::manual_seed(4);
     compiled_autograd::reset();
     compiled_autograd::set_stance(compiled_autograd::Stance::Normal);
   }
@@ -25,9 +26,9 @@ class CompiledAutogradTest : public ::testing::Test {
 
 /// Runs a program twice, by the engine and compiled, from the same seed; what it gives must be the same.
 inline void same_as_eager(const std::function<Tensors()>& program, uint64_t engine_passes = 0) {
-  torch::manual_seed(7);
+  test::manual_seed(7);
   const auto eager = program();
-  torch::manual_seed(7);
+  test::manual_seed(7);
   Tensors compiled;
   const auto before = compiled_autograd::stats();
   {

@@ -8,6 +8,8 @@
 #include <functional>
 #include <memory>
 
+#include "seeds.h"
+
 namespace antegrad::test {
 namespace {
 
@@ -19,9 +21,9 @@ Tensor leaf(at::IntArrayRef sizes) { return torch::randn(sizes).set_requires_gra
 
 /// What a program gives, by the engine and compiled; the compiled one must not be left to the engine.
 void same_as_eager(const std::function<variable_list()>& program) {
-  torch::manual_seed(3);
+  test::manual_seed(3);
   const auto eager = program();
-  torch::manual_seed(3);
+  test::manual_seed(3);
   compiled_autograd::reset();
   variable_list compiled;
   {

@@ -2,6 +2,7 @@
 #include <torch/csrc/autograd/engine.h>
 
 #include "compiled_autograd_fixture.h"
+#include "seeds.h"
 
 namespace antegrad::test {
 namespace {
@@ -243,7 +244,7 @@ TEST_F(CompiledAutogradInlineTest, GradientsOfHalfPrecisionAreNotConverted) {
 // CAU-17
 TEST_F(CompiledAutogradInlineTest, SparseGradientsWithAHistory) {
   const auto gradient = [](bool compiled) {
-    torch::manual_seed(2);
+    test::manual_seed(2);
     const CompiledAutograd guard(compiled);
     const auto weight = leaf({5, 2});
     const auto rows = torch::tensor({1, 3, 1});

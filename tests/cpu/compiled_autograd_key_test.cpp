@@ -7,6 +7,7 @@
 
 #include "compiled_autograd_fixture.h"
 #include "counting_allocator.h"
+#include "seeds.h"
 
 namespace antegrad::test {
 namespace {
@@ -33,7 +34,7 @@ struct Setting {
 };
 
 Tensors run(const Setting& s) {
-  torch::manual_seed(3);
+  test::manual_seed(3);
   auto x = torch::randn({s.rows, s.columns}, s.dtype);
   if (s.transposed) x = torch::randn({s.columns, s.rows}, s.dtype).t();
   x.set_requires_grad(true);

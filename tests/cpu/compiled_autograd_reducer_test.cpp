@@ -12,6 +12,8 @@
 
 #include <antegrad/antegrad.h>
 
+#include "seeds.h"
+
 namespace antegrad::test {
 namespace {
 
@@ -51,7 +53,7 @@ class SocketBackend final : public c10d::Backend {
 };
 
 torch::nn::Sequential make_net() {
-  torch::manual_seed(5);
+  test::manual_seed(5);
   return torch::nn::Sequential(torch::nn::Linear(6, 5), torch::nn::Tanh(), torch::nn::Linear(5, 2));
 }
 

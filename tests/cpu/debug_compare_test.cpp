@@ -8,6 +8,7 @@
 #include "ir/text.h"
 #include "runtime/executable.h"
 #include "runtime/placement.h"
+#include "seeds.h"
 
 namespace antegrad {
 namespace {
@@ -22,7 +23,7 @@ Options comparing() {
 
 template <class Function>
 void expect_silence(const Function& function, const std::function<std::vector<Tensor>()>& inputs) {
-  torch::manual_seed(0);
+  test::manual_seed(0);
   const auto compiled = compile(function, comparing());
   for (int i = 0; i < 20; ++i) ASSERT_NO_THROW(compiled(inputs()));
 }
@@ -52,7 +53,7 @@ TEST(DebugCompare, HalfTypesRoundOnTheWay) {
 
 // The key bias of an attention layer has a gradient of zero: of it there is nothing but rounding.
 TEST(DebugCompare, AGradientOfZeroIsNoDefect) {
-  torch::manual_seed(0);
+  test::manual_seed(0);
   torch::nn::Linear q(16, 16), k(16, 16), v(16, 16);
   const auto attention = compile(
       [&](const Tensor& x) {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "cpu/decomposed.h"
+#include "seeds.h"
 
 namespace antegrad::test {
 namespace {
@@ -42,7 +43,7 @@ Tensor matrix(at::ScalarType dtype, double scale = 1) { return (at::randn({5, 7}
 
 class DecomposeCases : public ::testing::Test {
  protected:
-  void SetUp() override { at::manual_seed(5); }
+  void SetUp() override { test::manual_seed(5); }
 };
 
 TEST_F(DecomposeCases, RowsThatAreMaskedOut) {
@@ -274,7 +275,7 @@ TEST_F(DecomposeCases, AsAccurateAsEagerOnLargeNumbers) {
   };
   for (const auto& [name, function] : functions)
     for (double offset : {0.0, 1e4}) {
-      at::manual_seed(3);
+      test::manual_seed(3);
       const auto x = at::randn({64, 512}) * 30 + offset;
       const auto exact = function({x.to(at::kDouble)})[0];
       Captured captured(function, {x});

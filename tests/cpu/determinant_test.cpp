@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include "antegrad/antegrad.h"
+#include "seeds.h"
 
 namespace {
 
@@ -10,7 +11,7 @@ using at::Tensor;
 
 /// Regular ones, the identity, an orthogonal one (all singular values equal), and singular ones.
 Tensor matrices() {
-  torch::manual_seed(3);
+  antegrad::test::manual_seed(3);
   auto all = torch::randn({6, 3, 3}, torch::kFloat64);
   all[2] = torch::eye(3, torch::kFloat64);
   all[3] = std::get<0>(at::linalg_qr(all[3]));

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "cpu/same_as_eager.h"
+#include "seeds.h"
 
 namespace antegrad::test {
 namespace {
@@ -26,7 +27,7 @@ std::string texts_of(const Compiled& compiled) {
 }
 
 std::string network_texts() {
-  torch::manual_seed(0);
+  test::manual_seed(0);
   torch::nn::Sequential net(torch::nn::Conv2d(torch::nn::Conv2dOptions(3, 4, 3)), torch::nn::BatchNorm2d(4),
                             torch::nn::ReLU(), torch::nn::Dropout(0.5), torch::nn::Flatten(),
                             torch::nn::Linear(64, 5));

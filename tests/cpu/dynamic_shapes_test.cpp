@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include "closeness.h"
+#include "seeds.h"
 
 namespace antegrad::test {
 namespace {
@@ -34,7 +35,7 @@ Report expect_like_eager(const Program& program, const Make& make, const std::ve
   const auto compiled = compile([&](const std::vector<Tensor>& inputs) { return program(inputs); }, options);
   for (auto n : sizes) {
     SCOPED_TRACE(n);
-    torch::manual_seed(n);
+    test::manual_seed(n);
     const auto inputs = with_gradients(make(n));
     const auto expected = program(inputs);
     const auto actual = compiled(inputs);
@@ -101,7 +102,7 @@ TEST(DynamicShapes, LayerNormAndLinear) {
         return (at::layer_norm(h, {h.size(-1)}) * h.cos()).mean();
       },
       [](int64_t n) {
-        torch::manual_seed(1);
+        test::manual_seed(1);
         return std::vector<Tensor>{torch::randn({n, 4, 8}), torch::randn({16, 8}), torch::randn({16})};
       },
       {6, 9, 4, 2, 3, 17, 33, 64});
@@ -131,7 +132,7 @@ TEST(DynamicShapes, ConvolutionsAndPools) {
         return at::avg_pool2d(h, {2, 2}).mean();
       },
       [](int64_t n) {
-        torch::manual_seed(1);
+        test::manual_seed(1);
         return std::vector<Tensor>{torch::randn({2, 3, n, n + 4}), torch::randn({4, 3, 3, 3})};
       },
       {12, 18, 16, 17, 19, 21, 30});
@@ -200,7 +201,7 @@ TEST(DynamicShapes, SecondDerivativesShareACompilation) {  // DYN-06
   auto compiled = compile([&](const std::vector<Tensor>& in) { return program(in); });
   for (int64_t n : {3, 5, 8, 2}) {
     const auto second = [&](const auto& f) {
-      torch::manual_seed(n);
+      test::manual_seed(n);
       const std::vector<Tensor> in = {torch::randn({n, 4}, torch::requires_grad())};
       const auto first = torch::autograd::grad({f(in)}, in, {}, true, true)[0];
       return torch::autograd::grad({first.pow(2).sum()}, in)[0];

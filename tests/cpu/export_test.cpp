@@ -1,5 +1,6 @@
 // Exported graphs compute what eager computes, and say by name what goes in and what comes out.
 #include "cpu/export_helpers.h"
+#include "seeds.h"
 
 namespace antegrad::test {
 namespace {
@@ -19,11 +20,11 @@ void expect_joint_like_eager(Net net, const Tensor& x) {
   const auto tangent = torch::randn_like(net->forward(x));
   for (size_t i = 0; i < before.size(); ++i) net->buffers()[i].copy_(before[i]);
   const auto inputs = inputs_of(exported, {x}, {tangent});
-  torch::manual_seed(3);
+  test::manual_seed(3);
   const auto results = exported.run(inputs);
   EXPECT_TRUE(same(before, copies(net->buffers())));
 
-  torch::manual_seed(3);
+  test::manual_seed(3);
   const auto output = net->forward(x);
   EXPECT_TRUE(same(output.detach(), named(exported, results, "output0")));
   output.backward(tangent);
@@ -37,7 +38,7 @@ void expect_joint_like_eager(Net net, const Tensor& x) {
     EXPECT_TRUE(same(item.value(), named(exported, results, "mutated:" + item.key()))) << item.key();
   }
   for (size_t i = 0; i < before.size(); ++i) net->buffers()[i].copy_(before[i]);
-  torch::manual_seed(3);
+  test::manual_seed(3);
   expect_round_trip(exported, inputs, results);
 }
 

@@ -5,6 +5,8 @@
 #include <torch/library.h>
 #include <torch/torch.h>
 
+#include "seeds.h"
+
 namespace antegrad::test {
 namespace {
 
@@ -116,7 +118,7 @@ Tensor triple(const Tensor& x) { return call<Tensor, const Tensor&>("triple", x)
 class ForeignOps : public ::testing::Test {
  protected:
   void SetUp() override {
-    torch::manual_seed(7);
+    test::manual_seed(7);
     calls.clear();
     kept.clear();
   }

@@ -5,6 +5,8 @@
 
 #include <thread>
 
+#include "seeds.h"
+
 namespace {
 
 using at::Tensor;
@@ -12,7 +14,7 @@ using at::Tensor;
 Tensor energy(const Tensor& x, const Tensor& y) { return (x.sin() * y).pow(2).sum(); }
 
 TEST(ValueAndGrad, EqualsEager) {
-  torch::manual_seed(1);
+  antegrad::test::manual_seed(1);
   const auto x = torch::randn({3}), y = torch::randn({3});
   auto f = antegrad::value_and_grad(energy);
   for (int call = 0; call < 2; ++call) {

@@ -10,6 +10,7 @@
 #include "cpu/gradcheck_skips.h"
 #include "cpu/gradient_exceptions.h"
 #include "cpu/gradient_stages.h"
+#include "seeds.h"
 
 namespace antegrad::test {
 namespace {
@@ -56,7 +57,7 @@ class Gradcheck {
 
   /// Whether the call has a derivative.
   bool differentiate() {
-    at::manual_seed(1);
+    test::manual_seed(1);
     const auto outputs = function_(inputs_);
     const auto roots = requiring_grad(outputs);
     if (roots.empty()) return false;
@@ -70,7 +71,7 @@ class Gradcheck {
   /// "" when all gradients agree.
   std::string compare() const {
     size_t next = 0;
-    at::manual_seed(3);
+    test::manual_seed(3);
     for (size_t i = 0; i < inputs_.size(); ++i) {
       if (!inputs_[i].defined() || !inputs_[i].requires_grad()) continue;
       const auto& gradient = gradients_[next++];
@@ -101,7 +102,7 @@ class Gradcheck {
     at::NoGradGuard no_grad;
     auto inputs = call_.inputs();
     inputs[input].add_(direction, step);
-    at::manual_seed(1);
+    test::manual_seed(1);
     const auto outputs = function_(inputs);
     double loss = 0;
     for (size_t i = 0; i < differentiable_.size(); ++i)
@@ -158,7 +159,10 @@ TEST(Gradcheck, CompiledGradientsAreDerivatives) {
     }
   }
   for (const auto& [op, what] : wrong) ADD_FAILURE() << op << ": " << what;
-  for (const auto& entry : kNoDerivatives) EXPECT_TRUE(excused.contains(&entry)) << entry.op;
+  // Other numbers may miss the points where there is no derivative.
+  if (test_seed() == 0) {
+    for (const auto& entry : kNoDerivatives) EXPECT_TRUE(excused.contains(&entry)) << entry.op;
+  }
   RecordProperty("ops", static_cast<int>(ops.size()));
   EXPECT_GE(ops.size(), 700u);
 }

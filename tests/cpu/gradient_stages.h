@@ -2,6 +2,7 @@
 // Differentiates a function once and twice, keeping what each stage gave, so that eager and compiled can be
 // compared stage by stage, errors included.
 #include "cpu/gradient_case.h"
+#include "seeds.h"
 
 namespace antegrad::test {
 
@@ -34,7 +35,7 @@ inline Tensors requiring_grad(const Tensors& tensors) {
 /// Random, the same for the same seed and sizes. With the strides of the tensors: a compiled backward pass
 /// lays its tangents out so, and the layout of gradients follows from theirs.
 inline Tensors tangents_for(const Tensors& tensors, uint64_t seed, bool requires_grad = false) {
-  at::manual_seed(seed);
+  test::manual_seed(seed);
   Tensors out;
   for (const auto& tensor : tensors) {
     const auto values = at::randn(tensor.sizes(), tensor.options().requires_grad(false));
@@ -59,7 +60,7 @@ inline Tensors gradients_of(const Tensors& roots, const Tensors& leaves, const T
 
 template <class F>
 void run_stages(const F& function, const Tensors& inputs, const Plan& plan, Stages& stages) {
-  at::manual_seed(1);
+  test::manual_seed(1);
   stages.outputs = function(inputs);
   const auto roots = requiring_grad(stages.outputs);
   stages.differentiable = !roots.empty();

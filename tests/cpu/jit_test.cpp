@@ -7,6 +7,7 @@
 #include <torch/script.h>
 
 #include "cpu/same_as_eager.h"
+#include "seeds.h"
 
 namespace antegrad::test {
 namespace {
@@ -97,10 +98,10 @@ TEST_F(Scripted, TrainingDrawsAndUpdatesLikeEager) {
   auto compiled = compile(module, options);
   for (int call = 0; call < 3; ++call) {
     auto x = torch::randn({3, 8});
-    torch::manual_seed(call);
+    test::manual_seed(call);
     auto expected = outcome(eager.forward({x}));
     auto eager_after = torch::rand({2});
-    torch::manual_seed(call);
+    test::manual_seed(call);
     auto out = outcome(compiled(x));
     EXPECT_TRUE(same(expected, out));
     EXPECT_TRUE(same_state(buffers_of(eager), buffers_of(module)));
@@ -116,7 +117,7 @@ TEST_F(Scripted, TrainingFlagIsAGuard) {
   auto x = torch::randn({3, 4});
   auto first = outcome(compiled(x));
   module.train();
-  torch::manual_seed(1);
+  test::manual_seed(1);
   auto trained = compiled(x).toTupleRef().elements()[0].toTensor();
   EXPECT_EQ(compiled.report().captures, 2u);
   EXPECT_FALSE(trained.equal(first[0]));

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "cpu/training_like_eager.h"
+#include "seeds.h"
 
 namespace antegrad::test {
 namespace {
@@ -38,7 +39,7 @@ struct Case {
 };
 
 Tensors leaves_of(const Case& c) {
-  torch::manual_seed(0);
+  test::manual_seed(0);
   Tensors leaves;
   for (int i = 0; i < 2; ++i) {
     auto values = torch::randn({4, 3});

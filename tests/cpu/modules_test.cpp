@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "cpu/same_as_eager.h"
+#include "seeds.h"
 
 namespace antegrad::test {
 namespace {
@@ -178,9 +179,9 @@ TEST_F(Modules, WatchBesideALambda) {
   auto f = [&](const Tensor& x) { return dropout->forward(net->forward(x)) + 1; };
   auto compiled = compile(f, options);
   auto both = [&] {
-    torch::manual_seed(1);
+    test::manual_seed(1);
     auto eager = f(x_);
-    torch::manual_seed(1);
+    test::manual_seed(1);
     EXPECT_TRUE(same(eager, compiled(x_)));
   };
   both();

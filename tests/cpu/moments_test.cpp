@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "closeness.h"
+#include "seeds.h"
 
 namespace antegrad {
 namespace {
@@ -46,7 +47,7 @@ void check(const char* name, const Moments& f, const at::Tensor& x, double facto
 
 TEST(MomentsAccuracy, OfLargeMeans) {
   at::NoGradGuard no_grad;
-  at::manual_seed(0);
+  test::manual_seed(0);
   for (const int64_t columns : {64, 129, 768})
     for (const double mean : {0.0, 1e2, 1e4, 1e6, 1e7}) {
       const auto x = at::randn({32, columns}) + mean;
@@ -60,7 +61,7 @@ TEST(MomentsAccuracy, OfLargeMeans) {
 
 TEST(MomentsAccuracy, OfTinyAndHugeScales) {
   at::NoGradGuard no_grad;
-  at::manual_seed(0);
+  test::manual_seed(0);
   const auto std_of_rows = [](const at::Tensor& x) { return Results{x.std(-1), x.std(0), x.std()}; };
   for (const double scale : {1e-30, 1e-25, 1e-10, 1e10, 1e19, 1e30, 1e37})
     check("std", std_of_rows, at::randn({16, 129}) * scale, 1, c10::str("scale ", scale));
@@ -68,7 +69,7 @@ TEST(MomentsAccuracy, OfTinyAndHugeScales) {
 
 TEST(MomentsAccuracy, OfHalfTypes) {
   at::NoGradGuard no_grad;
-  at::manual_seed(0);
+  test::manual_seed(0);
   for (const auto type : {at::kHalf, at::kBFloat16})
     for (const double mean : {0.0, 1000.0}) {
       const auto x = (at::randn({16, 129}) + mean).to(type);

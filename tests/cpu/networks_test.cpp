@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include "cpu/same_as_eager.h"
+#include "seeds.h"
 
 namespace antegrad::test {
 namespace {
@@ -24,10 +25,10 @@ void expect_network(Module module, const Call& call) {
     options.rng = Rng::Eager;
     auto compiled = compile([&] { return call(*module); }, options);
     for (int round = 0; round < 3; ++round) {
-      torch::manual_seed(round);
+      test::manual_seed(round);
       auto expected = call(*eager);
       auto state = at::detail::getDefaultCPUGenerator().get_state();
-      torch::manual_seed(round);
+      test::manual_seed(round);
       EXPECT_TRUE(same(expected, compiled())) << "training: " << training << ", call " << round;
       EXPECT_TRUE(state.equal(at::detail::getDefaultCPUGenerator().get_state()));
       EXPECT_TRUE(same(eager->parameters(), module->parameters()));

@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include "runtime/onednn.h"
+#include "seeds.h"
 
 namespace antegrad::test {
 namespace {
@@ -52,7 +53,7 @@ Tensor in_layout(int64_t rows, int64_t columns, int layout) {
 }
 
 TEST(OneDnn, EveryLayout) {
-  torch::manual_seed(3);
+  test::manual_seed(3);
   const Matmul matmul("onednn");
   const auto product = [](const Tensor& a, const Tensor& b) { return at::mm(a, b); };
   const auto inside = [](const Tensor& a, const Tensor& b) { return at::mm(a, b).tanh() * 2; };
@@ -70,7 +71,7 @@ TEST(OneDnn, EveryLayout) {
 }
 
 TEST(OneDnn, SumsAndBatches) {
-  torch::manual_seed(4);
+  test::manual_seed(4);
   const Matmul matmul("onednn");
   const auto a = torch::randn({3, 260, 256}), b = torch::randn({3, 256, 200}),
              c = torch::randn({3, 260, 200}), row = torch::randn({200}), column = torch::randn({260, 1});
@@ -92,11 +93,11 @@ TEST(OneDnn, SumsAndBatches) {
 }
 
 TEST(OneDnn, TrainingStepsAgreeWithEager) {
-  torch::manual_seed(5);
+  test::manual_seed(5);
   const Matmul matmul("onednn");
   const auto x = torch::randn({300, 256});
   const auto parameters = [] {
-    torch::manual_seed(6);
+    test::manual_seed(6);
     std::vector<Tensor> made{torch::randn({320, 256}), torch::randn({320}), torch::randn({64, 320})};
     for (auto& parameter : made) parameter.mul_(0.05).requires_grad_();
     return made;
@@ -116,7 +117,7 @@ TEST(OneDnn, TrainingStepsAgreeWithEager) {
 }
 
 TEST(OneDnn, SwitchedOffByTheUserOrTheVariable) {
-  torch::manual_seed(7);
+  test::manual_seed(7);
   const auto a = torch::randn({300, 300}), b = torch::randn({300, 300});
   const auto product = [](const Tensor& a, const Tensor& b) { return at::mm(a, b); };
   const auto exact = at::mm(a.to(at::kDouble), b.to(at::kDouble));

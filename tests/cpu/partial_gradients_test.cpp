@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include "seeds.h"
+
 namespace antegrad {
 namespace {
 
@@ -35,7 +37,7 @@ Tensors gradients(const Tensors& roots, const Tensors& targets) {
 }
 
 void check(const Function& function, const Options& options) {
-  torch::manual_seed(1);
+  test::manual_seed(1);
   Tensors inputs = {torch::randn({40, 60}), torch::randn({50, 40}), torch::randn({50})};
   for (auto& input : inputs) input.requires_grad_();
   const auto compiled = compile(function, options);

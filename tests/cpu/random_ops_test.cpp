@@ -11,6 +11,7 @@
 #include "passes/random/functional_rng.h"
 #include "runtime/executable.h"
 #include "runtime/rng_state.h"
+#include "seeds.h"
 #include "util/philox.h"
 
 namespace antegrad::runtime {
@@ -324,7 +325,7 @@ std::vector<Tensor> run_rewritten(const std::string& text, std::vector<Tensor> i
 }
 
 TEST(FunctionalRng, NativeDropoutIsMaskAndScaledProduct) {
-  torch::manual_seed(5);
+  test::manual_seed(5);
   const auto x = torch::randn({300, 400}).t();
   const auto out = run_rewritten(R"(graph @f functional {
     in %0: f32[400,300]{1,400} user
@@ -338,7 +339,7 @@ TEST(FunctionalRng, NativeDropoutIsMaskAndScaledProduct) {
 }
 
 TEST(FunctionalRng, RreluKeepsItsFactors) {
-  torch::manual_seed(5);
+  test::manual_seed(5);
   for (const auto dtype : {torch::kFloat, torch::kBFloat16}) {
     auto x = torch::randn({300, 400}).to(dtype);
     x[0][0] = std::nan("");
@@ -383,13 +384,13 @@ TEST(FunctionalRng, NodesOfOneGraphDrawOtherNumbers) {
 }
 
 TEST(RngState, ComesFromLibTorchsGenerator) {
-  torch::manual_seed(11);
+  test::manual_seed(11);
   const auto first = take_rng_state(), second = take_rng_state();
   EXPECT_EQ(first.scalar_type(), torch::kLong);
   EXPECT_EQ(first.sizes(), (std::vector<int64_t>{2}));
   EXPECT_EQ(first[1].item<int64_t>(), 0);
   EXPECT_NE(first[0].item<int64_t>(), second[0].item<int64_t>());
-  torch::manual_seed(11);
+  test::manual_seed(11);
   EXPECT_TRUE(take_rng_state().equal(first));
   EXPECT_TRUE(take_rng_state().equal(second));
 }

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include "seeds.h"
+
 namespace {
 
 using at::Tensor;
@@ -13,7 +15,7 @@ using Views = std::function<std::pair<Tensor, Tensor>(const Tensor&)>;
 
 /// The leaf's gradient, the result and both arguments after the call.
 Tensors run(const Fn& f, const Views& views) {
-  torch::manual_seed(3);
+  antegrad::test::manual_seed(3);
   auto leaf = torch::randn({2, 3}, torch::dtype(torch::kFloat64).requires_grad(true));
   auto base = leaf * 2;
   auto [a, b] = views(base);

@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include "cpu/decomposed.h"
+#include "seeds.h"
 
 namespace antegrad::test {
 namespace {
@@ -27,7 +28,7 @@ const auto kMm = two([](const Tensor& a, const Tensor& b) { return at::mm(a, b);
 
 class SmallMatmulEager : public ::testing::Test {
  protected:
-  void SetUp() override { at::manual_seed(5); }
+  void SetUp() override { test::manual_seed(5); }
 };
 
 TEST_F(SmallMatmulEager, EveryLayoutOfMatrices) {

@@ -9,6 +9,7 @@
 #include "capture/op_schema.h"
 #include "closeness.h"
 #include "samples/samples.h"
+#include "seeds.h"
 
 namespace antegrad {
 namespace {
@@ -77,7 +78,7 @@ std::string difference(const at::Tensor& eager, const at::Tensor& compiled) {
 /// The results of a call, and its arguments afterwards.
 std::vector<at::Tensor> results_of(const Sample& sample) {
   const auto arguments = tensors_of(samples::clone_args(sample));
-  at::manual_seed(1);
+  test::manual_seed(1);
   auto results = call(sample, arguments);
   results.insert(results.end(), arguments.begin(), arguments.end());
   for (auto& t : results)
@@ -104,14 +105,14 @@ std::string value_difference(const Sample& sample, std::vector<at::Tensor> compi
 std::string check(const Sample& sample, bool values) {
   const auto for_eager = tensors_of(samples::clone_args(sample));
   const auto for_compiled = tensors_of(samples::clone_args(sample));
-  at::manual_seed(1);
+  test::manual_seed(1);
   const auto eager = call(sample, for_eager);
   Options options;
   options.verify = true;
   options.rng = Rng::Eager;
   auto compiled =
       compile([&](const std::vector<at::Tensor>& tensors) { return call(sample, tensors); }, options);
-  at::manual_seed(1);
+  test::manual_seed(1);
   const auto outputs = compiled(for_compiled);
   if (outputs.size() != eager.size()) return "number of outputs";
   for (size_t i = 0; i < eager.size(); ++i)

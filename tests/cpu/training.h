@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cpu/same_as_eager.h"
+#include "seeds.h"
 
 namespace antegrad::test {
 
@@ -108,19 +109,19 @@ inline Losses minimise(torch::optim::Optimizer& optimizer, const at::Tensor& los
 /// What a step draws follows from the step's number alone.
 template <class Program>
 Losses seeded_step(Program& program, int number) {
-  torch::manual_seed(1000 + number);
+  test::manual_seed(1000 + number);
   return program.step();
 }
 
 template <class Program>
 std::unique_ptr<Program> seeded_program(Way way, const Options& options = {}) {
-  torch::manual_seed(0);
+  test::manual_seed(0);
   return std::make_unique<Program>(way, options);
 }
 
 /// Equal bits, or with a tolerance: equal but for how sums were rounded.
 inline ::testing::AssertionResult same_within(double tolerance, const std::vector<at::Tensor>& expected,
-                                            const std::vector<at::Tensor>& actual) {
+                                              const std::vector<at::Tensor>& actual) {
   const auto size_of = [](const at::Tensor& tensor) { return tensor.detach().abs().max().item<double>(); };
   double largest = 0;  // other roundings show in gradients that are zero but for these
   if (!runs_libtorch_kernels()) {
@@ -134,7 +135,8 @@ inline ::testing::AssertionResult same_within(double tolerance, const std::vecto
     const auto scale = std::max(largest, size_of(expected[i]));
     const auto apart = (expected[i] - actual[i]).detach().abs().max().item<double>();
     if (!(apart <= tolerance * scale))
-      return ::testing::AssertionFailure() << "tensor " << i << " of up to " << scale << " is off by " << apart;
+      return ::testing::AssertionFailure()
+             << "tensor " << i << " of up to " << scale << " is off by " << apart;
   }
   return ::testing::AssertionSuccess();
 }

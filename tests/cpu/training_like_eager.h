@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "cpu/training_scene.h"
+#include "seeds.h"
 
 namespace antegrad::test {
 
@@ -38,7 +39,7 @@ class Trainee {
  public:
   using Wrap = std::function<TensorFunction(const TensorFunction&)>;
   Trainee(const MakeSubject& make_subject, const Wrap& wrap) {
-    torch::manual_seed(0);
+    test::manual_seed(0);
     const auto subject = make_subject();
     function_ = wrap(subject.function);
     scene.captured = subject.captured;
@@ -46,13 +47,13 @@ class Trainee {
   }
 
   void prepare(const MakeArguments& make, int seed) {
-    torch::manual_seed(seed);
+    test::manual_seed(seed);
     scene.inputs = make();
     add(scene.inputs);
   }
   /// What it throws.
   std::string call() {
-    torch::manual_seed(1);
+    test::manual_seed(1);
     scene.outputs.clear();
     return thrown_by([&] {
       scene.outputs = function_(scene.inputs);

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "cpu/same_as_eager.h"
+#include "seeds.h"
 
 namespace antegrad::test {
 namespace {
@@ -15,7 +16,7 @@ using at::Tensor;
 
 /// Several calls of each from the same seed: results, and the generator's state at the end.
 std::vector<Tensor> stream(const std::function<Tensor(const Tensor&)>& f) {
-  torch::manual_seed(7);
+  test::manual_seed(7);
   std::vector<Tensor> out;
   for (int call = 0; call < 4; ++call) out.push_back(f(torch::full({5, 3}, call + 1.0)).clone());
   out.push_back(torch::rand({3}));
@@ -65,7 +66,7 @@ TEST(Generator, CapturingDrawsNothing) {
     auto y = torch::dropout(x, 0.5, true) + torch::multinomial(x, 2).sum() + torch::randperm(3)[0];
     throw std::logic_error("after the draws");
   });
-  torch::manual_seed(3);
+  test::manual_seed(3);
   auto before = at::detail::getDefaultCPUGenerator().get_state();
   EXPECT_THROW(compiled(torch::ones({4, 3})), std::logic_error);
   EXPECT_TRUE(before.equal(at::detail::getDefaultCPUGenerator().get_state()));

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include "seeds.h"
+
 namespace antegrad::benchmarks {
 namespace {
 
@@ -12,7 +14,7 @@ namespace {
 double tolerance(at::ScalarType type) { return type == at::kDouble ? 1e-11 : 2e-5; }
 
 Workload make(const std::string& name, at::ScalarType type) {
-  torch::manual_seed(7);
+  test::manual_seed(7);
   auto workload = make_workload(name, Scale::Small);
   for (auto* tensors : {&workload.parameters, &workload.inputs})
     for (auto& tensor : *tensors)
@@ -26,7 +28,7 @@ template <class Loss>
 Tensors train(const Workload& workload, const Loss& loss_of) {
   Tensors out;
   for (int step = 0; step < 2; ++step) {
-    torch::manual_seed(step);
+    test::manual_seed(step);
     auto loss = loss_of(workload.parameters, workload.inputs);
     loss.backward();
     out.push_back(loss.detach());

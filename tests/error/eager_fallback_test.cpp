@@ -1,5 +1,6 @@
 // Options::unsupported = Eager: functions that cannot be captured run uncompiled, and the report says so.
 #include "error/expect_error.h"
+#include "seeds.h"
 
 namespace antegrad::test {
 namespace {
@@ -20,9 +21,9 @@ void expect_eager(const std::string& reason, const F& function, const Tensor& x)
   auto mine = x.clone();
   auto expected = x.clone();
   for (uint64_t call = 1; call < 4; ++call) {
-    torch::manual_seed(5);
+    test::manual_seed(5);
     auto actual = compiled(mine);
-    torch::manual_seed(5);
+    test::manual_seed(5);
     auto wanted = function(expected);
     EXPECT_TRUE(at::equal(actual, wanted));
     EXPECT_TRUE(at::equal(mine, expected));

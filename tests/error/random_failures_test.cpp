@@ -4,6 +4,7 @@
 #include "counting_allocator.h"
 #include "error/expect_error.h"
 #include "runtime/memory_pool.h"
+#include "seeds.h"
 
 namespace antegrad::test {
 namespace {
@@ -108,7 +109,7 @@ std::vector<int> random_ops(int seed) {
 /// A function over a world, eager or compiled.
 struct Case {
   explicit Case(int seed, Backend backend = Backend::Default) : ops(random_ops(seed)) {
-    torch::manual_seed(seed);
+    test::manual_seed(seed);
     world = World();
     Options options;
     options.backend = backend;

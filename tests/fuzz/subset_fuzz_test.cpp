@@ -10,6 +10,7 @@
 #include <random>
 
 #include "fuzz/rng.h"
+#include "seeds.h"
 
 namespace antegrad::fuzz {
 namespace {
@@ -109,7 +110,7 @@ SubsetProgram program_of(uint64_t seed) {
 }
 
 Tensors inputs_of(uint64_t seed) {
-  torch::manual_seed(seed);
+  test::manual_seed(seed);
   Tensors inputs;
   for (int i = 0; i < kInputs; ++i)
     inputs.push_back(torch::randn({kSize, kSize}, at::kDouble).requires_grad_());
