@@ -65,10 +65,15 @@ inline bool same_values(const at::Tensor& eager, const at::Tensor& compiled) {
 class Reference {
  public:
   explicit Reference(std::function<Tensors()> eager) : eager_(std::move(eager)), values_(eager_()) {}
+  /// Of a computation that was run already, and gave `values`.
+  Reference(std::function<Tensors()> eager, Tensors values)
+      : eager_(std::move(eager)), values_(std::move(values)) {}
 
   const Tensors& values() const { return values_; }
   /// Of result number `index`.
   std::optional<std::string> difference(size_t index, const at::Tensor& compiled);
+  /// Of all results, in number, definedness, dtypes, sizes and values. The first difference.
+  std::optional<std::string> difference(const Tensors& compiled);
 
  private:
   std::function<Tensors()> eager_;

@@ -1,13 +1,13 @@
 #include "closeness.h"
 
 #include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/MemoryOverlap.h>
 
 #include <cmath>
 #include <iomanip>
 #include <iterator>
 #include <limits>
-#include <random>
 #include <set>
 #include <sstream>
 #include <string>
@@ -20,7 +20,7 @@ namespace {
 
 using at::Tensor;
 
-using Chance = std::mt19937_64;
+using Chance = at::Generator;  // LibTorch's: this file is compiled without optimisation
 
 /// The largest movement of so many runs counts: one alone is small by luck in some elements, and does not
 /// pass over a jump in half of the cases.
@@ -77,10 +77,8 @@ bool can_be_off(const c10::IValue& value) {
 
 Tensor off(const Tensor& tensor, double roundings, Chance& chance) {
   const auto type = tensor.scalar_type();
-  Tensor noise = at::empty(tensor.sizes(), at::kDouble);
-  const auto whole = 1 / static_cast<double>(Chance::max());
-  for (auto *data = noise.mutable_data_ptr<double>(), *end = data + noise.numel(); data != end; ++data)
-    *data = 1 + epsilon_of(type) * roundings * (2 * static_cast<double>(chance()) * whole - 1);
+  const auto most = epsilon_of(type) * roundings;
+  const Tensor noise = at::empty(tensor.sizes(), at::kDouble).uniform_(1 - most, 1 + most, chance);
   const auto real = c10::toRealValueType(type);
   return tensor.mul(noise.to(real)).to(type);
 }
@@ -163,7 +161,7 @@ Tensor movement(const Tensor& expected, const Tensor& moved) {
 
 class OtherRoundings::Disturber final : public Interceptor {
  public:
-  explicit Disturber(uint64_t seed) : chance_(seed) {}
+  explicit Disturber(uint64_t seed) : chance_(at::detail::createCPUGenerator(seed)) {}
   void call(const c10::OperatorHandle& op, torch::jit::Stack* stack) override { disturb(op, stack, chance_); }
 
  private:
@@ -192,6 +190,8 @@ double smallest_of(at::ScalarType type) {
       return std::numeric_limits<double>::denorm_min();
     case at::kHalf:
       return std::ldexp(1, -24);
+    case at::kBFloat16:
+      return std::ldexp(1, -133);
     default:
       return std::numeric_limits<float>::denorm_min();
   }
@@ -284,6 +284,22 @@ std::optional<std::string> Reference::difference(size_t index, const Tensor& com
   const Tensor wrong = wrong_elements(eager, compiled, rounding, (*allowed_)[index]);
   if (!wrong.any().item<bool>()) return std::nullopt;
   return describe_wrong(wrong, eager, compiled, (*allowed_)[index]);
+}
+
+std::optional<std::string> Reference::difference(const Tensors& compiled) {
+  const auto differ = [](const auto&... what) { return std::optional(c10::str(what...)); };
+  if (values_.size() != compiled.size())
+    return differ(values_.size(), " results in eager and ", compiled.size(), " compiled");
+  for (size_t i = 0; i < compiled.size(); ++i) {
+    const Tensor &a = values_[i], &b = compiled[i];
+    if (a.defined() != b.defined()) return differ("result ", i, " is defined in one of the two only");
+    if (!a.defined()) continue;
+    if (a.scalar_type() != b.scalar_type() || a.sizes() != b.sizes())
+      return differ("result ", i, " is ", a.dtype(), a.sizes(), " in eager and ", b.dtype(), b.sizes(),
+                    " compiled");
+    if (const auto what = difference(i, b)) return differ("result ", i, ": ", *what);
+  }
+  return std::nullopt;
 }
 
 std::optional<std::string> Comparisons::difference(const Tensor& eager, const Tensor& compiled) {

@@ -69,33 +69,6 @@ at::Tensor values(at::ScalarType type) {
   return cast.repeat({(kWhole + cast.numel() - 1) / cast.numel()}).slice(0, 0, kWhole).contiguous();
 }
 
-double unit(at::ScalarType type) {
-  switch (type) {
-    case at::kHalf:
-      return 0x1p-10;
-    case at::kBFloat16:
-      return 0x1p-7;
-    case at::kFloat:
-      return 0x1p-23;
-    default:
-      return 0x1p-52;
-  }
-}
-
-/// The smallest number of a type, which is what units are worth near zero.
-double smallest(at::ScalarType type) {
-  switch (type) {
-    case at::kHalf:
-      return 0x1p-24;
-    case at::kBFloat16:
-      return 0x1p-133;
-    case at::kFloat:
-      return 0x1p-149;
-    default:
-      return 0x1p-1074;
-  }
-}
-
 double largest(at::ScalarType type) {
   switch (type) {
     case at::kHalf:
@@ -117,8 +90,8 @@ at::Tensor same_elements(const at::Tensor& a, const at::Tensor& b) {
 /// Within some units of their type, and `whole` besides; `scale` is how large what they are made of is.
 at::Tensor near(const at::Tensor& eager, const at::Tensor& compiled, const at::Tensor& scale, double whole) {
   const auto a = eager.to(at::kDouble), b = compiled.to(at::kDouble);
-  const double units = 4 * unit(eager.scalar_type());
-  return a.sub(b).abs().le(scale.mul(units).add(4 * smallest(eager.scalar_type()) + whole));
+  const double units = 4 * test::epsilon_of(eager.scalar_type());
+  return a.sub(b).abs().le(scale.mul(units).add(4 * test::smallest_of(eager.scalar_type()) + whole));
 }
 
 /// Where results are further apart than they may be; `terms` is how large what they are made of is.

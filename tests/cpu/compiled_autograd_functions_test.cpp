@@ -8,7 +8,7 @@
 #include <functional>
 #include <memory>
 
-#include "seeds.h"
+#include "cpu/compiled_autograd_fixture.h"
 
 namespace antegrad::test {
 namespace {
@@ -17,28 +17,10 @@ using at::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-Tensor leaf(at::IntArrayRef sizes) { return torch::randn(sizes).set_requires_grad(true); }
-
-/// What a program gives, by the engine and compiled; the compiled one must not be left to the engine.
+/// Each program is captured anew.
 void same_as_eager(const std::function<variable_list()>& program) {
-  test::manual_seed(3);
-  const auto eager = program();
-  test::manual_seed(3);
   compiled_autograd::reset();
-  variable_list compiled;
-  {
-    const CompiledAutograd on;
-    compiled = program();
-  }
-  EXPECT_GT(compiled_autograd::stats().passes, 0u);
-  EXPECT_EQ(compiled_autograd::stats().eager, 0u);
-  ASSERT_EQ(eager.size(), compiled.size());
-  for (size_t i = 0; i < eager.size(); ++i) {
-    ASSERT_EQ(eager[i].defined(), compiled[i].defined()) << i;
-    if (!eager[i].defined()) continue;
-    ASSERT_EQ(eager[i].layout(), compiled[i].layout()) << i;
-    EXPECT_TRUE(at::allclose(eager[i].to_dense(), compiled[i].to_dense(), 1e-5, 1e-6)) << i;
-  }
+  test::same_as_eager(program);
 }
 
 struct Doubling : torch::autograd::FunctionPostHook {

@@ -25,11 +25,10 @@ enum class Way { Eager, Compiled };
 /// one step on data that it draws itself; gives what is compared at once, the losses.
 class TrainingProgram {
  public:
-  /// Programs have numbers of their own: how often a function may be captured, and how far two ways to train
-  /// may be apart, relative to the largest value of a tensor. Where the captured graphs run eager's kernels
-  /// in eager's order, every bit is the same.
+  /// Programs say for themselves how often a function may be captured, and whether the captured graphs run
+  /// eager's kernels in eager's order: every bit is the same then.
   static constexpr uint64_t kCaptures = 1;
-  static constexpr double kTolerance = 0;
+  static constexpr bool kEagerOrder = true;
 
   explicit TrainingProgram(Way way, Options options = {}) : way_(way), options_(std::move(options)) {}
   TrainingProgram(const TrainingProgram&) = delete;
@@ -119,47 +118,55 @@ std::unique_ptr<Program> seeded_program(Way way, const Options& options = {}) {
   return std::make_unique<Program>(way, options);
 }
 
-/// Equal bits, or with a tolerance: equal but for how sums were rounded.
-inline ::testing::AssertionResult same_within(double tolerance, const std::vector<at::Tensor>& expected,
-                                              const std::vector<at::Tensor>& actual) {
-  const auto size_of = [](const at::Tensor& tensor) { return tensor.detach().abs().max().item<double>(); };
-  double largest = 0;  // other roundings show in gradients that are zero but for these
-  if (!runs_libtorch_kernels()) {
-    tolerance = 1e-2;
-    for (const auto& tensor : expected) largest = std::max(largest, size_of(tensor));
-  }
-  if (tolerance == 0) return same(expected, actual);
-  if (expected.size() != actual.size())
-    return ::testing::AssertionFailure() << expected.size() << " and " << actual.size() << " tensors";
-  for (size_t i = 0; i < expected.size(); ++i) {
-    const auto scale = std::max(largest, size_of(expected[i]));
-    const auto apart = (expected[i] - actual[i]).detach().abs().max().item<double>();
-    if (!(apart <= tolerance * scale))
-      return ::testing::AssertionFailure()
-             << "tensor " << i << " of up to " << scale << " is off by " << apart;
+/// Bits where LibTorch's kernels run in eager's order, else what `comparisons` allow.
+template <class Program>
+::testing::AssertionResult same_tensors(const Tensors& eager, const Tensors& compiled,
+                                        Comparisons& comparisons) {
+  if (Program::kEagerOrder && runs_libtorch_kernels()) return same(eager, compiled);
+  if (eager.size() != compiled.size())
+    return ::testing::AssertionFailure() << eager.size() << " and " << compiled.size() << " tensors";
+  for (size_t i = 0; i < eager.size(); ++i) {
+    if (eager[i].defined() != compiled[i].defined())
+      return ::testing::AssertionFailure() << "tensor " << i << " is defined in one of the two only";
+    if (!eager[i].defined()) continue;
+    if (const auto difference = comparisons.difference(eager[i], compiled[i]))
+      return ::testing::AssertionFailure() << "tensor " << i << ": " << *difference;
   }
   return ::testing::AssertionSuccess();
 }
 
+/// Training amplifies roundings.
+inline int comparable_steps() { return runs_libtorch_kernels() ? 20 : 3; }
+
+/// What a program has after each step, in the order in which expect_equal_steps() compares it.
+template <class Program>
+void record_steps(Program& program, Comparisons& seen) {
+  const auto add = [&](const Tensors& tensors) {
+    EXPECT_TRUE(same_tensors<Program>(tensors, tensors, seen));
+  };
+  for (int step = 0; step < comparable_steps(); ++step) {
+    add(seeded_step(program, step));
+    add(program.gradients());
+  }
+  add(program.parameters());
+  add(program.buffers());
+}
+
 /// Trains one program in two ways, step by step.
 template <class Program>
-void expect_equal_steps(Program& expected, Program& actual, int steps = 20) {
-  constexpr double kTolerance = Program::kTolerance;
+void expect_equal_steps(Program& expected, Program& actual, Comparisons& comparisons) {
   const auto before = copies(actual.parameters());
-  if (!runs_libtorch_kernels()) steps = 3;  // training amplifies roundings
-  for (int step = 0; step < steps; ++step) {
+  for (int step = 0; step < comparable_steps(); ++step) {
     SCOPED_TRACE("step " + std::to_string(step));
     const auto expected_losses = seeded_step(expected, step);
     const auto generator = at::detail::getDefaultCPUGenerator().get_state();
     const auto losses = seeded_step(actual, step);
-    ASSERT_TRUE(same_within(kTolerance, expected_losses, losses));
     ASSERT_TRUE(generator.equal(at::detail::getDefaultCPUGenerator().get_state()));
-    ASSERT_TRUE(same_within(kTolerance, expected.gradients(), actual.gradients()));
+    ASSERT_TRUE(same_tensors<Program>(expected_losses, losses, comparisons));
+    ASSERT_TRUE(same_tensors<Program>(expected.gradients(), actual.gradients(), comparisons));
   }
-  // Adam makes steps of one size of gradients that are nothing but roundings.
-  if (runs_libtorch_kernels())
-    EXPECT_TRUE(same_within(kTolerance, expected.parameters(), actual.parameters()));
-  EXPECT_TRUE(same_within(0, expected.buffers(), actual.buffers()));
+  EXPECT_TRUE(same_tensors<Program>(expected.parameters(), actual.parameters(), comparisons));
+  EXPECT_TRUE(same_tensors<Program>(expected.buffers(), actual.buffers(), comparisons));
   const auto after = actual.parameters();
   for (size_t i = 0; i < after.size(); ++i)
     EXPECT_FALSE(after[i].equal(before[i])) << "parameter " << i << " was not trained";
@@ -172,7 +179,9 @@ void expect_equal_training(const Options& options = {}) {
   at::set_num_threads(1);  // one order of summation
   auto eager = seeded_program<Program>(Way::Eager);
   auto compiled = seeded_program<Program>(Way::Compiled, options);
-  expect_equal_steps(*eager, *compiled);
+  Comparisons comparisons(
+      [](Comparisons& seen) { record_steps(*seeded_program<Program>(Way::Eager), seen); });
+  expect_equal_steps(*eager, *compiled, comparisons);
 }
 
 /// Forward passes under it run in bfloat16 where autocast allows.

@@ -12,9 +12,8 @@ namespace antegrad::test {
 struct TrainingOptions {
   Options compile{};
   Finish finish = backward_of_outputs;
-  bool new_data = true;     ///< call a second time
-  bool same_views = true;   ///< results that are views have the history of eager's view op
-  double tolerance = 1e-5;  ///< of gradients, relative: those that meet are added in another order
+  bool new_data = true;    ///< call a second time
+  bool same_views = true;  ///< results that are views have the history of eager's view op
 };
 
 /// Functions and arguments of cases without their types: one instance of everything below serves all cases.
@@ -83,7 +82,8 @@ inline bool share_memory(const at::Tensor& a, const at::Tensor& b) {
   return a.defined() && b.defined() && a.is_alias_of(b);
 }
 
-inline void expect_same_gradients(const Tensors& eager, const Tensors& compiled, double tolerance,
+/// Gradients that meet are added in another order, also where LibTorch's kernels compute them.
+inline void expect_same_gradients(const Tensors& eager, const Tensors& compiled, Comparisons& comparisons,
                                   const std::string& when) {
   ASSERT_EQ(eager.size(), compiled.size()) << when << ": leaves";
   for (size_t i = 0; i < eager.size(); ++i) {
@@ -94,8 +94,8 @@ inline void expect_same_gradients(const Tensors& eager, const Tensors& compiled,
     ASSERT_EQ(eager[i].sizes(), compiled[i].sizes()) << name;
     EXPECT_EQ(eager[i].strides(), compiled[i].strides()) << name;
     EXPECT_EQ(eager[i].requires_grad(), compiled[i].requires_grad()) << name;
-    EXPECT_TRUE(eager[i].allclose(compiled[i], tolerance, tolerance / 10, /*equal_nan=*/true))
-        << name << " is " << eager[i] << " in eager and " << compiled[i] << " compiled";
+    if (const auto difference = comparisons.difference(eager[i], compiled[i]))
+      ADD_FAILURE() << name << ": " << *difference;
     for (size_t j = 0; j < i; ++j)
       EXPECT_EQ(share_memory(eager[i], eager[j]), share_memory(compiled[i], compiled[j]))
           << name << " and " << j;
@@ -113,6 +113,22 @@ inline void expect_histories(const Tensors& eager, const Tensors& compiled, cons
   }
 }
 
+constexpr int kFirstSeed = 100;
+inline int calls_of(const TrainingOptions& options) { return options.new_data ? 2 : 1; }
+
+/// The gradients that eager has after each call of a case.
+inline void train_eagerly(const MakeSubject& make_subject, const MakeArguments& make,
+                          const TrainingOptions& options, Comparisons& seen) {
+  Trainee eager(make_subject, [](const TensorFunction& function) { return function; });
+  for (int call = 0; call < calls_of(options); ++call) {
+    eager.prepare(make, kFirstSeed + call);
+    eager.call();
+    thrown_by([&] { options.finish(eager.scene); });
+    for (const auto& gradient : eager.gradients())
+      if (gradient.defined()) seen.difference(gradient, gradient);
+  }
+}
+
 inline Report train_like_eager(const MakeSubject& make_subject, const MakeArguments& make,
                                const TrainingOptions& options) {
   auto settings = options.compile;
@@ -126,10 +142,11 @@ inline Report train_like_eager(const MakeSubject& make_subject, const MakeArgume
   });
   Worlds worlds;
   worlds.add("captured tensor", eager.scene.captured, compiled.scene.captured, false);
-  for (int call = 0; call < (options.new_data ? 2 : 1); ++call) {
+  Comparisons comparisons([&](Comparisons& seen) { train_eagerly(make_subject, make, options, seen); });
+  for (int call = 0; call < calls_of(options); ++call) {
     const std::string when = call == 0 ? "first call" : "call with new data";
-    eager.prepare(make, 100 + call);
-    compiled.prepare(make, 100 + call);
+    eager.prepare(make, kFirstSeed + call);
+    compiled.prepare(make, kFirstSeed + call);
     worlds.add(when + ", input", eager.scene.inputs, compiled.scene.inputs, false);
     const auto expected = eager.call();
     EXPECT_EQ(expected, compiled.call()) << when;
@@ -141,7 +158,7 @@ inline Report train_like_eager(const MakeSubject& make_subject, const MakeArgume
               thrown_by([&] { options.finish(compiled.scene); }))
         << when << ", afterwards";
     worlds.compare(when + ", afterwards");
-    expect_same_gradients(eager.gradients(), compiled.gradients(), options.tolerance, when);
+    expect_same_gradients(eager.gradients(), compiled.gradients(), comparisons, when);
   }
   EXPECT_LE(report().captures, 1U) << ::testing::PrintToString(report().recapture_reasons);
   return report();

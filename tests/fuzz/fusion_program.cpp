@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "fuzz/fusion_op.h"
+#include "rounding.h"
 
 namespace antegrad::fuzz {
 namespace {
@@ -27,21 +28,8 @@ class WideDefault {
   const caffe2::TypeMeta before_ = at::get_default_dtype();
 };
 
-double epsilon_of(at::ScalarType dtype) {
-  switch (dtype) {
-    case at::kDouble:
-      return std::ldexp(1, -52);
-    case at::kFloat:
-      return std::ldexp(1, -23);
-    case at::kHalf:
-      return std::ldexp(1, -10);
-    default:
-      return std::ldexp(1, -7);
-  }
-}
-
-/// Half precision has no smaller numbers.
-double smallest_of(at::ScalarType dtype) { return dtype == at::kHalf ? 1e-7 : 1e-42; }
+/// What products and quotients lose where numbers of the type, or of a narrower one, become subnormal.
+double lost_near_zero(at::ScalarType dtype) { return dtype == at::kHalf ? 1e-7 : 1e-42; }
 
 Tensors operands(const FusionStep& step, const std::vector<Computed>& variables, Tensor Computed::*world) {
   Tensors args;
@@ -61,7 +49,7 @@ double rounding_of(const FusionStep& step, const std::vector<Computed>& variable
   for (const int arg : step.args)
     terms = std::max(terms, static_cast<double>(variables[static_cast<size_t>(arg)].eager.numel()));
   terms /= static_cast<double>(std::max<int64_t>(result.numel(), 1));
-  return epsilon_of(result.scalar_type()) * (4 + std::sqrt(terms) / 4);
+  return test::epsilon_of(result.scalar_type()) * (4 + std::sqrt(terms) / 4);
 }
 
 /// Doubles that are no floats have been rounded: no input is such a number.
@@ -116,7 +104,7 @@ double error_bound(const Computed& value) {
   if (value.eager.numel() == 0 || !is_floating(value.eager)) return 0;
   const auto dtype = value.eager.scalar_type();
   const auto seen = largest(value.eager.to(at::kDouble) - value.wide) + value.lost;
-  return 4 * (seen + epsilon_of(dtype) * largest(value.wide) + smallest_of(dtype));
+  return 4 * (seen + test::epsilon_of(dtype) * largest(value.wide) + lost_near_zero(dtype));
 }
 
 Tensors inputs_of(const FusionProgram& program) {
