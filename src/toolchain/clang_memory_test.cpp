@@ -30,7 +30,7 @@ class ClangMemory : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!ANTEGRAD_LIMITS_WORK) GTEST_SKIP() << "a sanitizer is here";
-    if (!std::filesystem::exists(clang_plugin_path())) GTEST_SKIP() << "no clang here";
+    if (!std::filesystem::exists(clang_plugin_path())) GTEST_SKIP() << "missing: clang";
   }
 };
 

@@ -75,7 +75,7 @@ void expect_sixteen_right(const Toolchain& toolchain) {
 }
 
 TEST(CompileAll, SixteenSourcesWithClang) {
-  if (!clang_unavailable().empty()) GTEST_SKIP() << "no clang here: " << clang_unavailable();
+  if (!clang_unavailable().empty()) GTEST_SKIP() << "missing: clang, " << clang_unavailable();
   expect_sixteen_right(*clang_toolchain());
 }
 

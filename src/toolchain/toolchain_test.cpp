@@ -37,7 +37,7 @@ class Toolchains : public ::testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
     if (GetParam().toolchain == "clang" && !clang_unavailable().empty()) {
-      GTEST_SKIP() << "no clang here: " << clang_unavailable();
+      GTEST_SKIP() << "missing: clang, " << clang_unavailable();
     }
   }
 

@@ -100,7 +100,7 @@ class CacheRedis : public CacheRemote {
  protected:
   void SetUp() override {
     CacheRemote::SetUp();
-    if (!RedisServer::installed()) GTEST_SKIP() << "there is no redis-server here";
+    if (!RedisServer::installed()) GTEST_SKIP() << "missing: redis-server";
   }
 };
 

@@ -41,7 +41,7 @@ Loaded answered(const std::string& reply) {
 }
 
 TEST(RedisFaultsTest, AServerThatIsKilledAndComesBack) {
-  if (!RedisServer::installed()) GTEST_SKIP() << "redis-server is not installed";
+  if (!RedisServer::installed()) GTEST_SKIP() << "missing: redis-server";
   RedisServer server;
   auto settings = redis_settings(server.url());
   settings.first_pause = milliseconds(100);
@@ -67,7 +67,7 @@ TEST(RedisFaultsTest, AServerThatIsKilledAndComesBack) {
 }
 
 TEST(RedisFaultsTest, ARestartBetweenCallsIsNotNoticed) {
-  if (!RedisServer::installed()) GTEST_SKIP() << "redis-server is not installed";
+  if (!RedisServer::installed()) GTEST_SKIP() << "missing: redis-server";
   RedisServer server;
   const auto store = open_redis(redis_settings(server.url()));
   for (int i = 0; i < 3; ++i) {
@@ -79,7 +79,7 @@ TEST(RedisFaultsTest, ARestartBetweenCallsIsNotNoticed) {
 }
 
 TEST(RedisFaultsTest, AWrongPasswordIsSaid) {
-  if (!RedisServer::installed()) GTEST_SKIP() << "redis-server is not installed";
+  if (!RedisServer::installed()) GTEST_SKIP() << "missing: redis-server";
   RedisServer server({"--requirepass", "right"});
   const auto at = [&](const std::string& login) { return redis_settings("unix://" + login + server.path()); };
   const auto store = open_redis(at(":right@"));

@@ -18,7 +18,7 @@ using testing::seconds_of;
 using testing::TestFolder;
 
 TEST(RedisNetworkTest, LoopbackIsFast) {
-  if (!RedisServer::installed()) GTEST_SKIP() << "redis-server is not installed";
+  if (!RedisServer::installed()) GTEST_SKIP() << "missing: redis-server";
   const auto port = free_port();
   RedisServer server({"--port", port, "--bind", "127.0.0.1"});
   const auto store = open_redis(redis_settings("redis://127.0.0.1:" + port));
@@ -53,7 +53,7 @@ class RedisTlsTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!RedisServer::installed() || !testing::on_path("openssl")) {
-      GTEST_SKIP() << "redis-server or openssl is not installed";
+      GTEST_SKIP() << "missing: redis-server or openssl";
     }
     const auto make = fmt::format(
         "cd '{}' && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj "

@@ -24,7 +24,7 @@ std::string name_of(const Address& address) { return "antegrad:1:" + address.to_
 class RedisStoreTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!RedisServer::installed()) GTEST_SKIP() << "redis-server is not installed";
+    if (!RedisServer::installed()) GTEST_SKIP() << "missing: redis-server";
     server = std::make_unique<RedisServer>();
     store = open_redis(redis_settings(server->url()));
   }
