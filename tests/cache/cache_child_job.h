@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
+#include <map>
 #include <thread>
 
 #include "cache/format/hash.h"
@@ -12,6 +13,17 @@
 #include "seeds.h"
 
 namespace antegrad::test {
+
+/// Tensors in structures in structures.
+struct ChildPair {
+  at::Tensor left, right;
+};
+inline auto antegrad_fields(ChildPair& pair) { return std::tie(pair.left, pair.right); }
+struct ChildNest {
+  std::vector<ChildPair> pairs;
+  std::map<std::string, at::Tensor> named;
+};
+inline auto antegrad_fields(ChildNest& nest) { return std::tie(nest.pairs, nest.named); }
 
 constexpr int kChildFunctions = 4;  ///< of a set. There is one more, with several kernels in each pass
 
@@ -28,7 +40,8 @@ struct ChildSets {
   }
 };
 constexpr const char* kChildSets = "ANTEGRAD_TEST_CHILD_SETS";
-constexpr const char* kChildTag = "ANTEGRAD_TEST_CHILD_TAG";  ///< Options::cache_tag
+constexpr const char* kChildTag = "ANTEGRAD_TEST_CHILD_TAG";        ///< Options::cache_tag
+constexpr const char* kChildNested = "ANTEGRAD_TEST_CHILD_NESTED";  ///< "1": call_with_structures() too
 /// A file: calls begin when it exists. So those of several children begin together.
 constexpr const char* kChildGo = "ANTEGRAD_TEST_CHILD_GO";
 
@@ -88,6 +101,19 @@ inline void say_report() {
   for (const auto& reason : report.reasons) say("reason", reason);
 }
 
+/// A function whose arguments are structures in structures.
+inline void call_with_structures(const Options& options) {
+  const auto x = child_inputs();
+  const auto function = [](const ChildNest& nest) {
+    return (nest.pairs[0].left * nest.pairs[1].right).tanh() + nest.named.at("shift");
+  };
+  const ChildNest nest{{{x[0], x[1]}, {x[1], x[0]}}, {{"shift", x[1]}}};
+  const auto compiled = compile(function, options);
+  Reference reference([&] { return Tensors{function(nest)}; });
+  EXPECT_EQ(reference.difference({compiled(nest)}), std::nullopt);
+  say("count", "nested_misses", compiled.report().cache.misses);
+}
+
 /// What is stored is written while the process ends, if not before, as in a user's program.
 inline void do_child_job() {
   ChildSets sets;
@@ -110,6 +136,7 @@ inline void do_child_job() {
       for (const auto& reason : compiled.report().cache_reasons) say("why", reason);
       say("result", std::to_string(set) + "/" + std::to_string(which), hash_of(results));
     }
+  if (std::getenv(kChildNested) != nullptr) call_with_structures(options);
   say("seconds", std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   say_report();
 }

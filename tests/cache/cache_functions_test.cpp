@@ -190,7 +190,7 @@ TEST_F(CacheFunctions, StrictThrowsInsteadOfCompiling) {
   }
 }
 
-// AOC-27, AOC-18, AOC-20, ERR-19
+// AOC-27, AOC-18, ERR-19
 TEST_F(CacheFunctions, PoliciesTakePartByTheirId) {
   const auto inputs = network_inputs();
   const auto outcome = [&](const std::string& id, Cache cache = Cache::On) {

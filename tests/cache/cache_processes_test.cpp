@@ -9,6 +9,7 @@
 #include "cache_child_job.h"
 #include "cache_children.h"
 #include "fault/cache_faults.h"
+#include "fuzz/driver.h"
 
 namespace antegrad::test {
 namespace {
@@ -16,8 +17,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kAtOnce = 8;
-constexpr int kKilled = 200;
-constexpr int kRounds = kKilled / kAtOnce;
+/// 200 in `make nightly`.
+const int kKilled = static_cast<int>(fuzz::from_environment("ANTEGRAD_TEST_KILLS", 80));
+const int kRounds = kKilled / kAtOnce;
 
 std::shared_ptr<cache::DirectoryStore> open_store(const fs::path& directory,
                                                   std::shared_ptr<cache::FileSystem> files = nullptr) {
@@ -163,7 +165,10 @@ TEST_F(CacheProcesses, SixteenColdOnesAgree) {
 TEST_F(CacheProcesses, TwoProcessesHaveTheSameKeys) {
   std::vector<std::vector<cache::Address>> addresses;
   for (const char* name : {"one", "two"}) {
-    run_child({{"ANTEGRAD_CACHE_DIR", (folder() / name).string()}, {kChildSets, ChildSets{}.to_text()}});
+    const auto child = run_child({{"ANTEGRAD_CACHE_DIR", (folder() / name).string()},
+                                  {kChildSets, ChildSets{}.to_text()},
+                                  {kChildNested, "1"}});
+    EXPECT_EQ(child.count("nested_misses"), 1u);
     auto& list = addresses.emplace_back();
     for (const auto& info : open_store(folder() / name)->list()) list.push_back(info.address);
     std::sort(list.begin(), list.end());

@@ -165,10 +165,15 @@ TEST_F(CompiledAutogradTest, SaysWhatWasNew) {
     const auto x = leaf({size});
     (x.exp() * x).sum().backward();
   }
-  ASSERT_EQ(stats().capture_reasons.size(), 2u);
-  EXPECT_NE(stats().capture_reasons[0].find("a new structure"), std::string::npos);
-  EXPECT_EQ(stats().capture_reasons[1].find("a new structure"), std::string::npos)
-      << stats().capture_reasons[1];
+  const auto reasons = stats().capture_reasons;
+  ASSERT_EQ(reasons.size(), 2u);
+  EXPECT_NE(reasons[0].find("a new structure of 3 nodes"), std::string::npos) << reasons[0];
+  EXPECT_EQ(reasons[1].find("a new structure"), std::string::npos) << reasons[1];
+  EXPECT_NE(reasons[1].find("tensor "), std::string::npos) << reasons[1];  // which one, and how it differs
+  EXPECT_NE(reasons[1].find('5'), std::string::npos) << reasons[1];
+  // Each node is named, with the number of its call in the pass.
+  for (const char* node : {"at \"MulBackward0_1\"", "at \"ExpBackward0_2\""})
+    EXPECT_NE(compiled_autograd::graph().find(node), std::string::npos) << compiled_autograd::graph();
 }
 
 // CAU-14, CAU-15
@@ -260,7 +265,47 @@ struct Scaled : torch::autograd::Function<Scaled> {
   }
 };
 
-// CAU-28, CAU-33, CAU-34
+/// Keeps one of each kind of what a context can hold.
+struct Keeping : torch::autograd::Function<Keeping> {
+  static Tensor forward(torch::autograd::AutogradContext* context, const Tensor& x, bool negates,
+                        int64_t power) {
+    context->save_for_backward({x, x.detach() * 2});
+    context->saved_data["tensor"] = x.detach().cos();
+    context->saved_data["negates"] = negates;
+    context->saved_data["power"] = power;
+    c10::List<std::string> names;
+    for (const char* name : {"first", "second"}) names.push_back(name);
+    context->saved_data["names"] = names;
+    c10::Dict<std::string, double> factors;
+    factors.insert("first", 0.5);
+    factors.insert("second", 4.0);
+    context->saved_data["factors"] = factors;
+    return x.sin();
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list gradients) {
+    const auto saved = context->get_saved_variables();
+    auto& data = context->saved_data;
+    auto out = gradients[0] * data["tensor"].toTensor() + saved[1] - 2 * saved[0];
+    const auto factors = data["factors"].toGenericDict();
+    for (const auto& name : data["names"].toListRef()) out = out * factors.at(name).toDouble();
+    out = out.pow(data["power"].toInt());
+    return {data["negates"].toBool() ? -out : out, Tensor(), Tensor()};
+  }
+};
+
+// CAU-34
+TEST_F(CompiledAutogradTest, WhatACustomFunctionKeepsIsThereInTheBackwardPass) {
+  for (const bool negates : {false, true})
+    for (const int64_t power : {1, 3})
+      same_as_eager([=] {
+        const auto x = leaf({5});
+        (Keeping::apply(x.exp(), negates, power) * 3).sum().backward();
+        return Tensors{x.grad()};
+      });
+}
+
+// CAU-28, CAU-33
 TEST_F(CompiledAutogradTest, CustomFunctionsRunWhereTheyStand) {
   same_as_eager([] {
     Tensors out;
@@ -320,7 +365,6 @@ TEST_F(CompiledAutogradTest, UnreachableInputs) {
   });
 }
 
-// CAU-47
 TEST_F(CompiledAutogradTest, BackwardInsideAHook) {
   same_as_eager([] {
     const auto x = leaf({4}), inner = leaf({4});

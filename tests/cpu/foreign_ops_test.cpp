@@ -149,7 +149,7 @@ TEST_F(ForeignOps, DoNotRunDuringACapture) {
   EXPECT_EQ(calls, (std::vector<std::string>{"twice", "triple"}));
 }
 
-TEST_F(ForeignOps, EveryCallRunsOnceAndInOrder) {
+TEST_F(ForeignOps, EveryCallRunsOnceAndInOrder) {  // RNG-09
   expect_same_calls(
       [](const Tensor& x) {
         const auto first = twice(x);
@@ -191,6 +191,18 @@ TEST_F(ForeignOps, ListsOfResults) {
         return sum + parts[0] * parts[2].cos();
       },
       torch::randn({6, 2}));
+}
+
+TEST_F(ForeignOps, SeeTheirArgumentsAsTheyAreAtTheCall) {  // RNG-10
+  const auto function = [](Tensor x) {
+    const auto before = twice(x);
+    x.mul_(3);
+    return before + triple(x);
+  };
+  expect_same_calls(function, torch::randn({3}));
+  auto x = torch::ones({3});
+  EXPECT_TRUE(at::equal(compile(function)(x), torch::full({3}, 2.0 + 9.0)));
+  EXPECT_TRUE(at::equal(x, torch::full({3}, 3.0)));
 }
 
 TEST_F(ForeignOps, WritesAreMadeByTheOpItself) {
@@ -295,7 +307,7 @@ struct Scaled : torch::autograd::Function<Scaled> {
   }
 };
 
-TEST_F(ForeignOps, AreNotComputedAgainInTheBackwardPass) {
+TEST_F(ForeignOps, AreNotComputedAgainInTheBackwardPass) {  // RNG-12
   std::vector<Policy> policies = {MinCut{}, SaveAll{}, RecomputeAll{}};
   for (const auto& policy : policies) {
     Options options;

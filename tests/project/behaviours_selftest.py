@@ -12,7 +12,8 @@ import behaviours  # noqa: E402
 FILES = {
     "docs/behaviours.txt": "AAA-01\tfirst & only\nAAA-02\tfirst & only\nAAA-03\tfirst & only\nBBB-01\tsecond\n"
                            "BBB-02\tsecond\nBBB-101\tsecond\n",
-    "docs/behaviours-skipped.md": "| id | why |\n| --- | --- |\n| AAA-03 | no such thing in C++ |\n",
+    "docs/behaviours-skipped.md": "| id | why |\n| --- | --- |\n| AAA-03 | no such thing in C++ |\n\n"
+                                  "## Missing\n\n| id | for want of what |\n| --- | --- |\n| BBB-02 | time |\n",
     "tests/cpu/a_test.cpp": "// AAA-01, BBB-101; not XAAA-02 nor AAA-0201\n// AAA-99 is a slip, UTF-16 is none\n",
     "src/ir/b_test.cpp": "TEST(Ir, names_BBB_02_and_nothing_else) {}\n",
     "src/ir/b.cpp": "// AAA-02 outside of a test does not count\n",
@@ -32,9 +33,11 @@ class BehavioursTest(unittest.TestCase):
 
     def test_counts_and_open_rows(self):
         lines = [" ".join(line.split()) for line in behaviours.report(self.folder.name).splitlines()]
-        self.assertEqual(lines, ["section covered skipped total", "first & only 1 1 3", "second 2 0 3", "all 3 1 6", "",
+        self.assertEqual(lines, ["section covered skipped missing total", "first & only 1 1 1 3", "second 2 0 1 3",
+                                 "all 3 1 2 6", "",
                                  "no test names", "first & only: AAA-02", "second: BBB-01",
-                                 "not in the list: AAA-99 in tests/cpu/a_test.cpp"])
+                                 "not in the list: AAA-99 in tests/cpu/a_test.cpp",
+                                 "left out but named by a test: BBB-02 in src/ir/b_test.cpp"])
 
     def test_one_section(self):
         text = behaviours.report(self.folder.name, "second")
@@ -48,9 +51,11 @@ class BehavioursTest(unittest.TestCase):
     def test_the_real_list(self):
         rows = behaviours.rows(ROOT)
         self.assertEqual(len(rows), 340)
-        skipped = behaviours.skipped(ROOT)
-        self.assertTrue(skipped)
-        self.assertEqual([row for row in skipped if row not in rows], [])
+        skipped, missing = behaviours.left_out(ROOT)
+        self.assertTrue(skipped and missing)
+        self.assertEqual([row for row in {**skipped, **missing} if row not in rows], [])
+        found = behaviours.named(ROOT)
+        self.assertEqual([row for row in {**skipped, **missing} if row in found], [])
 
 
 if __name__ == "__main__":
