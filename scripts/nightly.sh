@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What is too long for "make test": sanitizers over the suite, fresh random programs of every family, and processes that end,
-# fork or run out of memory, 200 times each. Results are printed; exit status 1 when something has failed.
+# fork, are killed or run out of memory, 200 times each. Results are printed; exit status 1 when something has failed.
 #
 # FUZZ_SECONDS: of random programs (3600). RUNS: of each process (200). JOBS: as for scripts/sanitize.sh.
 set -uo pipefail
@@ -15,6 +15,7 @@ mkdir -p "$TMPDIR"
 for kind in exit fork memory; do
   bash tests/fault/process_faults.sh build/release/tests/process_faults "$kind" "${RUNS:-200}" || status=1
 done
+env -u ANTEGRAD_CACHE ANTEGRAD_TEST_KILLS="${RUNS:-200}" build/release/tests/cache_processes_test --gtest_brief=1 || status=1
 FUZZ_SECONDS=${FUZZ_SECONDS:-3600} BUILD=build/release scripts/fuzz.sh || status=1
 scripts/sanitize.sh || status=1
 exit "$status"

@@ -16,7 +16,7 @@
 namespace antegrad::fuzz {
 namespace {
 
-constexpr uint64_t kPrograms = 200, kCompiledPrograms = 80;
+constexpr uint64_t kPrograms = 200, kCompiledPrograms = 40;
 /// Of a program that is compiled for sizes as they come: for the first call, and for all others.
 constexpr uint64_t kFewCaptures = 3;
 

@@ -12,7 +12,7 @@
 namespace antegrad::fuzz {
 namespace {
 
-constexpr uint64_t kPrograms = 1240, kFewPrograms = 48;
+constexpr uint64_t kPrograms = 500, kFewPrograms = 48;  // more of them: make fuzz
 
 /// LibTorch warns of degenerate sizes, which are wanted here.
 struct Silence final : c10::WarningHandler {
@@ -93,11 +93,11 @@ bool has(Isa isa) {
 }
 
 /// A fusion group is a kernel of a schedule::Program; those that an earlier function had too count again.
-TEST(FusionFuzz, FiveThousandGroups) {
+TEST(FusionFuzz, ManyGroups) {
   const auto before = kernels();
   const auto tally = fuzz(0, kPrograms, {});
   RecordProperty("groups", static_cast<int>(kernels() - before));
-  EXPECT_TRUE(tally.failures > 0 || kernels() - before >= 5000) << tally.programs << " programs";
+  EXPECT_TRUE(tally.failures > 0 || kernels() - before >= 1800) << tally.programs << " programs";
 }
 
 TEST(FusionFuzz, Baseline) { fuzz(10'000, kFewPrograms, for_isa(Isa::Baseline)); }
