@@ -7,17 +7,17 @@
 #   cache_functions                   counts entries for the backward passes of compiled functions, which are parts of larger
 #                                     graphs here
 #   gradient_sweep                    thousands of graphs: minutes
+#   backend_options                   compilers, instruction sets and explain(): a pass has the options of its process
+#   export export_programs export_writes
+#                                     what is exported is a graph; backward passes are run of eager functions only
 set(under_compiled_autograd
-    autograd_backward autograd_functions autograd_higher_order autograd_hooks autograd_inputs autograd_memory autograd_refusals
-    autograd_saved_hooks autograd_saved autograd_second_run autograd_state autograd_threads backend_functions backend_options
-    background_compile behaviours_capture behaviours_training_mutation behaviours_training_views c_api cache_programs
-    dynamic_behaviours dynamic_shapes eager_fallback export_programs export export_writes functional_grad gradient_errors
-    gradcheck gradient_fuzz lifting modules shared_inputs_gradient training_memory training_nets training_programs traps_state
-    traps workloads)
+    autograd_backward autograd_functions autograd_higher_order autograd_hooks autograd_inputs autograd_memory
+    autograd_refusals autograd_saved_hooks autograd_saved autograd_second_run autograd_state autograd_threads
+    backend_functions background_compile behaviours_capture behaviours_training_mutation behaviours_training_views c_api
+    cache_programs dynamic_behaviours dynamic_shapes eager_fallback functional_grad gradient_errors gradcheck gradient_fuzz
+    lifting modules shared_inputs_gradient training_memory training_nets training_programs traps_state traps workloads)
 # As cache_functions. (A filter names the tests of the program too: several programs are one file.)
 set(switched_filter_cache_programs --gtest_filter=CachePrograms.*-*.ForwardAndBackwardMayReadDifferentSizes)
-# Its compiler is /bin/false, which passes are compiled with too; they have no Options of their own.
-set(switched_filter_backend_options --gtest_filter=Backends.*:CompileFailure.*:Explain.*-*.EagerRunsAndIsCounted)
 set(switched_filter_gradient_fuzz ${compiled_filter_gradient_fuzz_test})
 
 foreach(name IN LISTS under_compiled_autograd)
