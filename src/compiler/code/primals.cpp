@@ -9,10 +9,10 @@ namespace antegrad::compiler {
 namespace {
 
 /// Per value: whether a gradient is computed from it.
-std::vector<bool> read_by_gradients(const ir::Graph& joint) {
-  std::vector<bool> read(joint.values.size());
-  const auto is_read = [&](ir::ValueId v) { return read[static_cast<size_t>(v.index)]; };
-  const auto mark = [&](ir::ValueId v) { read[static_cast<size_t>(v.index)] = true; };
+ir::PerValue<bool> read_by_gradients(const ir::Graph& joint) {
+  ir::PerValue<bool> read(joint.values.size());
+  const auto is_read = [&](ir::ValueId v) { return read[v]; };
+  const auto mark = [&](ir::ValueId v) { read[v] = true; };
   for (const auto& output : joint.outputs)
     if (output.role == ir::OutputRole::Grad && output.value.valid()) mark(output.value);
   for (auto node = joint.nodes.rbegin(); node != joint.nodes.rend(); ++node) {
@@ -29,15 +29,15 @@ std::vector<bool> overwritten_inputs(const ir::Graph& captured) {
   const auto read = read_by_gradients(captured);
   std::vector<bool> overwritten(captured.inputs.size());
   for (const auto& output : captured.outputs)
-    if (output.role == ir::OutputRole::MutatedInput && read[static_cast<size_t>(output.value.index)])
-      overwritten[static_cast<size_t>(output.target)] = true;
+    if (output.role == ir::OutputRole::MutatedInput && read[output.value])
+      overwritten[output.target] = true;
   return overwritten;
 }
 
 /// To autograd an input that was overwritten without gradients is the same variable as before, even where
 /// nothing of its old contents is left: `x.fill_(1)` under a NoGradGuard.
 bool is_same_variable(const capture::Trace& trace, int32_t slot) {
-  const auto& end = trace.input_ends[static_cast<size_t>(slot)];
+  const auto& end = trace.inputs[slot].end;
   return end.version_bumps > 0 && !end.history_changed &&
          std::any_of(trace.gradients.begin(), trace.gradients.end(),
                      [&](const capture::GradientEnd& gradient) { return gradient.input == slot; });
@@ -51,7 +51,7 @@ std::vector<int32_t> primals_of(const ir::Graph& joint, const ir::Graph& capture
   const auto overwritten = overwritten_inputs(captured);
   std::vector<int32_t> primals;
   for (size_t i = 0; i < signature.graph_inputs.size(); ++i) {
-    const bool is_read = read[static_cast<size_t>(joint.inputs[i].value.index)];
+    const bool is_read = read[joint.inputs[i].value];
     const bool is_overwritten = i < overwritten.size() && overwritten[i];
     const auto add = [&](int32_t slot) {
       if (is_read || (is_overwritten && is_same_variable(trace, slot))) primals.push_back(slot);
