@@ -88,39 +88,47 @@ class KeepSettings {
   const runtime::Ambient before_ = runtime::Ambient::now();
 };
 
-/// The default generator is everyone's: threads may draw from it meanwhile, so only its seed tells what the
-/// function has done. It is put back when that has changed.
+/// Notices that the function seeds the default generator, which is then put back. The generator is
+/// everyone's: threads may draw from it meanwhile, so that another state alone says nothing.
 class KeepSeed {
  public:
   ~KeepSeed() {
-    const std::scoped_lock lock(now_.mutex());
-    auto& now = *now_.get<at::CPUGeneratorImpl>();
+    const std::scoped_lock lock(generator_.mutex());
+    auto& now = *generator_.get<at::CPUGeneratorImpl>();
+    if (!is_seeded(now.engine())) return;
     auto& before = *before_.get<at::CPUGeneratorImpl>();
-    if (now.current_seed() == before.current_seed()) return;
     now.set_engine(before.engine());
     now.set_next_float_normal_sample(before.next_float_normal_sample());
     now.set_next_double_normal_sample(before.next_double_normal_sample());
   }
   void check() const {
-    const auto before = before_.current_seed(), now = seed_of(now_);
-    if (now == before) return;
-    throw Error(
-        ErrorCode::UnsupportedOp, "capture:manual_seed",
-        fmt::format("the function changes the seed of LibTorch's generator, from {} to {}", before, now),
-        "Call torch::manual_seed() before the call, or set Options::unsupported to Eager");
+    const auto now = copy_of(generator_);
+    if (!is_seeded(engine_of(now))) return;
+    throw Error(ErrorCode::UnsupportedOp, "capture:manual_seed",
+                fmt::format("the function seeds LibTorch's generator, with {}", now.current_seed()),
+                "Call torch::manual_seed() before the call, or set Options::unsupported to Eager");
   }
 
  private:
-  static uint64_t seed_of(at::Generator generator) {
-    const std::scoped_lock lock(generator.mutex());
-    return generator.current_seed();
+  /// Captures draw nothing, so that a generator which had been drawn from is fresh only if it was seeded.
+  bool is_seeded(const at::mt19937& now) const {
+    const auto before = engine_of(before_);
+    return now.seed() != before.seed() || (is_fresh(now) && !is_fresh(before));
+  }
+  static bool is_fresh(const at::mt19937& engine) {
+    const auto data = engine.data();
+    return data.left_ == 1 && data.next_ == 0;
+  }
+  static at::mt19937 engine_of(const at::Generator& generator) {
+    return generator.get<at::CPUGeneratorImpl>()->engine();
   }
   static at::Generator copy_of(at::Generator generator) {
     const std::scoped_lock lock(generator.mutex());
     return generator.clone();
   }
-  at::Generator now_ = at::detail::getDefaultCPUGenerator();
-  at::Generator before_ = copy_of(now_);
+
+  at::Generator generator_ = at::detail::getDefaultCPUGenerator();
+  const at::Generator before_ = copy_of(generator_);
 };
 
 capture::Trace trace_call(const CaptureSettings& settings, const std::vector<at::Tensor>& inputs,
