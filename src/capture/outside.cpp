@@ -123,10 +123,7 @@ bool has_tangent(const c10::TensorImpl& impl) {
   return meta != nullptr && meta->fw_grad_ != nullptr && !meta->fw_grad_->empty();
 }
 
-namespace {
-
-/// Ops would have to pass these on, and graphs have no place for them.
-void check_not_decorated(const at::Tensor& tensor, const char* where) {
+void check_undecorated(const at::Tensor& tensor, const char* where) {
   const auto fail = [&](const char* what, const char* way_out) {
     throw Error(ErrorCode::UnsupportedTensor, where,
                 fmt::format("a tensor of dtype {} has {}, which results would lose",
@@ -141,8 +138,6 @@ void check_not_decorated(const at::Tensor& tensor, const char* where) {
     fail("named dims",
          "Drop the names (rename(std::nullopt)) before the call, or set Options::unsupported to Eager");
 }
-
-}  // namespace
 
 void check_capturable(const at::Tensor& tensor, const char* where) {
   const char* kind = nullptr;
@@ -163,7 +158,7 @@ void check_capturable(const at::Tensor& tensor, const char* where) {
                 fmt::format("a tensor of dtype {} is {}", c10::toString(tensor.scalar_type()), kind),
                 "Convert it to a dense tensor (to_dense(), dequantize()) before the call, or set "
                 "Options::unsupported to Eager");
-  check_not_decorated(tensor, where);
+  check_undecorated(tensor, where);
 }
 
 OutsideWorld::~OutsideWorld() { restore(); }

@@ -81,8 +81,10 @@ bool is_borrowed(const at::Tensor& tensor);
 /// Whether it has a gradient of forward-mode differentiation now.
 bool has_tangent(const c10::TensorImpl& impl);
 
-/// Throws Error(UnsupportedTensor) unless the tensor is a dense, strided, unquantized one, without names and
-/// without a forward gradient.
+/// Throws Error(UnsupportedTensor) for a tensor with names or a forward gradient: ops would have to pass
+/// these on, and graphs have no place for them.
+void check_undecorated(const at::Tensor& tensor, const char* where);
+/// Throws Error(UnsupportedTensor) unless the tensor is a dense, strided, unquantized, undecorated one.
 void check_capturable(const at::Tensor& tensor, const char* where);
 
 }  // namespace antegrad::capture

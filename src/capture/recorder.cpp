@@ -113,6 +113,7 @@ at::Tensor Recorder::twin_of(const at::Tensor& tensor) {
 ir::ValueId Recorder::value_of(const at::Tensor& tensor) {
   twin_of(tensor);
   if (auto* fake = as_fake(tensor)) {
+    check_undecorated(tensor, "capture");
     host_memory_.on_read(tensor.storage());
     if (outside_.has_borrowed())
       if (const auto* owner = outside_.find(graph_.storage_of(fake->value())))

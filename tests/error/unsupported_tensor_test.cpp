@@ -155,6 +155,9 @@ TEST(UnsupportedTensor, WithNamedDims) {
   expect_error(ErrorCode::UnsupportedTensor, "capture", fact, {}, [&] { compile(twice)(named); });
   expect_error(ErrorCode::UnsupportedTensor, "capture", fact, {},
                [&] { compile([&](const Tensor& x) { return x + named; })(x); });
+  expect_error(ErrorCode::UnsupportedTensor, "capture", fact, {}, [&] {
+    compile([&](const Tensor& x) { return (x * 2).refine_names({dim("N"), dim("C")}); })(x);
+  });
   Options options;
   options.unsupported = Unsupported::Eager;
   auto eager = compile(twice, options);
