@@ -97,9 +97,9 @@ TEST_F(ThreadSettings, TheSeedIsRefusedAndPutBack) {
   for (const int seed : {7, 1234}) {
     torch::manual_seed(seed);
     torch::randn({1});
-    antegrad::testing::expect_error(antegrad::ErrorCode::UnsupportedOp, "capture:manual_seed",
-                                    "the function seeds LibTorch's generator, with 1234", {x},
-                                    [&] { compile(draw)(x); });
+    antegrad::test::expect_error(antegrad::ErrorCode::UnsupportedOp, "capture:manual_seed",
+                                 "the function seeds LibTorch's generator, with 1234", {x},
+                                 [&] { compile(draw)(x); });
   }
   antegrad::Options options;
   options.unsupported = antegrad::Unsupported::Eager;
