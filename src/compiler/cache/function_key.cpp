@@ -128,7 +128,7 @@ cache::Key function_key(const CaptureSettings& settings, const ir::Graph& graph,
   ir::write(bytes, graph, {false, scopes_matter(options)});
   key.add_bytes("graph", bytes.bytes());
   if (auto schemas = foreign_ops_text(graph); !schemas.empty())
-    key.add_text("custom ops", std::move(schemas));
+    key.add_text("custom_ops", std::move(schemas));
   return key;
 }
 
