@@ -1,5 +1,6 @@
 #include "runtime/onednn.h"
 
+#include <ATen/ATen.h>
 #include <ATen/Context.h>
 
 #include <algorithm>
@@ -27,8 +28,24 @@ bool has_fast_mkl() {
   return __builtin_cpu_is("intel") != 0;
 }
 
+/// LibTorch's function asks for what products of bf16 need (AVX-512, say) whatever the type is, and throws on
+/// other processors.
+bool runs_here() {
+  static const bool runs = [] {
+    const at::NoGradGuard no_grad;
+    const auto matrix = at::zeros({2, 2}, at::kFloat);
+    try {
+      at::native::mkldnn_matmul(matrix, matrix, at::empty({2, 2}, at::kFloat), 0.0F, 1.0F);
+    } catch (const c10::Error&) {
+      return false;
+    }
+    return true;
+  }();
+  return runs;
+}
+
 bool is_in_use() {
-  if (at::native::mkldnn_matmul == nullptr || !at::hasMKLDNN()) return false;
+  if (at::native::mkldnn_matmul == nullptr || !at::hasMKLDNN() || !runs_here()) return false;
   const auto use = chosen.load();
   return use == Use::Always || (use == Use::Auto && !has_fast_mkl());
 }
