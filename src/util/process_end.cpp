@@ -83,6 +83,10 @@ class State {
     const std::scoped_lock lock(mutex_);
     exits_ = true;
   }
+  bool exits() {
+    const std::scoped_lock lock(mutex_);
+    return exits_ || phase_ == Phase::Ended;
+  }
   bool closed_by_this_thread() {
     const std::scoped_lock lock(mutex_);
     return phase_ != Phase::Open && std::this_thread::get_id() == ender_;
@@ -196,6 +200,8 @@ bool begun_here() { return begun() && state().closed_by_this_thread(); }
 bool begun() { return flag.load(std::memory_order_relaxed); }
 
 void outlive_statics() { std::atexit(close); }
+
+bool destroys_statics() { return state().exits(); }
 
 void at_end(std::function<void()> last) { state().at_end(std::move(last)); }
 

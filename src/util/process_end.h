@@ -55,6 +55,8 @@ int forks();
 
 /// Static objects that exist by now are destroyed after exit() has waited. Called after they were made.
 void outlive_statics();
+/// Whether exit() has come to those: static objects of libraries may be gone.
+bool destroys_statics();
 
 /// Calls it in exit(), when nothing is being made any more. It does not throw.
 void at_end(std::function<void()> last);

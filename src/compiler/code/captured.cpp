@@ -11,6 +11,7 @@
 #include "passes/pipelines.h"
 #include "runtime/guards.h"
 #include "trace/trace.h"
+#include "util/process_end.h"
 
 namespace antegrad::compiler {
 namespace {
@@ -149,10 +150,11 @@ capture::Trace trace_call(const CaptureSettings& settings, const std::vector<at:
   return capture::capture(
       [&](const std::vector<at::Tensor>& fakes) {
         const KeepSettings keep;
-        const KeepSeed seed;
+        std::optional<KeepSeed> seed;
+        if (!process_end::destroys_statics()) seed.emplace();  // the generator is one
         auto outcome = run(fakes);
         keep.check();
-        seed.check();
+        if (seed) seed->check();
         end = {std::move(outcome.pattern), c10::GradMode::is_enabled()};
         return std::move(outcome.tensors);
       },
