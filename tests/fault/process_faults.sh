@@ -17,8 +17,7 @@ try() {  # NAME NUMBER
 case $kind in
   exit)
     names=(static_function_in_background local_functions_in_background detached_thread joined_by_a_static
-           calls_from_a_static main_thread_ends)
-    ((runs > 3)) && names+=(exit_in_another_thread)  # docs/known-gaps.md#process-end: it still crashes at times
+           calls_from_a_static main_thread_ends exit_in_another_thread)
     for name in "${names[@]}"; do
       for ((i = 0; i < runs; i++)); do try "$name" $((i * 67 % 400)); done
       echo "$name: $runs runs"

@@ -43,7 +43,7 @@ int detached_thread(int ms) {
   return 0;
 }
 
-/// LLVM is open by then: see "process-end" in docs/known-gaps.md.
+/// LLVM is open by then, and makes static objects in the middle of compilations.
 int exit_in_another_thread(int ms) {
   compile(small_net, uncached())(torch::ones({4, 3}));
   std::thread(compile_for_ever).detach();
