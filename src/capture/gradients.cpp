@@ -150,15 +150,14 @@ class Roots {
             view.grad_fn_->name().find("CppNode<") != std::string::npos);
   }
 
-  /// One of the two had its shape changed in place: the gradient of a view is then no part of its base's,
-  /// which is that of the base in its last shape.
-  bool is_reshaped(const at::Tensor& view, const at::Tensor& base) const {
-    if (given_.count(base.unsafeGetTensorImpl()) > 0) return false;
-    const auto reshaped = [](const at::Tensor& tensor) {
-      const auto* fake = as_fake(tensor);
-      return fake != nullptr && fake->is_rebound();
-    };
-    return reshaped(view) || reshaped(base);
+  /// A tensor on the way from the base to the view had its shape changed in place. The gradient of the view
+  /// is then no part of its base's, which is that of the base in its last shape.
+  bool is_reshaped(const at::Tensor& view, const at::Tensor& base) {
+    const auto* fake = as_fake(base);
+    const bool base_is = fake != nullptr && fake->is_rebound();
+    if (base_is && given_.count(base.unsafeGetTensorImpl()) > 0)
+      return false;  // its gradient is the caller's
+    return base_is || recorder_.has_reshaped_view(value_of(view));
   }
 
   Recorder& recorder_;

@@ -196,6 +196,7 @@ at::Tensor Recorder::take_changed_argument(const at::Tensor& argument, const at:
                 "it changes the shape or the storage of a tensor that was made outside the function",
                 "Pass the tensor as an argument, or make the change outside");
   auto base = graph_.storage_of(fake->value());
+  if (base != fake->value()) reshaped_.insert(base);
   auto storage = argument.storage();
   const auto* now = meta.storage().unsafeGetStorageImpl();
   for (const auto& own : call.tensors)

@@ -2,6 +2,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/stack.h>
 
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -51,6 +52,8 @@ class Recorder {
     ir::ValueId root;  ///< the first value on it
   };
   const std::unordered_map<const c10::StorageImpl*, Memory>& memory() const { return memory_; }
+  /// Whether the shape of a view on the memory of this value has been changed in place.
+  bool has_reshaped_view(ir::ValueId value) const { return reshaped_.count(graph_.storage_of(value)) > 0; }
 
   uint64_t id() const { return id_; }
   const FakeRegistry& fakes() const { return *fakes_; }
@@ -93,6 +96,7 @@ class Recorder {
   InferenceCounts counts_;
   std::shared_ptr<FakeRegistry> fakes_ = std::make_shared<FakeRegistry>();
   std::unordered_map<const c10::StorageImpl*, Memory> memory_;
+  std::set<ir::ValueId> reshaped_;  ///< roots of such views
 };
 
 }  // namespace antegrad::capture

@@ -241,6 +241,17 @@ TEST(Outputs, WhoseShapeWasChangedInPlace) {
     return All{y, y[0]};
   });
   check([](const Tensor& x) {
+    auto y = x.view({3, 3});
+    y.t_();
+    return All{y, y[0], x.view({9})};
+  });
+  check([](const Tensor& x) {
+    auto y = x.view({9, 1});
+    y.squeeze_(1);
+    y.unsqueeze_(1);
+    return All{y.squeeze(1), y * 2};
+  });
+  check([](const Tensor& x) {
     auto base = x * 1;
     auto y = base.view({9});
     y.unsqueeze_(0);
