@@ -235,7 +235,7 @@ static void move_views(std::vector<at::Tensor>& outputs, const at::Tensor& from,
 
 void share(const std::vector<KeptOutput>& kept_outputs, std::vector<at::Tensor>& outputs) {
   for (const auto& which : kept_outputs) {
-    auto& returned = outputs[static_cast<size_t>(which.output)];
+    auto& returned = outputs[which.output];
     if (!share_memory(which, returned) || !which.same) continue;
     if (returned.requires_grad() && returned.grad_fn()) {
       impl::set_gradient_edge(which.kept, impl::gradient_edge(returned));

@@ -45,9 +45,9 @@ bool runs_here() {
 }
 
 bool is_in_use() {
-  if (at::native::mkldnn_matmul == nullptr || !at::hasMKLDNN() || !runs_here()) return false;
+  if (at::native::mkldnn_matmul == nullptr || !at::hasMKLDNN()) return false;
   const auto use = chosen.load();
-  return use == Use::Always || (use == Use::Auto && !has_fast_mkl());
+  return (use == Use::Always || (use == Use::Auto && !has_fast_mkl())) && runs_here();
 }
 
 }  // namespace
