@@ -106,7 +106,7 @@ TEST(Threads, CapturesBesideEagerRunsOfTheSameModule) {
   const auto expected = net->forward(x);
   const auto version = net->parameters()[0]._version();
   in_threads([&](int i) {
-    for (int call = 0; call < 20; ++call) {
+    for (int call = 0; call < 100; ++call) {
       const auto out = i % 2 == 0 ? net->forward(x) : compile(net)(x);
       if (!out.equal(expected)) ++wrong;
     }

@@ -18,7 +18,6 @@ namespace antegrad::detail {
 namespace {
 
 constexpr int kMostEagerTries = 4;
-constexpr int kMostTries = 100;  // of what other threads may get in the way of
 
 /// Outputs become what the function has kept of them; the grad mode becomes what the function leaves behind.
 void finish(const Match& match, std::vector<at::Tensor>& outputs) {
@@ -111,9 +110,10 @@ std::optional<Match> Function::Impl::find_or_compile(const Call& call) {
 Function::Impl::ColdCall Function::Impl::record(const Call& call) {
   Recorded recorded;
   try {
+    if (auto match = confirm(call, recorded)) return std::move(*match);
+    if (recorded.keeps()) return recorded;
     if (auto match = reuse(call, recorded)) return std::move(*match);
     if (recorded.keeps()) return recorded;
-    if (auto match = confirm(call, recorded)) return std::move(*match);
     if (recorded.reason.empty()) recorded.reason = recapture_reason(call);
     if (!has_room()) {
       give_up(recorded.reason);
@@ -135,28 +135,17 @@ std::optional<Match> Function::Impl::make_version(const Call& call, Recorded rec
   } catch (const Error& error) {
     recorded.eager_reason = eager_reason_of(error);
   }
-  const auto stand_in = [&] {
-    return std::make_shared<Version>(compiler::guards_of_attempt(options, call, recorded.met));
-  };
   if (!recorded.eager_reason.empty()) {
     // Tensors that are others at every call are no reason to try again at every call, and a function that has
     // a state is not to be run more often than need be.
     if (recorded.kept > 0 || ++eager_versions > kMostEagerTries) recorded.met.clear();
-    version = stand_in();
+    version = std::make_shared<Version>(compiler::guards_of_attempt(options, call, recorded.met));
   }
   if (unchanged && !unchanged()) return std::nullopt;
-  auto match = compiler::match({&version, 1}, call);
-  // Threads that are about to end let go of modules, also right now.
-  for (int tries = 0; !match; ++tries) {
-    if (tries == kMostTries || !version->lost_owner())
-      throw Error(ErrorCode::Internal, "compile",
-                  "a captured graph does not serve the call it was captured for: " + version->mismatch(call));
-    if (version->is_eager())
-      version = stand_in();
-    else
-      version->confirm(options, call, *recorded.captured);
-    match = compiler::match({&version, 1}, call);
-  }
+  auto match = compiler::match_made(version, call);
+  if (!match)
+    throw Error(ErrorCode::Internal, "compile",
+                "a captured graph does not serve the call it was captured for: " + version->mismatch(call));
   if (!version->is_eager()) {
     kept_before.reset();
     kept_calls = 0;

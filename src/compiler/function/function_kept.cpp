@@ -30,9 +30,7 @@ std::optional<Match> Function::Impl::make_once(const Call& call, Recorded& recor
     compiler::Driver own_driver({own, effects, std::make_shared<const compiler::Lowering>(own)});
     own_driver.generalize(call, versions, recorded);
     const auto version = own_driver.compile(call, recorded);
-    for (int tries = 0; tries < 100 && version->lost_owner(); ++tries)  // to other threads, right now
-      version->confirm(own, call, *recorded.captured);
-    match = compiler::match({&version, 1}, call);
+    match = compiler::match_made(version, call);
     if (!match)
       throw Error(ErrorCode::Internal, "compile",
                   "a captured graph does not serve the call it was captured for: " + version->mismatch(call));

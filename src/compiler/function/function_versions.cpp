@@ -65,9 +65,10 @@ std::optional<Match> Function::Impl::reuse(const Call& call, Recorded& recorded)
     if (instance) {
       std::unique_lock lock(versions_mutex);
       version->add(*std::move(instance), options.max_sizes);
+      version->watch_again(options);
       ++report.sizes;
       lock.unlock();
-      return find(call);
+      return compiler::match_made(version, call);
     }
     recorded.reason = fmt::format("the function does something else at these sizes: {}", instance.reason());
   }
@@ -77,14 +78,15 @@ std::optional<Match> Function::Impl::reuse(const Call& call, Recorded& recorded)
 /// A version may serve the call after all, of which it seemed that a watched module was replaced.
 std::optional<Match> Function::Impl::confirm(const Call& call, Recorded& recorded) {
   for (const auto& version : versions) {  // nobody else changes them: capture_mutex is taken
-    if (!version->lost_owner()) continue;
+    if (!version->may_be_confirmed(call)) continue;
     const auto& captured = driver->capture(call, recorded);
     if (recorded.keeps()) return std::nullopt;
     version->check_not_replaced(options, call, captured.trace);
     std::unique_lock lock(versions_mutex);
     const bool confirmed = version->confirm(options, call, captured);
     lock.unlock();
-    if (confirmed) return find(call);
+    if (!confirmed) continue;
+    if (auto match = compiler::match_made(version, call)) return match;
   }
   return std::nullopt;
 }

@@ -112,6 +112,15 @@ std::optional<Match> match(std::span<const std::shared_ptr<Version>> versions, c
   return match;
 }
 
+std::optional<Match> match_made(const std::shared_ptr<Version>& version, const Call& call) {
+  std::optional<Match> match;
+  const auto symbols = version->guards_.contents_hold(call);
+  if (!symbols) return match;
+  match.emplace(version);
+  if (!version->gather(call, *symbols, *match)) match.reset();
+  return match;
+}
+
 std::string Version::instance_mismatch(const Leaves& leaves) const {
   const auto symbols = guards_.shapes_hold(leaves);
   if (!symbols) return guards_.shapes_mismatch(leaves);

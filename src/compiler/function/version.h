@@ -47,7 +47,7 @@ struct Match {
 
 /// One captured form of a function: what must hold for it to be used, and how to run it. Its code is made
 /// once; each set of sizes that its guards allow has an instance, added when a capture at those sizes has
-/// given the same program. add() and confirm() are the caller's to synchronize.
+/// given the same program. add(), confirm() and watch_again() are the caller's to synchronize.
 class Version {
  public:
   /// Has code. `gradients`: derivatives of higher order, null where there are none; `shape_fallbacks`: as in
@@ -60,11 +60,14 @@ class Version {
   /// What serves the sizes of this call. Fails where the function does something else at them.
   Result<InstancePtr> make_instance(const CaptureSettings& settings, const Call& call,
                                     const Captured& captured) const;
-  /// Some watched module has.
-  bool lost_owner() const { return guards_.modules != nullptr && guards_.modules->lost_owner(nullptr); }
-  /// Where nothing but the number of owners of watched modules has changed, and a capture for this call gave
-  /// the same program over the same tensors: it serves the call after all.
+  /// Whether it has served calls like this one, and nothing but the number of owners of watched modules can
+  /// have changed since.
+  bool may_be_confirmed(const Call& call) const;
+  /// Where that is so, and a capture for this call gave the same program over the same tensors: it serves the
+  /// call after all.
   bool confirm(const Options& options, const Call& call, const Captured& captured);
+  /// Watches the modules as they are now.
+  void watch_again(const Options& options);
   /// Throws Error(GraphChanged) when in calls like this one the function used tensors of a watched module
   /// that has since lost an owner, and uses none of them now: it is another module that would have to be
   /// watched.
@@ -73,7 +76,7 @@ class Version {
   void add(InstancePtr instance, int most);
 
   /// Whether it may serve this call once it has an instance for it.
-  bool allows(const Call& call) const { return guards_.hold(call).has_value(); }
+  bool allows(const Call& call) const { return guards_.contents_hold(call).has_value(); }
   /// Why it may not, for people.
   std::string mismatch(const Call& call) const;
   bool dead() const { return guards_.dead(); }  ///< a lifted tensor is gone: it can never match again
@@ -97,6 +100,7 @@ class Version {
     size_t operator()(const Symbols& symbols) const;
   };
   friend std::optional<Match> match(std::span<const std::shared_ptr<Version>> versions, const Call& call);
+  friend std::optional<Match> match_made(const std::shared_ptr<Version>& version, const Call& call);
   /// The instance and the inputs for a call that the guards hold for; false: it does not serve the call.
   bool gather(const Call& call, const Symbols& symbols, Match& match) const;
   InstancePtr find_instance(const Symbols& symbols) const;
@@ -114,5 +118,8 @@ class Version {
 
 /// What the first of these versions that serves the call serves it with.
 std::optional<Match> match(std::span<const std::shared_ptr<Version>> versions, const Call& call);
+/// What a version serves the call with that it was just made or confirmed for. The owners of watched modules
+/// are not counted: other threads come to own them and let go of them right now.
+std::optional<Match> match_made(const std::shared_ptr<Version>& version, const Call& call);
 
 }  // namespace antegrad::compiler

@@ -107,6 +107,12 @@ std::optional<Symbols> VersionGuards::arguments_hold(const Call& call) const {
   return shapes_hold(call.leaves);
 }
 
+std::optional<Symbols> VersionGuards::contents_hold(const Call& call) const {
+  auto symbols = arguments_hold(call);
+  if (symbols && modules != nullptr && !modules->difference_of_contents().empty()) symbols.reset();
+  return symbols;
+}
+
 std::optional<Symbols> VersionGuards::hold(const Call& call) const {
   auto symbols = arguments_hold(call);
   if (symbols && modules != nullptr && !modules->difference().empty()) symbols.reset();

@@ -37,7 +37,8 @@ struct VersionGuards {
   /// Each of these gives the values of the symbols where the guards hold, and nothing where they do not.
   std::optional<Symbols> shapes_hold(const Leaves& leaves) const;
   std::optional<Symbols> arguments_hold(const Call& call) const;  ///< those of shapes included
-  std::optional<Symbols> hold(const Call& call) const;            ///< and those of watched modules
+  std::optional<Symbols> contents_hold(const Call& call) const;   ///< and those of what modules contain
+  std::optional<Symbols> hold(const Call& call) const;            ///< and those of who owns them
 
   bool same_key(const Leaves& leaves) const;
   bool lifts_same(const capture::Trace& trace) const;

@@ -6,16 +6,24 @@
 
 namespace antegrad::compiler {
 
+bool Version::may_be_confirmed(const Call& call) const {
+  if (is_eager() || guards_.modules == nullptr) return false;
+  const auto symbols = guards_.contents_hold(call);
+  return symbols && find_instance(*symbols) != nullptr;
+}
+
 bool Version::confirm(const Options& options, const Call& call, const Captured& captured) {
-  auto& modules = guards_.modules;
-  if (is_eager() || modules == nullptr || modules->difference().empty()) return false;
-  if (!modules->difference_of_contents().empty()) return false;
-  const auto symbols = guards_.arguments_hold(call);
+  if (!may_be_confirmed(call)) return false;
+  const auto symbols = guards_.shapes_hold(call.leaves);
   if (!symbols || !guards_.lifts_same(captured.trace) ||
       !template_->difference({symbols->begin(), symbols->end()}, captured).empty())
     return false;
-  modules = std::make_unique<ModuleState>(options.watch);
+  watch_again(options);
   return true;
+}
+
+void Version::watch_again(const Options& options) {
+  if (guards_.modules != nullptr) guards_.modules = std::make_unique<ModuleState>(options.watch);
 }
 
 void Version::check_not_replaced(const Options& options, const Call& call,
