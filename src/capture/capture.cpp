@@ -325,6 +325,7 @@ void let_go(Parts& parts) {
 std::vector<int32_t> take_graph(Parts& parts, const CaptureOptions& options, Trace& trace) {
   parts.recorder.host_memory().make_constants(parts.recorder.graph());
   trace.graph = std::move(parts.recorder.graph());
+  trace.has_assumptions = parts.recorder.has_assumptions;
   return add_outsiders(parts.recorder, options, parts.writes, parts.storages, trace);
 }
 

@@ -99,6 +99,8 @@ struct Trace {
   bool effects = true;           ///< as in CaptureOptions
   std::vector<ViewInput> views;  ///< likewise
   InferenceCounts counts;
+  bool has_assumptions =
+      false;        ///< a check in the graph throws where it does not serve the call (assumption.h)
   size_t kept = 0;  ///< so many of its tensors the function has kept; they are real by now (kept.h)
   std::vector<KeptOutput> kept_outputs;
 };

@@ -8,6 +8,7 @@
 
 #include <atomic>
 
+#include "capture/assumption.h"
 #include "capture/convert.h"
 #include "capture/default_dtype.h"
 #include "capture/foreign_ops.h"
@@ -276,23 +277,6 @@ void Recorder::take_results(const OpSchema& schema, Call& call, ir::Node& node) 
   if (has_list) node.returns = std::move(returns);
 }
 
-/// equal() is a read of data, but for tensors that differ in size or are one and the same; attention asks
-/// that.
-bool Recorder::answer_equal(const OpSchema& schema, torch::jit::Stack* stack) {
-  if (schema.name != "aten.equal") return false;
-  const auto other = torch::jit::pop(*stack).toTensor();
-  const auto self = torch::jit::pop(*stack).toTensor();
-  const bool same_size = self.sizes() == other.sizes();
-  const bool same = same_size && (self.is_same(other) || (value_of(self) == value_of(other)));
-  if (!same && same_size) {
-    stack->emplace_back(self);
-    stack->emplace_back(other);
-    return false;
-  }
-  stack->emplace_back(same);
-  return true;
-}
-
 bool Recorder::read_host_data(const OpSchema& schema, torch::jit::Stack* stack) {
   if (schema.name != "aten._local_scalar_dense") return false;
   const auto& tensor = stack->back().toTensor();
@@ -342,7 +326,8 @@ void Recorder::record(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   determinants_.watch();
   const auto& schema = schema_of(op);
   check_recordable(schema);
-  if (answer_equal(schema, stack) || read_host_data(schema, stack)) return;
+  if (schema.name == "aten.equal" && answer_equal(*this, *stack)) return;
+  if (read_host_data(schema, stack)) return;
   Call call;
   call.arguments.assign(stack->end() - static_cast<std::ptrdiff_t>(schema.args.size()), stack->end());
   const bool answers_host = !schema.returns.empty() && schema.returns[0] != ArgKind::Tensor &&

@@ -66,6 +66,7 @@ class Recorder {
   /// The last error thrown to the captured function: an interpreter in between may turn it into another type.
   std::exception_ptr last_error;
   const Reached* backward = nullptr;  ///< set while gradients are recorded
+  bool has_assumptions = false;       ///< of data, which checks in the graph hold to (assumption.h)
 
  private:
   struct Call;
@@ -82,7 +83,6 @@ class Recorder {
   c10::intrusive_ptr<FakeTensor> make_fake(at::Tensor meta, c10::Device device, ir::ValueId value,
                                            c10::Storage storage);
   void note_writes(const OpSchema& schema, const Call& call, ir::Node& node);
-  bool answer_equal(const OpSchema& schema, torch::jit::Stack* stack);
   bool read_host_data(const OpSchema& schema, torch::jit::Stack* stack);
   void note_backward(ir::Node& node) const;
   void note_memory(const c10::Storage& storage, ir::ValueId value);

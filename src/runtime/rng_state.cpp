@@ -20,12 +20,6 @@ uint64_t draw_seed() {
 
 at::Tensor& replayed_state() { return thread_object<at::Tensor, struct ReplayedState>(); }
 
-void set_generator(const at::Tensor& state) {
-  auto generator = at::detail::getDefaultCPUGenerator();
-  const std::scoped_lock lock(generator.mutex());
-  generator.set_state(state);
-}
-
 }  // namespace
 
 at::Tensor generator_state() {
@@ -35,16 +29,23 @@ at::Tensor generator_state() {
   return generator.get_state();
 }
 
+void set_generator_state(const at::Tensor& state) {
+  const capture::BelowRecording below;
+  auto generator = at::detail::getDefaultCPUGenerator();
+  const std::scoped_lock lock(generator.mutex());
+  generator.set_state(state);
+}
+
 RngReplay::RngReplay(at::Tensor state, const at::Tensor& generator)
     : outer_state_(std::exchange(replayed_state(), std::move(state))) {
   if (!generator.defined()) return;
   generator_before_ = generator_state();
-  set_generator(generator);
+  set_generator_state(generator);
 }
 
 RngReplay::~RngReplay() {
   replayed_state() = std::move(outer_state_);
-  if (generator_before_.defined()) set_generator(generator_before_);
+  if (generator_before_.defined()) set_generator_state(generator_before_);
 }
 
 at::Tensor take_rng_state() {

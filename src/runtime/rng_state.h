@@ -10,6 +10,7 @@ at::Tensor take_rng_state();
 
 /// The state of LibTorch's default CPU generator, which random ops that are not fused draw from.
 at::Tensor generator_state();
+void set_generator_state(const at::Tensor& state);
 
 /// While it lives this thread draws the numbers of an earlier run again: take_rng_state() gives that run's
 /// state, and the default generator is where it was. Either may be undefined.

@@ -20,10 +20,11 @@ namespace {
 constexpr int kMostEagerTries = 4;
 
 /// Outputs become what the function has kept of them; the grad mode becomes what the function leaves behind.
-void finish(const Match& match, std::vector<at::Tensor>& outputs) {
+Outcome finish(const Match& match, std::vector<at::Tensor> outputs) {
   capture::share(match.kept_outputs, outputs);
   if (c10::GradMode::is_enabled() != match.instance->grad_mode_after)
     c10::GradMode::set_enabled(match.instance->grad_mode_after);
+  return {std::move(outputs), match.instance->pattern, false};
 }
 
 }  // namespace
@@ -45,25 +46,32 @@ Function::~Function() {
 }
 
 Outcome Function::call(const Leaves& leaves, const RunOnTensors& run, const KeepRun& keep) {
-  const auto match = impl_->serve({leaves, run, keep});
+  const Call call{leaves, run, keep};
+  const auto match = impl_->serve(call);
   if (!match) return {{}, nullptr, true};
-  auto outputs = match->instance->caller->call(match->inputs);
-  finish(*match, outputs);
-  return {std::move(outputs), match->instance->pattern, false};
+  if (!match->instance->has_assumptions) return finish(*match, match->instance->caller->call(match->inputs));
+  auto outputs = impl_->call_on_assumptions(call, *match);
+  return outputs ? finish(*match, *std::move(outputs)) : Outcome{{}, nullptr, true};
 }
 
 Outcome Function::consume(Leaves&& leaves, const RunOnTensors& run, const KeepRun& keep,
                           c10::function_ref<void()> let_go) {
-  auto match = impl_->serve({leaves, run, keep});
+  const Call given{leaves, run, keep};
+  auto match = impl_->serve(given);
   if (!match) return {{}, nullptr, true};
+  if (match->instance->has_assumptions) {  // the arguments may be needed again
+    auto outputs = impl_->call_on_assumptions(given, *match);
+    if (!outputs) return {{}, nullptr, true};
+    leaves = {};
+    let_go();
+    return finish(*match, *std::move(outputs));
+  }
   leaves = {};
   let_go();
   std::vector<at::Tensor> inputs(std::make_move_iterator(match->inputs.begin()),
                                  std::make_move_iterator(match->inputs.end()));
   match->inputs.clear();
-  auto outputs = match->instance->caller->consume(std::move(inputs));
-  finish(*match, outputs);
-  return {std::move(outputs), match->instance->pattern, false};
+  return finish(*match, match->instance->caller->consume(std::move(inputs)));
 }
 
 std::optional<Match> Function::Impl::serve(const Call& call) {

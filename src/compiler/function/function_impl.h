@@ -63,6 +63,10 @@ struct Function::Impl {
   /// What call() and consume() have in common.
   std::optional<Match> serve(const Call& call);
   std::optional<Match> find(const Call& call) const;
+  /// Runs an instance that has assumptions of data. Nothing: they do not hold, and the call has had no
+  /// effect.
+  std::optional<std::vector<at::Tensor>> call_on_assumptions(const Call& call, const Match& match);
+  void note_broken_assumption(const Call& call, const Match& match, const std::string& reason);
   std::optional<Match> find_or_compile(const Call& call);
 
   // --- A call that no version serves; with capture_mutex taken.

@@ -60,6 +60,7 @@ Result<InstancePtr> Version::make_instance(const CaptureSettings& settings, cons
   for (const auto& lifted : captured.trace.lifted)
     instance->offsets.push_back(lifted.tensor.storage_offset());
   instance->check_aliasing = relies_on_aliasing(captured.functional.signature);
+  instance->has_assumptions = captured.trace.has_assumptions;
   if (settings.options.check_recapture) instance->traced_text = traced_text(captured);
   std::shared_ptr<runtime::HigherOrder> higher_order;
   if (gradients_)

@@ -27,8 +27,10 @@ struct Instance {
   bool grad_mode_after = false;  ///< what the function leaves behind
   std::vector<int64_t> offsets;  ///< storage offsets of all inputs when captured
   bool check_aliasing = false;
+  bool has_assumptions = false;           ///< as in capture::Trace
   std::string traced_text;                ///< only with Options::check_recapture
   mutable std::atomic<uint64_t> used{0};  ///< the number of the last call that used it
+  mutable std::atomic<int> broken{0};     ///< calls since the last one in which the assumptions held
 };
 using InstancePtr = std::shared_ptr<const Instance>;
 
