@@ -11,6 +11,7 @@
 #include <unordered_set>
 
 #include "capture/guards.h"
+#include "util/process_end.h"
 
 namespace antegrad::capture {
 namespace {
@@ -291,10 +292,21 @@ void release_histories(const Recorder& recorder) {
   }
 }
 
+/// LibTorch makes static objects when its engine first runs. exit(), called by another thread, destroys those
+/// only after it has waited for this one.
+static void make_engine_statics() {
+  [[maybe_unused]] static const bool made = [] {
+    clear_engine();
+    process_end::outlive_statics();
+    return true;
+  }();
+}
+
 std::vector<at::Tensor> run_backward(Recorder& recorder, const std::vector<GradRoot>& roots,
                                      const std::vector<at::Tensor>& tangents,
                                      const std::vector<GradTarget>& targets, bool create_graph) {
   if (targets.empty()) return {};
+  make_engine_statics();
   CutOff cut(recorder, targets);
   AnomalyOff anomaly;
   c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
