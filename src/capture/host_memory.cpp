@@ -9,10 +9,12 @@
 namespace antegrad::capture {
 namespace {
 
-// Eight bytes that no program writes by chance; as a float or double it is a NaN with an odd payload.
+// Eight bytes that no program writes by chance; as a float or double it is a NaN with an odd payload. Of its
+// first three or fewer bytes that cannot be said: so small a tensor always counts as written.
 constexpr uint8_t kPattern[8] = {0xa7, 0x5e, 0xc3, 0x7f, 0xa7, 0x5e, 0xf3, 0x7f};
 
 bool has_pattern(const uint8_t* memory, size_t bytes) {
+  if (bytes > 0 && bytes < 4) return false;
   for (size_t i = 0; i < bytes; i += 8)
     if (std::memcmp(memory + i, kPattern, std::min<size_t>(8, bytes - i)) != 0) return false;
   return true;

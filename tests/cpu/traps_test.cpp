@@ -59,6 +59,19 @@ TEST(HostData, TorchTensorOfNothing) {
   expect_same([](const Tensor&) { return torch::tensor(std::vector<float>{}); }, x);
 }
 
+/// Memory of fakes begins with a pattern, which numbers of one or two bytes may happen to equal.
+TEST(HostData, EveryNumberOfAFewBytes) {
+  for (int64_t number = -128; number < 256; ++number) {
+    auto compiled = compile([&](const Tensor& t) {
+      return t + torch::tensor(std::vector<int64_t>{number}, number < 0 ? at::kChar : at::kByte);
+    });
+    EXPECT_TRUE(compiled(torch::zeros({1})).equal(torch::full({1}, static_cast<float>(number)))) << number;
+  }
+  const auto x = torch::zeros({1});
+  expect_same([](const Tensor& t) { return t + torch::tensor({24231}, at::kShort); }, x);
+  expect_same([](const Tensor& t) { return t + torch::tensor({425.75}, at::kHalf); }, x);
+}
+
 TEST(HostData, ConstantsAreByValue) {
   std::vector<float> numbers{1, 2};
   auto compiled = compile([&](const Tensor& t) { return t + torch::tensor(numbers); });
