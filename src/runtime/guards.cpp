@@ -51,8 +51,17 @@ void restore(const Ambient& ambient) {
                                                    at::globalContext().deterministicAlgorithmsWarnOnly());
 }
 
-AmbientGuard::AmbientGuard(const Ambient& ambient) : before_(Ambient::now()) { set_autocast(ambient); }
-AmbientGuard::~AmbientGuard() { set_autocast(before_); }
+AmbientGuard::AmbientGuard(const Ambient& ambient)
+    : before_(Ambient::now()),
+      cpu_dtype_(at::autocast::get_autocast_dtype(c10::kCPU)),
+      cuda_dtype_(at::autocast::get_autocast_dtype(c10::kCUDA)) {
+  set_autocast(ambient);
+}
+AmbientGuard::~AmbientGuard() {
+  set_autocast(before_);
+  at::autocast::set_autocast_dtype(c10::kCPU, cpu_dtype_);
+  at::autocast::set_autocast_dtype(c10::kCUDA, cuda_dtype_);
+}
 
 std::string difference(const Ambient& captured, const Ambient& now) {
   auto changed = [](const char* what, auto was, auto is) {

@@ -38,6 +38,8 @@ class AmbientGuard {
 
  private:
   Ambient before_;
+  c10::ScalarType cpu_dtype_;  ///< of autocast, also where that is off
+  c10::ScalarType cuda_dtype_;
 };
 
 /// What a captured graph assumes of one tensor.

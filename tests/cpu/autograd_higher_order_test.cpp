@@ -78,6 +78,21 @@ TEST(HigherOrder, ThirdAndFourthOrder) {
   }
 }
 
+TEST(HigherOrder, LeavesTheAutocastSettings) {
+  const auto before = at::autocast::get_autocast_dtype(at::kCPU);
+  at::autocast::set_autocast_enabled(at::kCPU, true);
+  at::autocast::set_autocast_dtype(at::kCPU, at::kHalf);
+  const auto x = torch::randn({3}).requires_grad_();
+  const auto y = compile([](const Tensor& x) { return x.sin(); })(x).sum();
+  at::autocast::set_autocast_enabled(at::kCPU, false);
+  at::autocast::set_autocast_dtype(at::kCPU, at::kBFloat16);
+  torch::autograd::grad({y}, {x}, {}, true, true);
+  EXPECT_FALSE(at::autocast::is_autocast_enabled(at::kCPU));
+  EXPECT_EQ(at::autocast::get_autocast_dtype(at::kCPU), at::kBFloat16);
+  at::autocast::set_autocast_dtype(at::kCPU, before);
+  at::autocast::clear_cache();
+}
+
 TEST(HigherOrder, BackwardWithCreateGraph) {
   trained_like_eager([](const Tensor& a) { return a.pow(3).sum(); }, one_leaf,
                      [](const Scene& s) {
