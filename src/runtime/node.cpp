@@ -221,6 +221,7 @@ void CompiledBackward::let_go_of_saved() {
   released_ = true;
   for (auto& saved : kept_) saved.reset_data();
   for (auto& saved : saved_results_) saved.reset_data();
+  late_.clear();
   rng_state_ = generator = at::Tensor();
 }
 
