@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "antegrad/error.h"
+#include "aot/aliasing.h"
 #include "c/callable.h"
 #include "capture/convert.h"
 #include "capture/guards.h"
@@ -30,6 +31,9 @@ at::Tensor fit(const at::Tensor& given, const ir::Input& input, const ir::Type& 
                             ir::print(wanted)),
                 "Pass what the function was exported for, or export it again");
   if (found.tensor()->strides == type->strides) return given;
+  // Nothing can be copied into an expanded layout; row-major memory takes every view that such a layout
+  // takes.
+  if (aot::overlaps_itself(*type)) return given.contiguous();
   auto copy = at::empty_strided(capture::constants(type->sizes), capture::constants(type->strides),
                                 capture::options_of(*type));
   return copy.copy_(given);

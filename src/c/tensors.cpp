@@ -77,8 +77,8 @@ at::Tensor borrow_one(const antegrad_tensor& input, const std::string& which) {
   if (input.bytes != 0 && input.bytes < *needed)
     refuse(fmt::format("{} has {} bytes where its sizes ask for {}", which, input.bytes, *needed),
            "Check sizes and dtype");
-  if (reinterpret_cast<uintptr_t>(input.data) % c10::elementSize(type) != 0 && type != at::kComplexDouble &&
-      type != at::kComplexFloat)
+  const auto alignment = c10::elementSize(c10::toRealValueType(type));
+  if (reinterpret_cast<uintptr_t>(input.data) % alignment != 0)
     refuse(fmt::format("the data of {} is not aligned to its dtype", which), "Copy it to aligned memory");
   return at::from_blob(input.data, sizes, at::TensorOptions(type));
 }

@@ -192,6 +192,21 @@ TEST(CApi, GraphWithGradients) {
   }
 }
 
+TEST(CApi, GraphOfAnExpandedArgument) {
+  const auto exported =
+      export_inference([](const Tensor& x) { return x + 1; }, torch::ones({1, 3}).expand({4, 3}));
+  antegrad_function* loaded = nullptr;
+  ASSERT_EQ(antegrad_load_graph(exported.graph().c_str(), nullptr, &loaded), ANTEGRAD_OK)
+      << antegrad_last_error();
+  const FunctionHandle function(loaded);
+  const auto x = torch::randn({4, 3});
+  const auto input = view_of(x);
+  antegrad_tensor value{};
+  ASSERT_EQ(antegrad_call(loaded, &input, 1, &value, 1), ANTEGRAD_OK) << antegrad_last_error();
+  EXPECT_TRUE(copy_of(value).equal(x + 1));
+  antegrad_tensor_free(&value);
+}
+
 TEST(CApi, GraphWithoutGradients) {
   const auto module = script_module(kEnergy);
   antegrad_function* loaded = nullptr;
