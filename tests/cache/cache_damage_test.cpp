@@ -202,7 +202,8 @@ TEST_F(CacheDamage, TheDirectoryIsDeletedOverAndOver) {
   done = true;
   cleaner.join();
   EXPECT_EQ(all.corrupt, 0u);
-  EXPECT_EQ(all.hits + all.misses, 80u);
+  EXPECT_GT(all.misses, 0u);
+  EXPECT_LE(all.hits + all.misses, 80u);  // none where the directory went away while it was being opened
   compile_anew();
   compile_anew();
   EXPECT_EQ(compile_anew(), counts(2, 0));

@@ -33,9 +33,16 @@ std::string normal_path(const std::string& path) {
   std::error_code error;
   auto absolute = std::filesystem::absolute(path, error).string();
   if (error || path.empty()) return {};
-  // "a/" names the folder that a link called "a" leads to; "a" names the link, which is what we refuse.
-  while (absolute.size() > 1 && absolute.back() == '/') absolute.pop_back();
-  return absolute;
+  // "a/" and "a/." name the folder that a link called "a" leads to; "a" names the link, which is what we
+  // refuse.
+  for (;;) {
+    if (absolute.ends_with("/."))
+      absolute.resize(absolute.size() - 1);
+    else if (absolute.size() > 1 && absolute.back() == '/')
+      absolute.pop_back();
+    else
+      return absolute;
+  }
 }
 
 DirectoryStore::DirectoryStore(DirectorySettings settings, std::shared_ptr<const Secret> secret,

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::string_view kTemporaryPrefix = ".new-";
 constexpr int kNameAttempts = 16;
+constexpr int kMostOpens = 8;  // of a directory that somebody deletes meanwhile
 
 Failure failure_of(int64_t result, std::string_view what) {
   const auto kind = result == -ENOENT ? Failure::Absent : result == -ELOOP ? Failure::Refused : Failure::Io;
@@ -103,12 +104,14 @@ Outcome outcome_of(const Failure& failure) {
 }
 
 OpenedFolder open_root(FileSystem& files, const std::string& path, const FolderRules& rules, bool create) {
-  auto opened = open_checked(files, AT_FDCWD, path, rules);
-  if (!create || opened.failure.kind != Failure::Absent) return opened;
-  if (const int result = make_directories(files, path, rules.directory_mode); result < 0) {
-    return {{}, {Failure::Io, fmt::format("cannot make {}: {}", path, error_text(result))}};
+  for (int tries = 0;; ++tries) {
+    auto opened = open_checked(files, AT_FDCWD, path, rules);
+    if (!create || opened.failure.kind != Failure::Absent || tries == kMostOpens) return opened;
+    // Whoever deletes it meanwhile may be in the way: of parents, of the directory, or of opening it.
+    const int result = make_directories(files, path, rules.directory_mode);
+    if (result < 0 && (result != -ENOENT || tries + 1 == kMostOpens))
+      return {{}, {Failure::Io, fmt::format("cannot make {}: {}", path, error_text(result))}};
   }
-  return open_checked(files, AT_FDCWD, path, rules);
 }
 
 OpenedFolder open_folder(FileSystem& files, const Handle& parent, const std::string& name,

@@ -202,6 +202,9 @@ TEST_F(LocalStoreTest, SlashesAndRelativePaths) {
   EXPECT_EQ(open_local(settings)->directory(), folder.path());
   EXPECT_EQ(normal_path("a"), fs::current_path() / "a");
   EXPECT_EQ(normal_path("/"), "/");
+  EXPECT_EQ(normal_path("/."), "/");
+  EXPECT_EQ(normal_path("/a/.//./"), "/a");
+  EXPECT_EQ(normal_path("/a./b."), "/a./b.");
   EXPECT_EQ(normal_path(""), "");
   const auto link = folder.parent() / "link";
   fs::create_directory_symlink(folder.path(), link);
