@@ -22,7 +22,12 @@ threaded+='|process_(exit|fork)_test|background_compile_test|threads_test|autogr
 threaded+='|cache_functions_test|cache_processes_test|determinism_test)(_compiled)?$'
 status=0
 
-targets() {  # PRESET PART: programs of a part, each of some tests
+targets() {  # PRESET PART: what a part is built from: for TSan, the tests that have threads
+  if [[ $1 == tsan ]]; then
+    ctest --test-dir build/tsan -N -L "^$2\$" -R "$threaded" | sed -nE 's/.*: (.*_test)(_compiled)?$/\1/p' |
+      sed -E 's/^process_(exit|fork)_test$/process_faults/' | sort -u
+    return
+  fi
   ninja -C "build/$1" -t targets all | sed -nE "s/^($2_tests_[0-9]+): .*/\1/p" | sort -u
   case $2 in
     cpu) echo workloads_test ;;
@@ -42,7 +47,9 @@ part() {  # PRESET PART CTEST_ARGUMENT...
     status=1
   fi
 }
-prepare() { [[ -f build/$1/build.ninja ]] || cmake --preset "$1" >/dev/null; }
+prepare() {  # PRESET CMAKE_ARGUMENT...
+  [[ -f build/$1/build.ninja ]] || cmake --preset "$@" >/dev/null
+}
 
 which=${1:-both}
 [[ $# -gt 0 ]] && shift
@@ -53,7 +60,7 @@ if [[ $which != tsan ]]; then
   done
 fi
 if [[ $which != asan ]]; then
-  prepare tsan
+  prepare tsan -DANTEGRAD_TESTS_PER_PROGRAM=1  # few of the tests have threads
   for one in "${@:-graph fault cache cpu}"; do
     for name in $one; do part tsan "$name" -R "$threaded"; done
   done
