@@ -101,7 +101,7 @@ bool ask_traceable(Node& node) {
   asks_traceable = &answer;
   try {
     node.apply_with_saved(variable_list(node.num_inputs()), swap);
-  } catch (const std::exception&) {
+  } catch (...) {
     answer = false;
     put_back(swap);
   }

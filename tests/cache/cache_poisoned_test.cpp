@@ -80,8 +80,9 @@ class CachePoisoned : public CacheTest {
     EXPECT_GT(refused ? refusals : corrupt, 0u) << report.output;
     EXPECT_EQ(refused ? corrupt : refusals, 0u) << report.output;
     EXPECT_EQ(report.count("hits") + refusals + corrupt, kLookups);
-    ASSERT_FALSE(report.whys.empty()) << report.output;
-    EXPECT_NE(report.whys[0].find(reason), std::string::npos) << report.output;
+    EXPECT_TRUE(std::any_of(report.whys.begin(), report.whys.end(), [&](const std::string& why) {
+      return why.find(reason) != std::string::npos;
+    })) << report.output;
     const auto again = run_child(environment(key_file));
     EXPECT_EQ(again.results, genuine_.results);
     EXPECT_EQ(again.count("hits"), kLookups) << again.output;

@@ -27,7 +27,7 @@ Tensor some_net(const Tensor& x, const Tensor& w) { return at::softmax(at::mm(x,
 /// Calls until a call is served by compiled code.
 template <class Call>
 void call_until_compiled(const Call& call, const std::function<Report()>& report) {
-  for (int i = 0; i < 2000; ++i) {
+  for (int i = 0; i < 20000; ++i) {
     const auto waiting = report().waiting_calls;
     call();
     if (report().waiting_calls == waiting) return;
@@ -248,7 +248,7 @@ TEST(BackgroundCompile, WhatCannotBeCompiledIsThrownByALaterCall) {
   const auto x = torch::randn({3, 8}), w = torch::randn({8, 4});
   compiled(x, w);
   bool thrown = false;
-  for (int i = 0; i < 2000 && !thrown; ++i) {
+  for (int i = 0; i < 20000 && !thrown; ++i) {
     try {
       compiled(x, w);
       std::this_thread::sleep_for(5ms);

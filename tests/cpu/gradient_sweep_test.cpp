@@ -109,7 +109,8 @@ TEST_F(GradientSweep, FirstAndSecondDerivativesEqualEager) {
 TEST_F(GradientSweep, ExceptionsAreNeeded) {
   if (!runs_libtorch_kernels()) GTEST_SKIP() << "what only rounds is not looked at";
   for (const auto& exception : kExceptions)
-    EXPECT_TRUE(exception.why == kAlignment || sweep().used.contains(&exception))
+    EXPECT_TRUE(exception.how == Differs::Rounding ||  // another processor may round alike
+                sweep().used.contains(&exception))
         << exception.op << " no longer differs (" << static_cast<int>(exception.how) << ")";
 }
 

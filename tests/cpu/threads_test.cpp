@@ -167,7 +167,7 @@ TEST(Threads, ErrorsInSomeThreads) {
 
 TEST(Threads, CapturedTensorsFreedMeanwhile) {
   Options options;
-  options.max_versions = 4;
+  options.max_versions = 2 * kThreads;  // each thread may be about to use another tensor
   auto slot = std::make_shared<Tensor>(torch::ones({3}));
   std::mutex mutex;
   auto current = [&] {

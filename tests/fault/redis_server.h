@@ -101,7 +101,7 @@ class RedisServer {
   }
 
   RedisReply command(const RedisCommand& words) {
-    RedisConnection connection(*parse_redis_url(url()).place, {});
+    RedisConnection connection(*parse_redis_url(url()).place, redis_settings(url()));
     std::vector<RedisReply> replies(1);
     EXPECT_FALSE(connection.open());
     EXPECT_FALSE(connection.run({&words, 1}, 1 << 20, replies));

@@ -218,7 +218,7 @@ TEST_F(BackgroundTest, TheDestructorDoesNotWaitForever) {
     put_and_hold(store, 0);
     ASSERT_TRUE(store.put(address_of(1), sample_entry(1)));
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
   // The thread that was left behind writes what it had begun, and no more.
   inner->set_open(true);
   for (int i = 0; i < 2000 && inner.use_count() > 1; ++i) std::this_thread::sleep_for(milliseconds(5));

@@ -175,10 +175,10 @@ TEST_F(RedisStoreTest, EntriesHaveALimit) {
 
 TEST_F(RedisStoreTest, EntriesMayExpire) {
   auto settings = redis_settings(server->url());
-  settings.expiry = std::chrono::seconds(1);
+  settings.expiry = std::chrono::seconds(2);
   ASSERT_TRUE(open_redis(settings)->put(address_of(1), sample_entry(1)));
   EXPECT_EQ(outcome(address_of(1)), Outcome::Hit);
-  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  std::this_thread::sleep_for(std::chrono::milliseconds(2100));
   EXPECT_EQ(outcome(address_of(1)), Outcome::Miss);
   EXPECT_TRUE(server->command({"ZRANGE", "antegrad:1:" + address_of(1).key.hex(), "0", "-1"}).list.empty());
 }
