@@ -1,5 +1,6 @@
 #pragma once
-// The whole public face of antegrad, but for <antegrad/jit.h>, which is for TorchScript modules.
+// Includes the public API, except <antegrad/jit.h> (TorchScript modules), <antegrad/trace.h> (traces) and
+// <antegrad/c.h> (the C API).
 #include "antegrad/cache.h"
 #include "antegrad/compile.h"
 #include "antegrad/error.h"

@@ -1,12 +1,12 @@
 #ifndef ANTEGRAD_C_H
 #define ANTEGRAD_C_H
 /** @file
- * antegrad for C99, and for every language that can call C. docs/c-api.md has the rules and an example;
- * examples/c_potential.c and examples/fortran_potential.f90 are whole programs.
+ * The C99 API of antegrad, for every language that can call C. docs/c-api.md has the rules and an example;
+ * examples/c_potential.c and examples/fortran_potential.f90 are complete programs.
  *
- * What can fail gives a status; antegrad_last_error() has the text. No exception leaves these functions.
- * Handles are opaque; whoever made one frees it. Null is allowed where a free function is called, and
- * nowhere else unless it is said.
+ * Functions that can fail return a status; antegrad_last_error() returns the message. No function throws.
+ * Handles are opaque and freed by whoever created them. The functions that free accept null; all others
+ * accept it only where documented.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -15,22 +15,22 @@
 extern "C" {
 #endif
 
-/** What became of a call; antegrad_last_error() says more. */
+/** Result of a call; antegrad_last_error() has details. */
 typedef enum antegrad_status {
-  ANTEGRAD_OK = 0,                     /**< it worked */
-  ANTEGRAD_ERROR_INVALID_ARGUMENT = 1, /**< null, a dtype, shape, count, option or index that cannot be */
+  ANTEGRAD_OK = 0,                     /**< success */
+  ANTEGRAD_ERROR_INVALID_ARGUMENT = 1, /**< null, or an invalid dtype, shape, count, option or index */
   ANTEGRAD_ERROR_IO = 2,               /**< a file that cannot be read */
-  ANTEGRAD_ERROR_FORMAT = 3,           /**< a file that is no TorchScript, a text that is no graph */
-  ANTEGRAD_ERROR_BUFFER_TOO_SMALL = 4, /**< the sizes that are needed are in the outputs */
-  ANTEGRAD_ERROR_UNSUPPORTED = 5,      /**< a function that cannot be captured, or has no gradient */
-  ANTEGRAD_ERROR_COMPILE = 6,          /**< generated code that a compiler rejects */
-  ANTEGRAD_ERROR_CACHE_MISS = 7,       /**< cache=strict, and the cache does not have it */
-  ANTEGRAD_ERROR_LIBTORCH = 8,         /**< what LibTorch says of arguments that it rejects */
-  ANTEGRAD_ERROR_MEMORY = 9,
-  ANTEGRAD_ERROR_INTERNAL = 10 /* a defect of antegrad */
+  ANTEGRAD_ERROR_FORMAT = 3,           /**< not a TorchScript file, or not the text of an exported graph */
+  ANTEGRAD_ERROR_BUFFER_TOO_SMALL = 4, /**< the required sizes are in the outputs */
+  ANTEGRAD_ERROR_UNSUPPORTED = 5,      /**< the function cannot be captured, or has no gradient */
+  ANTEGRAD_ERROR_COMPILE = 6,          /**< generated code does not compile */
+  ANTEGRAD_ERROR_CACHE_MISS = 7,       /**< a cache miss with cache=strict */
+  ANTEGRAD_ERROR_LIBTORCH = 8,         /**< LibTorch rejected the arguments */
+  ANTEGRAD_ERROR_MEMORY = 9,           /**< out of memory */
+  ANTEGRAD_ERROR_INTERNAL = 10         /**< a bug in antegrad */
 } antegrad_status;
 
-/** What elements are. */
+/** Element type. */
 typedef enum antegrad_dtype {
   ANTEGRAD_BOOL = 1,
   ANTEGRAD_UINT8 = 2,
@@ -46,74 +46,77 @@ typedef enum antegrad_dtype {
   ANTEGRAD_COMPLEX128 = 12
 } antegrad_dtype;
 
-/** As many dimensions as an antegrad_tensor can have. */
+/** Maximum number of dimensions of an antegrad_tensor. */
 #define ANTEGRAD_MAX_DIMS 8
 
 /**
- * Some memory as an array, row-major: the last index runs fastest.
+ * A row-major array in memory: the last index runs fastest.
  *
- * As an input it is borrowed for the call; `bytes` may be 0 (not said) and `owner` is not looked at.
- * As an output, with `data` null: the call allocates, fills in all fields, and antegrad_tensor_free() frees.
- * As an output, with `data` set: results are copied there. `dtype` must be that of the result and `bytes` the
- * size of the memory; `dims` and `sizes` are filled in.
+ * As an input, it is borrowed for the call; `bytes` may be 0 (unspecified) and `owner` is ignored.
+ * As an output with `data` null: the call allocates the memory and sets all fields; free it with
+ * antegrad_tensor_free().
+ * As an output with `data` set: the result is copied there. `dtype` must be that of the result and `bytes`
+ * the size of the memory; the call sets `dims` and `sizes`.
  */
 typedef struct antegrad_tensor {
   void* data;                       /**< the first element */
   size_t bytes;                     /**< size of the memory */
   int32_t dtype;                    /**< an antegrad_dtype */
-  int32_t dims;                     /**< how many of `sizes` there are */
-  int64_t sizes[ANTEGRAD_MAX_DIMS]; /**< the last index runs fastest */
-  void* owner;                      /**< antegrad's; null in memory of the caller's */
+  int32_t dims;                     /**< number of dimensions */
+  int64_t sizes[ANTEGRAD_MAX_DIMS]; /**< size of each dimension */
+  void* owner;                      /**< for internal use; null for memory of the caller */
 } antegrad_tensor;
 
-/** Options by name. */
+/** A set of options. */
 typedef struct antegrad_options antegrad_options;
-/** A function that is compiled when it is called. */
+/** A function. TorchScript is compiled on the first call, a graph when it is loaded. */
 typedef struct antegrad_function antegrad_function;
 
-/** "0.1.0". */
+/** Returns the version, such as "0.1.0". */
 const char* antegrad_version(void);
-/** Why the last call of this thread that failed did; "" before one does. Lives until the next failure. */
+/** Returns the message of the last failure on this thread; empty if there was none. Valid until the next one.
+ */
 const char* antegrad_last_error(void);
-/** How many threads LibTorch and kernels use inside one call; at least 1. For the whole process. */
+/** Sets how many threads LibTorch and kernels use inside one call, at least 1, for the whole process. */
 antegrad_status antegrad_set_threads(int32_t threads);
 
-/* --- Options: by the names and values of docs/c-api.md. One thread at a time. */
+/* --- Options. Names and values are listed in docs/c-api.md. Not thread-safe. */
 
-/** Options as they are unless said otherwise. */
+/** Creates a set of options with their default values. */
 antegrad_status antegrad_options_create(antegrad_options** options);
-/** Sets one. */
+/** Sets one option. */
 antegrad_status antegrad_options_set(antegrad_options* options, const char* name, const char* value);
-/** Null is allowed. */
+/** Frees a set of options; null is allowed. */
 void antegrad_options_free(antegrad_options* options);
 
 /* --- Functions. `options` may be null, and may be freed afterwards. */
 
-/** The forward() of a TorchScript module in a file, in evaluation mode. */
+/** Loads the forward() of a TorchScript module from a file, in evaluation mode. */
 antegrad_status antegrad_load_script(const char* path, const antegrad_options* options,
                                      antegrad_function** function);
-/** A graph as Exported::graph() prints it (docs/export.md). */
+/** Loads a graph from the text that Exported::graph() returns (docs/export.md). */
 antegrad_status antegrad_load_graph(const char* text, const antegrad_options* options,
                                     antegrad_function** function);
-/** No call of it may be running. Outputs stay valid. */
+/** Frees a function; null is allowed. No call of it may be running. Its outputs stay valid. */
 void antegrad_function_free(antegrad_function* function);
 
 /** --- Calls. Any number of threads may call one function at the same time.
  *
- * Inputs: one per argument; of a graph, all its inputs but tangents, in its order.
- * Outputs: one per result. When a call fails nothing is written to their memory. */
+ * Inputs: one per argument; for a graph, all its inputs except tangents, in order.
+ * Outputs: one per result. A call that fails writes nothing to their memory. */
 
 antegrad_status antegrad_call(antegrad_function* function, const antegrad_tensor* inputs, size_t input_count,
                               antegrad_tensor* outputs, size_t output_count);
 
-/** For a function with one result of one element, an energy: the result, and its derivatives by the inputs
- * whose indices are in `wanted`, in that order; each has the shape of its input. Forces are minus the
- * gradient by positions. Both are computed by one compiled program. `value` may be null. */
+/** For a function with a single result of one element, such as an energy: computes the result and its
+ * gradients with respect to the inputs whose indices are in `wanted`, in that order, in one compiled program.
+ * Each gradient has the shape of its input. Forces are minus the gradient with respect to positions. `value`
+ * may be null. */
 antegrad_status antegrad_value_and_gradients(antegrad_function* function, const antegrad_tensor* inputs,
                                              size_t input_count, const size_t* wanted, size_t wanted_count,
                                              antegrad_tensor* value, antegrad_tensor* gradients);
 
-/** Frees what a call allocated and sets `data` and `owner` to null. Does nothing to memory of the caller's.
+/** Frees memory that a call allocated and sets `data` and `owner` to null. Leaves memory of the caller alone.
  */
 void antegrad_tensor_free(antegrad_tensor* tensor);
 

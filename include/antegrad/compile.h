@@ -20,7 +20,7 @@ namespace detail {
 struct Nothing {};
 inline auto antegrad_fields(Nothing&) { return std::tie(); }
 
-/// The result of a run without its tensors, and the arguments that the callable has assigned to.
+/// The result of a run without its tensors, and the arguments that the callable assigned to.
 template <class Result, class... Args>
 struct Pattern {
   Result result;
@@ -29,27 +29,26 @@ struct Pattern {
 };
 }  // namespace detail
 
-/// A callable that runs captured graphs. Copies share everything. Safe to call from many threads if the
-/// callable is.
+/// A callable that runs captured graphs. Copies share everything. Thread-safe if the callable is.
 template <class F>
 class Compiled {
   template <class... Args>
   static constexpr bool kTakes = std::is_invocable_v<F&, Args&...> && !(std::is_array_v<Args> || ...);
 
  public:
-  /// As compile(function, options).
+  /// Equivalent to compile(function, options).
   Compiled(F function, Options options)
       : function_(std::make_shared<F>(std::move(function))),
         core_(std::make_shared<detail::Function>(std::move(options))) {}
 
-  /// Returns what the callable returns (detail::Nothing for void). Variables that it takes by reference and
-  /// assigns to are assigned to.
+  /// Returns what the callable returns (detail::Nothing for void). Assigns to the caller's variables what the
+  /// callable assigns to its reference parameters.
   template <class... Args>
   auto operator()(Args&&... args) const {
     return call(std::index_sequence_for<Args...>(), std::forward<Args>(args)...);
   }
 
-  /// What a call with these arguments runs. Captures where such a call would, runs nothing.
+  /// Explains what a call with these arguments runs. Captures if such a call would, but runs nothing.
   template <class... Args>
   Explanation explain(const Args&... args) const {
     const Shared<Args...> shared(std::array<detail::Place, sizeof...(Args)>{});
@@ -60,21 +59,23 @@ class Compiled {
     return core_->explain(leaves_of(shared, args...), run, keep);
   }
 
-  /// A call that the callable does not take: does not compile, and says why.
+  /// Rejects, with a static_assert that says why, arguments that the callable cannot be called with.
   template <class... Args>
   requires(!kTakes<std::remove_cvref_t<Args>...>) void operator()(Args&&...) const {
     refuse_call<std::remove_cvref_t<Args>...>();
   }
 
-  Report report() const { return core_->report(); }  ///< what it has done so far
-  /// The text of the newest captured graph, after the passes ("" before the first call).
+  Report report() const { return core_->report(); }  ///< statistics since its creation
+  /// The text of the newest captured graph after the passes; empty before the first call.
   std::string graph() const { return core_->graph_text(); }
-  /// The graphs of the two passes that a differentiable graph was split into ("": it is not).
+  /// The forward half of a differentiable graph; empty when the graph is not differentiable.
   std::string forward_graph() const { return core_->forward_text(); }
-  std::string backward_graph() const { return core_->backward_text(); }  ///< as forward_graph()
-  /// What is kept for the backward pass, what is computed again, and why.
+  std::string backward_graph() const {
+    return core_->backward_text();
+  }  ///< the backward half; see forward_graph()
+  /// Which values are saved for the backward pass, which are recomputed, and why.
   std::string partition() const { return core_->partition_text(); }
-  /// What happens around a run of that graph.
+  /// The calling convention of the graph: the steps carried out around a run of it.
   std::string signature() const { return core_->signature_text(); }
 
  private:
@@ -96,10 +97,10 @@ class Compiled {
         "that its parameters can be made of; what a plain function has defaults for must be given too");
   }
 
-  /// Its address tells the argument types of a generic callable apart.
+  /// A distinct address per list of argument types, to tell calls of a generic callable apart.
   template <class...>
   static constexpr char kTypeTag = 0;
-  /// Tensors in, one tensor out: no trees to take apart.
+  /// Whether all arguments and the result are tensors, so that there are no trees to flatten.
   template <class... Args>
   static constexpr bool kPlain = std::is_same_v<Result<Args...>, at::Tensor> &&
                                  (std::is_same_v<Args, at::Tensor> && ...);
@@ -147,7 +148,7 @@ class Compiled {
       if constexpr (detail::kIsVariable<Given>)
         detail::assign(argument, value, reader);
       else
-        rebuild(value, reader);  // nobody has a variable of it
+        rebuild(value, reader);  // consumes its tensors; the caller has no variable to assign to
     }
   }
 
@@ -164,8 +165,8 @@ class Compiled {
     return leaves;
   }
 
-  /// Arguments are handed over as lvalues, so callables may take T, const T& and T&. What is no variable of
-  /// the caller's is copied.
+  /// Passes arguments as lvalues, so that callables may take T, const T& and T&. Const arguments and
+  /// temporaries are copied.
   template <class... Args>
   static auto run_plain(F& function, Args&... args) {
     std::tuple<std::conditional_t<std::is_const_v<Args>, std::remove_const_t<Args>, Args&>...> arguments(
@@ -216,7 +217,7 @@ class Compiled {
     }
     detail::Outcome outcome;
     outcome.tensors.assign(leaves.tensors.begin(), leaves.tensors.end());
-    // The pattern must not keep the capture's tensors.
+    // The pattern must not keep the tensors of the capture alive.
     const std::vector<at::Tensor> none;
     LeafReader blank(none);
     outcome.pattern = std::make_shared<Pattern<Args...>>(Pattern<Args...>{
@@ -224,7 +225,7 @@ class Compiled {
     return outcome;
   }
 
-  /// The call with everything but its tensors.
+  /// Returns the call as a function of its tensors, with everything else stored.
   template <class... Args>
   detail::OwnedRun keep_run(const Shared<Args...>& shared, const Args&... args) const {
     const std::vector<at::Tensor> none;
@@ -255,7 +256,7 @@ concept ModulePointer = requires(T& pointer) {
 }  // namespace detail
 
 namespace detail {
-/// Calls a module.
+/// Calls the forward() of a module.
 template <class M>
 struct ModuleForward {
   M module;
@@ -275,8 +276,8 @@ template <class F>
 struct Parameters<Compiled<F>> : Parameters<F> {};
 }  // namespace detail
 
-/// Compiles a callable. The first call with arguments of new types, shapes or values of numbers captures it.
-/// A torch::nn module is called through forward(), and watched (Options::watch).
+/// Compiles a callable. A call with arguments of new types, shapes or numeric values captures it. A torch::nn
+/// module is called through forward(), and watched (Options::watch).
 template <class F>
 auto compile(F function, Options options = {}) {
   if constexpr (detail::ModuleHolder<F> || detail::ModulePointer<F>) {
@@ -301,7 +302,7 @@ concept BareModule = requires(T& module) {
 &&!requires { &T::operator(); };
 }  // namespace detail
 
-/// A module on the stack: does not compile, and says why.
+/// Rejects a module passed by value, with a static_assert that says why.
 template <class M>
 requires detail::BareModule<M>
 void compile(M, Options = {}) {
@@ -313,22 +314,21 @@ void compile(M, Options = {}) {
 
 /// What an op does besides computing its results.
 enum class OpEffects : uint8_t {
-  Unknown,  ///< every call runs, in order with the others: none is left out, merged or repeated
-  None      ///< calls may be left out, merged and repeated
+  Unknown,  ///< every call runs, in order with other such calls; none is removed, merged or repeated
+  None      ///< calls may be removed, merged and repeated
 };
 
-/// From an op's arguments, in the order of its schema, to its results. Tensors are on the meta device: they
-/// have sizes, strides and a type, and no contents. Results likewise, one for each that the schema has, a
-/// list of tensors where it has a list: `return {at::empty_like(arguments[0].toTensor())};`
+/// Maps the arguments of an op, in schema order, to its results. Tensors are on the meta device: they have
+/// sizes, strides and a dtype, but no contents. Returns one such result per result of the schema, a list of
+/// tensors where the schema has a list: `return {at::empty_like(arguments[0].toTensor())};`
 using ShapeFunction = std::function<std::vector<c10::IValue>(const std::vector<c10::IValue>& arguments)>;
 
-/// Says what the results of an op of another library are like ("mylib::op", "mylib::op.overload"), for
-/// functions that call it to be captured. Ops with a kernel for the dispatch key Meta, and those that are
-/// made of other ops, need none. It may be called before the op is defined; a second function replaces the
-/// first.
+/// Registers a shape function for a custom op ("mylib::op", "mylib::op.overload"), so that functions that
+/// call it can be captured. Ops with a kernel for the dispatch key Meta, and composite ops, need none. May be
+/// called before the op is defined; a second call replaces the function of the first.
 void register_shape(const std::string& op, ShapeFunction shape, OpEffects effects = OpEffects::Unknown);
 
-/// What compile() makes of a callable for these arguments: graphs, fused groups, C sources.
+/// Explains what compile() makes of a callable for these arguments: graphs, fusion groups, C sources.
 template <class F, class... Args>
 Explanation explain(const Compiled<F>& compiled, const Args&... args) {
   return compiled.explain(args...);

@@ -5,37 +5,38 @@
 
 namespace antegrad {
 
-/// What went wrong, for programs. docs/errors.md has one heading per code, spelled as error_code_name()
-/// spells it.
+/// Machine-readable kind of an error. docs/errors.md has one heading per code, spelled as error_code_name()
+/// returns it.
 enum class ErrorCode {
-  Internal,             ///< a defect of antegrad itself
-  InvalidArgument,      ///< a call of the public API with arguments it cannot take
-  Parse,                ///< graph text that does not parse
-  Verify,               ///< a graph that breaks the rules of its stage
+  Internal,             ///< a bug in antegrad
+  InvalidArgument,      ///< arguments that the public API does not accept
+  Parse,                ///< malformed graph text
+  Verify,               ///< a graph that violates the rules of its stage
   UnknownPass,          ///< a pass name that does not exist
-  DataRead,             ///< item(), data_ptr() or another read of tensor data while capturing
+  DataRead,             ///< item(), data_ptr() or another read of tensor data during capture
   DataDependentShape,   ///< an op whose output size depends on tensor data
   UnsupportedTensor,    ///< sparse, quantized, nested … tensors
   UnsupportedOp,        ///< an op that cannot be recorded or functionalized
-  UnsupportedArgument,  ///< an op argument without a text form (a generator, a script object …)
+  UnsupportedArgument,  ///< an op argument without a text form (a generator, a script object …), or a value
+                        ///< that cannot be an argument
   ForeignFake,          ///< a tensor that belongs to another capture
   NeedsGrad,            ///< a call that would need gradients
-  TooManyVersions,      ///< captured anew too often
-  GraphChanged,         ///< Options::check_recapture found another graph
-  Compile,              ///< generated code that a compiler rejects, or objects that cannot be loaded
-  CacheMiss,            ///< Cache::Strict, and the cache does not have it
+  TooManyVersions,      ///< Options::max_versions was exceeded
+  GraphChanged,         ///< Options::check_recapture found a different graph
+  Compile,              ///< generated code that does not compile, or object code that cannot be loaded
+  CacheMiss,            ///< a cache miss with Cache::Strict
   Io,                   ///< a file that cannot be read or written
 };
 
-/// The enumerator's name.
+/// Returns the name of the enumerator.
 std::string_view error_code_name(ErrorCode code);
 
-/// The one exception type of antegrad. what() reads "[stage:op] fact with values. Way out."
+/// The only exception type of antegrad. what() reads "[stage:op] fact with values. Way out."
 class Error : public std::runtime_error {
  public:
-  /// `where`: stage and op; `fact`: what happened, with values; `way_out`: what to do about it.
+  /// `where`: stage and op; `fact`: what happened, with values; `way_out`: what the user can do about it.
   Error(ErrorCode code, std::string_view where, std::string_view fact, std::string_view way_out = {});
-  ErrorCode code() const { return code_; }  ///< what went wrong, for programs
+  ErrorCode code() const { return code_; }  ///< machine-readable kind of the error
 
  private:
   ErrorCode code_;

@@ -1,5 +1,5 @@
 #pragma once
-// Graphs to keep, look at and run elsewhere: docs/export.md.
+// Exported graphs, to be stored, inspected and run elsewhere: docs/export.md.
 #include <ATen/core/Tensor.h>
 
 #include <memory>
@@ -13,59 +13,61 @@
 
 namespace antegrad {
 
-/// What the inputs and outputs of an exported graph are, in the graph's order. Names are unique among the
-/// inputs, and among the outputs.
+/// The inputs and outputs of an exported graph, in graph order. Names are unique among the inputs and among
+/// the outputs.
 struct GraphSignature {
-  /// Arguments, what was found in a module or captured, and gradients that come in.
+  /// User: an argument. Parameter, Buffer: a tensor that the function reached without receiving it. Tangent:
+  /// an incoming gradient.
   enum class InputKind { User, Parameter, Buffer, Tangent };
-  /// Results, new values of inputs, and gradients that go out.
+  /// User: a result. Mutation: the new value of an input. Gradient: the gradient of an input.
   enum class OutputKind { User, Mutation, Gradient };
   /// One input of the graph.
   struct Input {
     std::string name;                               ///< unique among the inputs
-    InputKind kind = InputKind::User;               ///< where it comes from
-    std::string of;                                 ///< Tangent: the output that it is the gradient of
-    bool operator==(const Input&) const = default;  ///< all fields
+    InputKind kind = InputKind::User;               ///< what the input is for
+    std::string of;                                 ///< Tangent: the output whose gradient it is
+    bool operator==(const Input&) const = default;  ///< compares all fields
   };
   /// One output of the graph.
   struct Output {
     std::string name;                    ///< unique among the outputs
-    OutputKind kind = OutputKind::User;  ///< what it is for
+    OutputKind kind = OutputKind::User;  ///< what the output is for
     std::string of;  ///< the input whose new value (Mutation) or gradient (Gradient) it is
-    bool operator==(const Output&) const = default;  ///< all fields
+    bool operator==(const Output&) const = default;  ///< compares all fields
   };
-  std::vector<Input> inputs;    ///< in the graph's order
-  std::vector<Output> outputs;  ///< in the graph's order
+  std::vector<Input> inputs;    ///< in graph order
+  std::vector<Output> outputs;  ///< in graph order
 
-  std::vector<std::string> names(InputKind kind) const;   ///< of the inputs of one kind
-  std::vector<std::string> names(OutputKind kind) const;  ///< of the outputs of one kind
-  /// The place of an input or output of that name; throws Error(InvalidArgument) when there is none.
+  std::vector<std::string> names(InputKind kind) const;   ///< names of the inputs of one kind
+  std::vector<std::string> names(OutputKind kind) const;  ///< names of the outputs of one kind
+  /// Returns the position of the input of that name. Throws Error(InvalidArgument) when there is none.
   size_t input(std::string_view name) const;
-  size_t output(std::string_view name) const;              ///< as input()
-  std::string print() const;                               ///< one line each, for people
-  bool operator==(const GraphSignature&) const = default;  ///< all fields
+  size_t output(std::string_view name) const;              ///< like input(), for outputs
+  std::string print() const;                               ///< human-readable, one line per input and output
+  bool operator==(const GraphSignature&) const = default;  ///< compares all fields
 };
 
-/// A function as a graph of values: it reads its inputs, writes nothing, and returns everything. Copies share
-/// everything; any number of threads may run it.
+/// A function as a functional graph: it only reads its inputs and returns every result, new input value and
+/// gradient as an output. Copies share everything; run() is thread-safe.
 class Exported {
  public:
-  /// Inverse of graph(). Throws Error(Parse), or Error(Verify) for a graph that is no exported one.
+  /// The inverse of graph(). Throws Error(Parse), or Error(Verify) when the text is not an exported graph.
   static Exported parse(std::string_view graph);
 
-  /// Graph text (docs/graph-text.md), names and roles included.
+  /// The graph text (docs/graph-text.md), including names and roles.
   const std::string& graph() const;
-  const GraphSignature& signature() const;  ///< what its inputs and outputs are
-  /// The parameters and buffers that were found, in the graph's order. None in a graph that was parsed.
+  const GraphSignature& signature() const;  ///< the roles of its inputs and outputs
+  /// The lifted parameters and buffers, in graph order. Empty for a graph that was parsed.
   const std::vector<std::pair<std::string, at::Tensor>>& lifted() const;
 
-  /// Takes all inputs of the graph: the arguments' tensors, then parameters and buffers, then tangents, of
-  /// which undefined ones count as zeros. Returns all its outputs. They have no history and share no memory
-  /// with the inputs or each other; gradients of inputs that nothing depends on are undefined.
+  /// Takes all inputs of the graph: the tensors of the arguments, then parameters and buffers, then tangents.
+  /// Undefined tangents count as zeros. Returns all outputs of the graph. They have no autograd history and
+  /// share no memory with the inputs or with each other; the gradient of an input that no result depends on
+  /// is undefined.
   std::vector<at::Tensor> run(std::vector<at::Tensor> inputs) const;
 
   struct Impl;
-  /// For the library.
+  /// For internal use.
   explicit Exported(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 
  private:
@@ -95,7 +97,7 @@ Exported export_callable(const Options& options, ExportKind kind, F& function, c
   });
 }
 
-/// As compile(): a module is called through forward(), and watched.
+/// Like compile(), calls a module through forward() and watches it.
 template <class F, class... Args>
 Exported export_any(Options options, ExportKind kind, F function, const Args&... args) {
   if constexpr (ModuleHolder<F> || ModulePointer<F>) {
@@ -115,24 +117,25 @@ concept NotOptions = !std::is_same_v<std::remove_cvref_t<T>, Options>;
 
 }  // namespace detail
 
-/// The function and its backward pass as one graph, for arguments like these. Tangents, the gradients of its
-/// differentiable results, are inputs; the gradients of whatever requires one are outputs.
+/// Exports the function and its backward pass as one graph, specialised for arguments like these. The
+/// tangents of its differentiable results are inputs; the gradients of all inputs that require one are
+/// outputs.
 template <detail::NotOptions F, class... Args>
 Exported export_joint(F function, const Args&... args) {
   return detail::export_any({}, detail::ExportKind::Joint, std::move(function), args...);
 }
-/// With options.
+/// As above, with options.
 template <class F, class... Args>
 Exported export_joint(Options options, F function, const Args&... args) {
   return detail::export_any(std::move(options), detail::ExportKind::Joint, std::move(function), args...);
 }
 
-/// The function as it runs under torch::NoGradGuard, for arguments like these.
+/// Exports the function as it runs under torch::NoGradGuard, specialised for arguments like these.
 template <detail::NotOptions F, class... Args>
 Exported export_inference(F function, const Args&... args) {
   return detail::export_any({}, detail::ExportKind::Inference, std::move(function), args...);
 }
-/// With options.
+/// As above, with options.
 template <class F, class... Args>
 Exported export_inference(Options options, F function, const Args&... args) {
   return detail::export_any(std::move(options), detail::ExportKind::Inference, std::move(function), args...);

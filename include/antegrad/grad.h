@@ -16,30 +16,33 @@ namespace antegrad {
 
 namespace detail {
 
-/// The arguments of one differentiation: each floating tensor is a variable of its own, so that gradients
-/// stop there. Inside another differentiation it stays connected to what was passed.
+/// The arguments of one differentiation: each floating-point or complex tensor becomes a variable of its own,
+/// where differentiation stops. Inside another differentiation, the variables stay connected to the tensors
+/// that were passed.
 class Variables {
  public:
   explicit Variables(const Leaves& leaves);
 
   const std::vector<at::Tensor>& tensors() const { return tensors_; }
-  /// The gradients of `value`, which has one element, for the floating tensors in order; zeros where it does
-  /// not depend on one.
+  /// Returns the gradients of `value`, which must have one element, with respect to the variables, in order;
+  /// zeros for a variable that `value` does not depend on.
   std::vector<at::Tensor> gradients_of(const at::Tensor& value) const;
-  /// The value as the caller may see it: without a history, unless the caller differentiates too.
+  /// Returns the value as the caller may see it: detached, unless the caller is being differentiated too.
   at::Tensor result(const at::Tensor& value) const;
-  /// The same for what the function has assigned to an argument; an argument is what was passed.
+  /// Does the same for tensors that the function assigned to its arguments; a variable is mapped back to the
+  /// argument that was passed.
   std::vector<at::Tensor> results(const Leaves& assigned) const;
 
  private:
-  std::vector<at::Tensor> passed_;   ///< all arguments
-  std::vector<at::Tensor> tensors_;  ///< the same, as the function gets them
-  std::vector<at::Tensor> wanted_;   ///< the floating ones
+  std::vector<at::Tensor> passed_;  ///< all arguments
+  std::vector<at::Tensor>
+      tensors_;  ///< the same, as passed to the function: variables in place of differentiable tensors
+  std::vector<at::Tensor> wanted_;  ///< the variables
   bool inside_another_;
   c10::AutoGradMode grad_mode_;
 };
 
-/// Calls F and differentiates what it returns.
+/// Calls F and differentiates its result.
 template <class F>
 class ValueAndGrad {
  public:
@@ -103,7 +106,7 @@ class Grad {
 template <class F>
 struct Parameters<Grad<F>> : Parameters<F> {};
 
-/// A compiled function whose results have a history only inside of other functions of antegrad's.
+/// A compiled function whose results have autograd history only inside other functions of antegrad.
 template <class F>
 class WithoutHistory {
  public:
@@ -129,16 +132,16 @@ struct Parameters<WithoutHistory<F>> : Parameters<F> {};
 }  // namespace detail
 
 /// Compiles a function that returns a tensor of one element into one that returns that value and its
-/// gradients for the floating tensors among the arguments, in order. No autograd node takes part: the results
-/// have no history. Composable: inside of a compiled function, of grad() or of value_and_grad(), whether that
-/// is compiled or runs uncompiled, and in a backward pass, results have a history where grad mode is on and
-/// their arguments require gradients.
+/// gradients with respect to the floating-point and complex tensors among the arguments, in order. The
+/// results have no autograd history. Composable: inside a compiled function, grad() or value_and_grad(),
+/// compiled or not, and in a backward pass, the results have history where grad mode is enabled and their
+/// arguments require gradients.
 template <class F>
 auto value_and_grad(F function, Options options = {}) {
   return detail::WithoutHistory(detail::ValueAndGrad<F>(std::move(function)), std::move(options));
 }
 
-/// As value_and_grad, the gradients only.
+/// Like value_and_grad(), but returns only the gradients.
 template <class F>
 auto grad(F function, Options options = {}) {
   return detail::WithoutHistory(detail::Grad<F>(std::move(function)), std::move(options));
@@ -146,13 +149,13 @@ auto grad(F function, Options options = {}) {
 
 // --- Compiled autograd: docs/compiled-autograd.md
 
-/// While it lives, backward passes that this thread starts are captured when they run, compiled, and found
-/// again by their structure. With `enabled` false they are run by the engine, as without it. Guards of
-/// a thread end in the order of their nesting. The first one of a process must not be made while another
-/// thread is in a backward pass: LibTorch's engine cannot be told then.
+/// While it lives, backward passes started by this thread are captured when they run, compiled, and found
+/// again by their structure. With `enabled` false they run in LibTorch's engine as usual. The guards of a
+/// thread must be destroyed in the reverse order of their construction. The first one of a process must not
+/// be created while another thread is in a backward pass: the engine cannot be replaced then.
 class CompiledAutograd {
  public:
-  explicit CompiledAutograd(bool enabled = true);  ///< false: switches it off while this lives
+  explicit CompiledAutograd(bool enabled = true);  ///< false disables compiled autograd for its lifetime
   ~CompiledAutograd();
   CompiledAutograd(const CompiledAutograd&) = delete;
   CompiledAutograd& operator=(const CompiledAutograd&) = delete;
@@ -163,12 +166,12 @@ class CompiledAutograd {
 
 namespace detail {
 
-/// Which hooks are the same to compiled autograd.
+/// The identity of a hook: compiled autograd treats hooks with equal identities as the same hook.
 struct HookIdentity {
-  const void* type = nullptr;  ///< an address for each type of callable
-  uint64_t object = 0;         ///< 0: it has no state, so that all of its type are the same
+  const void* type = nullptr;  ///< a distinct address per type of callable
+  uint64_t object = 0;         ///< 0 for stateless callables: all hooks of such a type are the same
 };
-uint64_t next_hook();  ///< a number that is not used yet
+uint64_t next_hook();  ///< returns a number that has not been used yet
 template <class F>
 inline constexpr char kHookType = 0;
 template <class F>
@@ -176,7 +179,7 @@ HookIdentity hook_identity() {
   return {&kHookType<F>, std::is_empty_v<F> ? 0 : next_hook()};
 }
 
-/// What traceable() gives; copies are the same hook.
+/// What traceable() returns; copies are the same hook.
 class TraceableHook {
  public:
   using Call = std::function<at::Tensor(const at::Tensor&)>;
@@ -196,10 +199,10 @@ std::unique_ptr<torch::autograd::FunctionPostHook> post_hook(
 
 }  // namespace detail
 
-/// Marks a hook for `tensor.register_hook(traceable(hook))`: compiled autograd takes what it does into its
-/// graphs instead of calling it. It must do nothing but compute a tensor from its argument (and from tensors
-/// that it holds; it may write to those), always in the same way. One that holds something is known by this
-/// call: make it once and register copies, or every pass is a new graph.
+/// Marks a hook for `tensor.register_hook(traceable(hook))`: compiled autograd traces it into its graphs
+/// instead of calling it. The hook must only compute a tensor from its argument (and from tensors that it
+/// holds, which it may also write to), in the same way each time. The identity of a hook with state is this
+/// call: make it once and register copies of it, otherwise every pass is a new graph.
 template <class F>
 detail::TraceableHook traceable(F hook) {
   const auto identity = detail::hook_identity<F>();
@@ -212,14 +215,14 @@ detail::TraceableHook traceable(F hook) {
     return {identity, std::move(hook)};
 }
 
-/// The same for Node::add_pre_hook(): takes and gives the gradients that come in.
+/// The same for Node::add_pre_hook(): takes and returns the incoming gradients.
 template <class F>
 auto traceable_pre_hook(F hook) {
   return detail::pre_hook(detail::hook_identity<F>(), std::move(hook));
 }
 
-/// The same for Node::add_post_hook(): takes the gradients that go out and those that came in, gives the
-/// former.
+/// The same for Node::add_post_hook(): takes the outgoing and the incoming gradients, returns the outgoing
+/// ones.
 template <class F>
 auto traceable_post_hook(F hook) {
   return detail::post_hook(detail::hook_identity<F>(), std::move(hook));
@@ -229,25 +232,26 @@ namespace compiled_autograd {
 
 enum class Stance {
   Normal,
-  ForceEager,       ///< the engine runs everything
-  FailOnRecompile,  ///< a structure, or sizes, that were not seen before throw Error(CacheMiss)
+  ForceEager,       ///< the engine runs every backward pass
+  FailOnRecompile,  ///< a structure or sizes not seen before throw Error(CacheMiss)
 };
 
-/// Of this process.
+/// Statistics of this process.
 struct Stats {
-  uint64_t passes = 0;                       ///< backward passes while it was enabled
-  uint64_t captures = 0;                     ///< graphs that had to be captured for them
-  uint64_t eager = 0;                        ///< of them, those that the engine ran
-  std::vector<std::string> eager_reasons;    ///< each once
-  std::vector<std::string> capture_reasons;  ///< what was new, per capture; the newest 100
-  std::vector<std::string> cut_reasons;      ///< what was run between graphs, and why; each once
+  uint64_t passes = 0;                       ///< backward passes while compiled autograd was enabled
+  uint64_t captures = 0;                     ///< graphs captured for them
+  uint64_t eager = 0;                        ///< passes that ran in the engine
+  std::vector<std::string> eager_reasons;    ///< each reason once
+  std::vector<std::string> capture_reasons;  ///< what was new in each capture; the newest 100
+  std::vector<std::string> cut_reasons;      ///< what ran between graphs, and why; each reason once
 };
 
-void enable();  ///< for this thread, until disable()
+void enable();  ///< enables compiled autograd for this thread until disable()
 void disable();
-void reset();  ///< forgets all graphs, and the counts
+void reset();  ///< drops all graphs and resets the statistics
 Stats stats();
-/// The text of the graph that was captured last; "": none was. Ops carry the node they come from.
+/// Returns the text of the graph that was captured last; empty when there is none. Ops are annotated with the
+/// autograd node that they come from.
 std::string graph();
 void set_stance(Stance stance);
 

@@ -1,5 +1,5 @@
 #pragma once
-// For TorchScript modules: compile(module), and c10::IValue in arguments and results.
+// TorchScript support: compile(module), and c10::IValue in arguments and results.
 #include <torch/csrc/jit/api/module.h>
 
 #include <string>
@@ -12,16 +12,16 @@
 
 namespace antegrad {
 
-/// Values whose structure is known at run time only: tensors, numbers, strings, devices, none, and tuples,
-/// lists and dictionaries of these. Anything else is an Error(UnsupportedArgument).
+/// Values whose structure is known only at run time: tensors, numbers, strings, devices, None, and tuples,
+/// lists and dictionaries of these. Anything else throws Error(UnsupportedArgument).
 template <>
 struct Tree<c10::IValue> {
   static void flatten(const c10::IValue& value, Leaves& leaves);
   static c10::IValue rebuild(const c10::IValue& like, LeafReader& reader);
 };
 
-/// Modules are compared by what they are made of: which tensors, and the values of all other attributes,
-/// training flags among them. Copies of a module share these.
+/// Modules are compared by their contents: the identity of their tensors and the values of all other
+/// attributes, training flags included. Copies of a module share both.
 template <>
 struct Tree<torch::jit::Module> {
   static void flatten(const torch::jit::Module& module, Leaves& leaves);
@@ -29,31 +29,31 @@ struct Tree<torch::jit::Module> {
 };
 
 namespace detail {
-/// Calls forward(). While captured it may not change the module's attributes or the lists and dictionaries it
-/// is given: Error(UnsupportedOp), and both are put back.
+/// Calls forward(). During capture, forward() must not change the module's attributes or the lists and
+/// dictionaries passed to it: such a change is undone and throws Error(UnsupportedOp).
 struct ScriptForward {
   c10::IValue operator()(const torch::jit::Module& module, const std::vector<c10::IValue>& inputs) const;
 };
 }  // namespace detail
 
-/// A TorchScript module whose forward() runs captured graphs. A training flag, a parameter or any other
-/// attribute that is not what it was leads to a new capture.
+/// A TorchScript module whose forward() runs captured graphs. A change of a training flag, a parameter or any
+/// other attribute causes a recapture.
 class CompiledScript {
  public:
-  /// As compile(module, options).
+  /// Equivalent to compile(module, options).
   CompiledScript(torch::jit::Module module, Options options)
       : module_(std::move(module)), forward_(detail::ScriptForward{}, std::move(options)) {}
 
-  /// Tensors, numbers, std::vector … : whatever a c10::IValue can be made of, in the order of forward()'s
-  /// arguments.
+  /// Calls forward() with these arguments, in order. Each may be anything that converts to c10::IValue:
+  /// tensors, numbers, std::vector …
   template <class... Args>
   c10::IValue operator()(const Args&... args) const {
     return forward_(module_, std::vector<c10::IValue>{c10::IValue(args)...});
   }
 
-  Report report() const { return forward_.report(); }             ///< as Compiled::report
-  std::string graph() const { return forward_.graph(); }          ///< as Compiled::graph
-  std::string signature() const { return forward_.signature(); }  ///< as Compiled::signature
+  Report report() const { return forward_.report(); }             ///< see Compiled::report
+  std::string graph() const { return forward_.graph(); }          ///< see Compiled::graph
+  std::string signature() const { return forward_.signature(); }  ///< see Compiled::signature
 
  private:
   torch::jit::Module module_;

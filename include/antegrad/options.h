@@ -16,49 +16,49 @@ class Module;
 
 namespace antegrad {
 
-/// What to do with a function, or a call of it, that cannot be captured.
+/// What happens when a function, or one call of it, cannot be captured.
 enum class Unsupported {
-  Error,  ///< throw antegrad::Error
-  Eager,  ///< run it uncompiled; Report counts such calls and says why
+  Error,  ///< throws antegrad::Error
+  Eager,  ///< the call runs uncompiled; Report counts such calls and says why
 };
 
 /// Where random numbers come from.
 enum class Rng {
-  Fused,  ///< a Philox stream, seeded from LibTorch's generator at each call: random ops fuse, and the
-          ///< backward pass makes the same numbers again
-  Eager,  ///< LibTorch's generator: the numbers are those of the uncompiled function
+  Fused,  ///< a Philox stream, seeded from LibTorch's generator at each call: random ops can be fused, and
+          ///< the backward pass can recompute the same numbers
+  Eager,  ///< LibTorch's generator: the same numbers as the uncompiled function
 };
 
-// --- Sizes that change from call to call.
+// --- Dynamic sizes.
 
 /// What happens when sizes change.
 enum class Dynamic {
-  Auto,  ///< the first call is compiled for its sizes; a size that differs later is made a symbol
-  All,   ///< every size that is at least 2 is a symbol from the first call on
-  None,  ///< each combination of sizes is compiled for itself
+  Auto,  ///< the first call is compiled for its sizes; a size that differs in a later call becomes a symbol
+  All,   ///< every size of at least 2 is a symbol from the first call on
+  None,  ///< each combination of sizes is compiled separately
 };
 
-/// A size that will change: of tensor number `tensor`, counted over all arguments in order.
+/// A size that will change: dimension `dim` of tensor number `tensor`, counted from 0 over all arguments.
 struct DynamicSize {
-  int tensor = 0;                                     ///< number of the tensor
-  int dim = 0;                                        ///< which of its sizes
-  int64_t min = 1;                                    ///< the smallest it will be
-  int64_t max = std::numeric_limits<int64_t>::max();  ///< the largest it will be
-  int64_t multiple = 1;                               ///< it is a multiple of this
-  std::string name;                                   ///< sizes of one name are equal; "": it has none
+  int tensor = 0;                                     ///< position among all tensors of the arguments
+  int dim = 0;                                        ///< dimension of the tensor
+  int64_t min = 1;                                    ///< smallest size
+  int64_t max = std::numeric_limits<int64_t>::max();  ///< largest size
+  int64_t multiple = 1;                               ///< the size is a multiple of this
+  std::string name;  ///< sizes with the same name are equal; empty for no name
 
-  DynamicSize multiple_of(int64_t n) const {  ///< it is a multiple of n
+  DynamicSize multiple_of(int64_t n) const {  ///< the size is a multiple of n
     auto out = *this;
     out.multiple = n;
     return out;
   }
-  DynamicSize named(std::string size) const {  ///< sizes of one name are equal
+  DynamicSize named(std::string size) const {  ///< sizes with the same name are equal
     auto out = *this;
     out.name = std::move(size);
     return out;
   }
 };
-/// Marks a size in Options::dynamic_sizes.
+/// Marks a size as dynamic, for Options::dynamic_sizes.
 inline DynamicSize dynamic(int tensor, int dim, int64_t min = 1,
                            int64_t max = std::numeric_limits<int64_t>::max()) {
   return {tensor, dim, min, max, 1, {}};
@@ -68,64 +68,67 @@ inline DynamicSize dynamic(int tensor, int dim, int64_t min = 1,
 
 /// What runs a graph.
 enum class Backend {
-  Eager,    ///< each op by LibTorch's kernel
-  NoFuse,   ///< ops that code can be made for as a kernel each
+  Eager,    ///< LibTorch's kernel for each op
+  NoFuse,   ///< one generated kernel per op, where code can be generated for it
   Default,  ///< fused kernels
 };
 
-/// The compiler of kernels.
+/// The compiler for kernels.
 enum class ToolchainChoice {
-  Auto,    ///< clang in this process where its plugin can be opened, else the system's compiler
+  Auto,    ///< clang in this process if its plugin can be loaded, otherwise the system's C compiler
   Clang,   ///< clang in this process
-  System,  ///< the C compiler of this machine
+  System,  ///< the C compiler installed on this machine
 };
 
-/// The instruction set that kernels are made for.
+/// The instruction set that kernels are compiled for.
 enum class Isa { Auto, Baseline, Avx2, Avx512 };
 
-/// What to do when a kernel cannot be compiled.
+/// What happens when a kernel cannot be compiled.
 enum class CompileFailure {
-  Error,  ///< throw antegrad::Error with source, command and diagnostics
-  Eager,  ///< run that graph as Backend::Eager does; Report counts such graphs and says why
+  Error,  ///< throws antegrad::Error with source, command line and diagnostics
+  Eager,  ///< the graph runs as with Backend::Eager; Report counts such graphs and says why
 };
 
-// --- Which values of the forward pass are kept for the backward pass; the others are computed again there.
+// --- Policies: which values of the forward pass are saved for the backward pass; the others are recomputed
+// there.
 
-struct MinCut {};        ///< the fewest bytes such that no dear op is computed twice
-struct SaveAll {};       ///< whatever the backward pass reads, as eager does
-struct RecomputeAll {};  ///< nothing but inputs, and what cannot be computed again
-/// As MinCut, and computes dear ops again, the cheapest per byte first, until the plan fits.
+struct MinCut {};        ///< saves the fewest bytes such that no expensive op is recomputed
+struct SaveAll {};       ///< saves whatever the backward pass reads, as eager does
+struct RecomputeAll {};  ///< saves only inputs and values that cannot be recomputed
+/// Like MinCut, but recomputes expensive ops as well, those with the least cost per byte first, until the
+/// plan fits.
 struct MemoryBudget {
-  /// The estimated peak of both passes (what they allocate, not their inputs) is at most `n` bytes.
+  /// Limits the estimated peak of both passes (what they allocate, without their inputs) to `n` bytes.
   static MemoryBudget bytes(int64_t n) { return {n, 1.0}; }
-  /// At most this share of the bytes that SaveAll keeps; 0: as few as possible.
+  /// Limits saved bytes to this share of what SaveAll saves; 0 saves as few bytes as possible.
   static MemoryBudget fraction(double share) { return {-1, share}; }
-  int64_t peak_bytes = -1;   ///< -1: no bound
-  double saved_share = 1.0;  ///< of the bytes that SaveAll keeps
+  int64_t peak_bytes = -1;   ///< limit of the estimated peak; -1 for no limit
+  double saved_share = 1.0;  ///< limit of the saved bytes, as a share of what SaveAll saves
 };
 
-/// What to do with a value: leave it to the policy, keep it, compute it again.
+/// What to do with a value: leave it to the policy, save it, or recompute it.
 enum class Keep { Auto, Save, Recompute };
 
-/// A value that the backward pass reads, for UserPolicy.
+/// A value that the backward pass reads, as presented to a UserPolicy.
 struct Candidate {
-  std::string op;     ///< that computes it
-  std::string scope;  ///< where in the program (antegrad::Scope)
-  int64_t bytes = 0;  ///< that it takes to keep
-  bool dear = false;  ///< costs a product of matrices or the like to compute again
+  std::string op;     ///< the op that computes it
+  std::string scope;  ///< the antegrad::Scope in which it is computed
+  int64_t bytes = 0;  ///< memory needed to save it
+  bool dear = false;  ///< whether recomputing it is expensive (a matrix product, a convolution …)
 };
-/// A policy of your own.
+/// A user-defined policy.
 struct UserPolicy {
-  std::string id;  ///< names the policy in cache keys: another behaviour, another id
-  std::function<Keep(const Candidate&)> decide;  ///< what to do with a value
+  std::string id;  ///< identifies the policy in cache keys: another behaviour needs another id
+  std::function<Keep(const Candidate&)> decide;  ///< decides on one value
 };
-/// What is kept for the backward pass.
+/// What is saved for the backward pass.
 using Policy = std::variant<MinCut, SaveAll, RecomputeAll, MemoryBudget, UserPolicy>;
 
-/// Names a part of a program: ops recorded while it lives carry its name (and those of the scopes around it).
+/// Names a part of a program: ops recorded during its lifetime carry its name, prefixed by those of the
+/// enclosing scopes.
 class Scope {
  public:
-  explicit Scope(std::string_view name);  ///< begins it; its destructor ends it
+  explicit Scope(std::string_view name);  ///< enters the scope; the destructor leaves it
   ~Scope();
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
@@ -134,35 +137,35 @@ class Scope {
   size_t outer_length_;
 };
 
-/// What to do with values computed in a scope, its inner scopes included. Comes before the policy.
+/// What to do with values computed in a scope or its inner scopes. Takes precedence over the policy.
 struct ScopeRule {
-  std::string scope;       ///< its name
-  Keep keep = Keep::Auto;  ///< what to do
+  std::string scope;       ///< name of the scope
+  Keep keep = Keep::Auto;  ///< what to do with its values
 };
 
-/// Whether compiled code is kept on disk; where: <antegrad/cache.h>.
+/// Whether compiled code is cached on disk. Where: <antegrad/cache.h>.
 enum class Cache {
-  On,      ///< what was compiled before is loaded, what was not is compiled and stored
-  Off,     ///< compiles always, stores nothing
-  Strict,  ///< throws Error(CacheMiss) instead of compiling
+  On,      ///< cached code is loaded; other code is compiled and stored
+  Off,     ///< everything is compiled, nothing is stored
+  Strict,  ///< a cache miss throws Error(CacheMiss) instead of compiling
 };
 
-/// Who waits for code to be made.
+/// Who waits for compilation.
 enum class Compile {
   Blocking,    ///< the call that needs it
-  Background,  ///< nobody: the call captures, a thread of antegrad's compiles, and calls run uncompiled until
-               ///< that is done
+  Background,  ///< nobody: the call captures, a background thread compiles, and calls run uncompiled until it
+               ///< is done
 };
 
-/// How far a compilation is.
+/// The progress of a compilation.
 struct Progress {
   std::string_view function;  ///< Options::name
   std::string_view stage;     ///< "capture", "plan", "kernels"
-  size_t done = 0;            ///< of the stage
-  size_t total = 0;           ///< that the stage has
+  size_t done = 0;            ///< units of the stage that are done
+  size_t total = 0;           ///< units that the stage has
 };
 
-/// Modules, as std::shared_ptr or in their holders: `options.watch = {net, head.ptr()}`.
+/// Modules, as std::shared_ptr or module holders: `options.watch = {net, head.ptr()}`.
 class WatchedModules : public std::vector<std::shared_ptr<torch::nn::Module>> {
   using Pointers = std::vector<std::shared_ptr<torch::nn::Module>>;
   template <class T>
@@ -170,7 +173,7 @@ class WatchedModules : public std::vector<std::shared_ptr<torch::nn::Module>> {
     holder.ptr();
     holder.is_empty();
   };
-  /// A module itself: the function would use one that nobody keeps alive.
+  /// A module itself, which nothing would keep alive.
   template <class T>
   static constexpr bool kIsModule = requires(T& module) {
     module.named_parameters();
@@ -187,14 +190,14 @@ class WatchedModules : public std::vector<std::shared_ptr<torch::nn::Module>> {
  public:
   using Pointers::Pointers;
   using Pointers::operator=;
-  WatchedModules() = default;  ///< none
-  /// These.
+  WatchedModules() = default;  ///< watches no modules
+  /// From a list of pointers.
   WatchedModules(Pointers modules) : Pointers(std::move(modules)) {}
-  /// Holders, and pointers beside them.
+  /// From holders, or holders and pointers.
   template <class... Modules>
   requires((kIsHolder<Modules> || ...)) WatchedModules(const Modules&... modules)
       : Pointers{pointer(modules)...} {}
-  /// Modules on the stack: does not compile, and says why.
+  /// Rejects modules passed by value, with a static_assert that says why.
   template <class... Modules>
   requires(!(kIsHolder<Modules> || ...) && (kIsModule<Modules> || ...)) WatchedModules(const Modules&...) {
     static_assert(
@@ -204,32 +207,33 @@ class WatchedModules : public std::vector<std::shared_ptr<torch::nn::Module>> {
   }
 };
 
-/// Every field is described in docs/options.md. Environment variables override some of them (see there).
+/// Options of compile(), described in docs/options.md. Environment variables override some of them (see
+/// there).
 struct Options {
-  std::string name = "function";                           ///< in graphs and messages
-  Unsupported unsupported = Unsupported::Error;            ///< what cannot be captured
-  WatchedModules watch;                                    ///< modules that the function uses
-  int max_versions = 16;                                   ///< captures that one function may have
-  Dynamic dynamic = Dynamic::Auto;                         ///< sizes that change
-  std::vector<DynamicSize> dynamic_sizes;                  ///< symbols from the first call on
-  int max_sizes = 1024;                                    ///< combinations of sizes that a version remembers
-  bool check_recapture = false;                            ///< captures at each call and compares
-  bool verify = false;                                     ///< verifies the captured graph, too
-  std::vector<std::string> disabled_passes;                ///< names of passes to leave out
-  Rng rng = Rng::Fused;                                    ///< where random numbers come from
-  Policy policy = MinCut{};                                ///< what is kept for the backward pass
-  std::vector<ScopeRule> scope_rules;                      ///< come before the policy
-  bool writable_inputs = false;                            ///< inputs may be written to before backward()
-  bool backward_ahead = false;                             ///< compiles the backward pass at the first call
-  Backend backend = Backend::Default;                      ///< how graphs are run
-  ToolchainChoice toolchain = ToolchainChoice::Auto;       ///< what compiles kernels
-  Isa isa = Isa::Auto;                                     ///< what kernels are compiled for
-  CompileFailure compile_failure = CompileFailure::Error;  ///< kernels that cannot be compiled
-  Compile compile = Compile::Blocking;                     ///< who waits for code
-  std::function<void(const Progress&)> progress;           ///< told how far a compilation is
+  std::string name = "function";                 ///< name in graphs and messages
+  Unsupported unsupported = Unsupported::Error;  ///< what happens to functions that cannot be captured
+  WatchedModules watch;                          ///< modules that the function uses
+  int max_versions = 16;                         ///< maximum number of versions per function
+  Dynamic dynamic = Dynamic::Auto;               ///< what happens when sizes change
+  std::vector<DynamicSize> dynamic_sizes;        ///< sizes that are symbols from the first call on
+  int max_sizes = 1024;                          ///< combinations of sizes that a version remembers
+  bool check_recapture = false;                  ///< captures again at each call and compares graphs
+  bool verify = false;                           ///< also verifies the graph as captured, before any pass
+  std::vector<std::string> disabled_passes;      ///< names of passes to skip
+  Rng rng = Rng::Fused;                          ///< source of random numbers
+  Policy policy = MinCut{};                      ///< what is saved for the backward pass
+  std::vector<ScopeRule> scope_rules;            ///< take precedence over the policy
+  bool writable_inputs = false;                  ///< allows writes to inputs before backward()
+  bool backward_ahead = false;                   ///< compiles the backward pass at the first call
+  Backend backend = Backend::Default;            ///< how graphs are run
+  ToolchainChoice toolchain = ToolchainChoice::Auto;       ///< compiler for kernels
+  Isa isa = Isa::Auto;                                     ///< instruction set of kernels
+  CompileFailure compile_failure = CompileFailure::Error;  ///< what happens when a kernel does not compile
+  Compile compile = Compile::Blocking;                     ///< who waits for compilation
+  std::function<void(const Progress&)> progress;           ///< called with the progress of compilations
   bool debug_compare = false;                              ///< compares each kernel with LibTorch
-  Cache cache = Cache::On;                                 ///< whether compiled code is kept on disk
-  std::string cache_tag;                                   ///< part of every key
+  Cache cache = Cache::On;                                 ///< whether compiled code is cached on disk
+  std::string cache_tag;                                   ///< part of every cache key
 };
 
 }  // namespace antegrad

@@ -17,19 +17,19 @@
 
 namespace antegrad {
 
-/// Arguments taken apart: the tensors, and a key that says everything else (numbers, strings, lengths, which
-/// optionals are set). Two argument lists with equal keys differ in their tensors only.
+/// Flattened arguments: the tensors, and a key that encodes everything else (numbers, strings, lengths, which
+/// optionals are set). Argument lists with equal keys differ only in their tensors.
 struct Leaves {
-  c10::SmallVector<at::Tensor, 6> tensors;  ///< in the order in which they were found
-  c10::SmallVector<int64_t, 8> key;         ///< everything else
+  c10::SmallVector<at::Tensor, 6> tensors;  ///< in the order of flattening
+  c10::SmallVector<int64_t, 8> key;         ///< everything except tensors
 };
 
-/// Hands out tensors in the order in which flattening found them.
+/// Returns tensors one by one, in the order of flattening.
 class LeafReader {
  public:
   /// The tensors must outlive the reader.
   explicit LeafReader(const std::vector<at::Tensor>& tensors) : tensors_(tensors) {}
-  /// The next one; undefined when there is none left.
+  /// Returns the next tensor; undefined when none is left.
   at::Tensor next() { return next_ < tensors_.size() ? tensors_[next_++] : at::Tensor(); }
 
  private:
@@ -37,7 +37,7 @@ class LeafReader {
   size_t next_ = 0;
 };
 
-/// The customisation point for user structs: a function beside the struct that ties its fields,
+/// The customisation point for user structs: a function beside the struct that ties its fields.
 ///   auto antegrad_fields(State& s) { return std::tie(s.positions, s.step); }
 template <class T>
 concept HasFields = requires(T& value) {
@@ -55,8 +55,8 @@ concept HoldsModule = requires(T& pointer) {
 };
 }  // namespace detail
 
-/// How values of a type are taken apart and put together again. Specialised below for everything that
-/// arguments and results may be made of.
+/// How values of a type are flattened and rebuilt. Specialised below for every type that arguments and
+/// results may consist of.
 template <class T, class = void>
 struct Tree {
   static constexpr bool kModule = detail::IsModule<T> || detail::HoldsModule<T>;
@@ -74,16 +74,16 @@ struct Tree {
                 "antegrad cannot take this type apart: give it `auto antegrad_fields(T& v) { return "
                 "std::tie(v.a, …); }` "
                 "beside its definition");
-  /// Adds what the value is made of.
+  /// Appends the leaves of the value.
   static void flatten(const T& value, Leaves& leaves) {
-    if constexpr (HasFields<T>)  // else the assertions above say it all
+    if constexpr (HasFields<T>)  // otherwise one of the assertions above has failed
       std::apply(
           [&](const auto&... field) {
             (Tree<std::remove_cvref_t<decltype(field)>>::flatten(field, leaves), ...);
           },
           antegrad_fields(const_cast<T&>(value)));
   }
-  /// A copy of `like` with the reader's tensors.
+  /// Returns a copy of `like` with the reader's tensors.
   static T rebuild(const T& like, LeafReader& reader) {
     T copy = like;
     if constexpr (HasFields<T>)
@@ -96,12 +96,12 @@ struct Tree {
   }
 };
 
-/// Adds what the value is made of.
+/// Appends the leaves of the value.
 template <class T>
 void flatten(const T& value, Leaves& leaves) {
   Tree<T>::flatten(value, leaves);
 }
-/// A copy of `like` with its tensors replaced by the reader's.
+/// Returns a copy of `like` with its tensors replaced by the reader's.
 template <class T>
 T rebuild(const T& like, LeafReader& reader) {
   return Tree<T>::rebuild(like, reader);
@@ -206,7 +206,7 @@ struct Tree<std::tuple<T...>> {
     std::apply([&](const T&... element) { (Tree<T>::flatten(element, leaves), ...); }, value);
   }
   static std::tuple<T...> rebuild(const std::tuple<T...>& like, LeafReader& reader) {
-    // Braces keep the order of evaluation.
+    // Braces guarantee evaluation from left to right.
     return std::apply(
         [&](const T&... element) { return std::tuple<T...>{Tree<T>::rebuild(element, reader)...}; }, like);
   }
@@ -236,14 +236,14 @@ struct Tree<std::map<K, V, Rest...>> : detail::MapTree<std::map<K, V, Rest...>> 
 template <class K, class V, class... Rest>
 struct Tree<std::unordered_map<K, V, Rest...>> : detail::MapTree<std::unordered_map<K, V, Rest...>> {};
 
-// --- Arguments that a callable takes by reference and assigns to.
+// --- Reference parameters that a callable assigns to.
 
 namespace detail {
 
 template <class... T>
 struct TypeList {};
-/// The parameters of a type of function, or of a class that has one call operator; void: it has several, or
-/// is a template.
+/// The parameters of a function type, or of a class with exactly one call operator; void when there are
+/// several overloads or the call operator is a template.
 template <class Call>
 struct CallParameters {
   using Types = void;
@@ -263,14 +263,14 @@ struct CallParameters<R (C::*)(P...) noexcept> : CallParameters<R (*)(P...)> {};
 template <class C, class R, class... P>
 struct CallParameters<R (C::*)(P...) const noexcept> : CallParameters<R (*)(P...)> {};
 
-/// The parameters that a callable declares. Specialised for callables that call another one.
+/// The parameters that a callable declares. Specialised for wrappers of other callables.
 template <class F, class = void>
 struct Parameters : CallParameters<F> {};
 template <class F>
 struct Parameters<F, std::void_t<decltype(&F::operator())>> : CallParameters<decltype(&F::operator())> {};
 
 template <size_t I, class Types>
-struct MayAssign : std::true_type {};  // nobody knows
+struct MayAssign : std::true_type {};  // unknown parameters: assume it may
 template <size_t I, class... P>
 struct MayAssign<I, TypeList<P...>> {
   static constexpr bool at(auto... by_reference) {
@@ -280,7 +280,7 @@ struct MayAssign<I, TypeList<P...>> {
   static constexpr bool value =
       at((std::is_lvalue_reference_v<P> && !std::is_const_v<std::remove_reference_t<P>>)...);
 };
-/// Whether the callable may give argument number I another value: `T&`, and `auto&`.
+/// Whether the callable may assign to argument number I: true for `T&` and `auto&`.
 template <class F, size_t I>
 inline constexpr bool kMayAssign = MayAssign<I, typename Parameters<F>::Types>::value;
 template <class F, size_t... I>
@@ -288,7 +288,7 @@ constexpr bool may_assign_any(std::index_sequence<I...>) {
   return (kMayAssign<F, I> || ...);
 }
 
-/// A variable of the caller's, which may be assigned to.
+/// Whether a deduced argument type is a variable of the caller that can be assigned to.
 template <class T>
 inline constexpr bool kIsVariable =
     std::is_lvalue_reference_v<T> && !std::is_const_v<std::remove_reference_t<T>>;
@@ -299,8 +299,8 @@ inline bool same_leaves(const Leaves& a, const Leaves& b) {
          std::equal(a.tensors.begin(), a.tensors.end(), b.tensors.begin(), b.tensors.end(), same);
 }
 
-/// Makes `target` what `pattern` is with the reader's tensors. What a struct has besides its
-/// antegrad_fields() stays as it is.
+/// Assigns `pattern`, with the reader's tensors, to `target`. Members of a struct that are not among its
+/// antegrad_fields() keep their values.
 template <class T>
 void assign(T& target, const T& pattern, LeafReader& reader) {
   if constexpr (HasFields<T>) {
@@ -320,11 +320,12 @@ void assign(std::vector<T>& target, const std::vector<T>& pattern, LeafReader& r
     target.push_back(Tree<T>::rebuild(pattern[i], reader));
 }
 
-/// Where an argument is in the caller's memory.
+/// Where an argument lies in the caller's memory.
 struct Place {
-  const void* object = nullptr;  ///< null: no variable
+  const void* object = nullptr;  ///< null when the argument is not a variable
   const void* type = nullptr;
-  std::array<std::pair<const char*, const char*>, 2> memory{};  ///< of the object, and of what a vector holds
+  std::array<std::pair<const char*, const char*>, 2>
+      memory{};  ///< the object itself, and the elements of a vector
 };
 template <class T>
 inline constexpr char kTypeOf = 0;
@@ -340,11 +341,11 @@ Place place_of(T& variable) {
   return place;
 }
 
-/// Which arguments are one variable of the caller's, or have a part in common.
+/// Which arguments are the same variable of the caller, or overlap.
 template <size_t N>
 struct SharedVariables {
-  std::array<size_t, N> same{};  ///< per argument: the first that is the same variable
-  std::array<bool, N> partly{};  ///< per argument: it is a part of another one, or holds one
+  std::array<size_t, N> same{};  ///< per argument: the first argument that is the same variable
+  std::array<bool, N> partly{};  ///< per argument: whether it contains, or is contained in, another argument
   bool any = false;
 
   explicit SharedVariables(const std::array<Place, N>& places) {
@@ -370,7 +371,7 @@ struct SharedVariables {
         if (x.first < y.second && y.first < x.second) any = partly[i] = partly[j] = true;
   }
 };
-/// Throws Error(UnsupportedArgument).
+/// Throws Error(UnsupportedArgument): the function assigns to an argument that overlaps another one.
 [[noreturn]] void refuse_shared_variable(size_t argument);
 
 }  // namespace detail

@@ -8,13 +8,13 @@
 
 namespace antegrad {
 
-/// 0, -1, 1, -2, … as 0, 1, 2, 3, …: small numbers of either sign stay small.
+/// Maps 0, -1, 1, -2, … to 0, 1, 2, 3, …, so that numbers of small magnitude stay small.
 inline uint64_t zigzag(int64_t value) {
   return (static_cast<uint64_t>(value) << 1) ^ static_cast<uint64_t>(value >> 63);
 }
 inline int64_t unzigzag(uint64_t value) { return static_cast<int64_t>((value >> 1) ^ (0 - (value & 1))); }
 
-/// Bytes that are the same on every machine. Fixed-width numbers are little-endian.
+/// Writes bytes that are the same on every machine. Fixed-width numbers are little-endian.
 class ByteWriter {
  public:
   template <class Number>
@@ -27,8 +27,8 @@ class ByteWriter {
   void u16(uint16_t value) { number(value); }
   void u32(uint32_t value) { number(value); }
   void u64(uint64_t value) { number(value); }
-  void f64(double value) { number(std::bit_cast<uint64_t>(value)); }  ///< by bits
-  /// 7 bits a byte, the lowest first: one byte below 128, ten for the largest.
+  void f64(double value) { number(std::bit_cast<uint64_t>(value)); }  ///< bit pattern
+  /// LEB128: 7 bits per byte, least significant first; one byte below 128, ten for the largest value.
   void varint(uint64_t value) {
     for (; value >= 0x80; value >>= 7) bytes_ += static_cast<char>(value | 0x80);
     bytes_ += static_cast<char>(value);
@@ -37,7 +37,7 @@ class ByteWriter {
   void flag(bool value) { u8(value ? 1 : 0); }
   void count(size_t value) { varint(value); }
   void raw(std::string_view bytes) { bytes_ += bytes; }
-  void string(std::string_view bytes) {  ///< its length, then the bytes
+  void string(std::string_view bytes) {  ///< the length, then the bytes
     count(bytes.size());
     raw(bytes);
   }
@@ -50,8 +50,8 @@ class ByteWriter {
   std::string bytes_;
 };
 
-/// Reads what ByteWriter wrote, from bytes that may be anything. What is not there or not valid gives zeros
-/// and empty pieces from then on, and failed() says so; nothing is ever allocated.
+/// Reads what ByteWriter wrote. The bytes may be arbitrary: after missing or invalid input, every read
+/// returns zero or an empty piece and failed() is true. Never allocates.
 class ByteReader {
  public:
   explicit ByteReader(std::string_view bytes) : left_(bytes) {}
@@ -61,7 +61,7 @@ class ByteReader {
   uint32_t u32() { return number<uint32_t>(); }
   uint64_t u64() { return number<uint64_t>(); }
   double f64() { return std::bit_cast<double>(u64()); }
-  /// Fails too for what ByteWriter never writes: more than 64 bits, zeros in front.
+  /// Also fails for encodings that ByteWriter never writes: more than 64 bits, or a trailing zero byte.
   uint64_t varint() {
     if (!left_.empty() && static_cast<uint8_t>(left_[0]) < 0x80) return u8();
     uint64_t value = 0;
@@ -81,7 +81,8 @@ class ByteReader {
     if (value > 1) fail();
     return value == 1;
   }
-  /// Of things that take at least so many bytes each: fails when they cannot be there.
+  /// Reads the number of elements that take at least `min_bytes_each` bytes each. Fails when the remaining
+  /// bytes cannot hold them.
   size_t count(size_t min_bytes_each) {
     const uint64_t value = varint();
     if (min_bytes_each == 0 || value <= left_.size() / min_bytes_each) return value;
@@ -105,7 +106,7 @@ class ByteReader {
   }
   bool failed() const { return failed_; }
   uint64_t left() const { return left_.size(); }
-  /// All was read, and nothing more than all.
+  /// Whether everything was read and no read failed.
   bool at_end() const { return !failed_ && left_.empty(); }
 
  private:

@@ -10,7 +10,7 @@
 
 namespace antegrad::inline util {
 
-/// Of all mutexes. Never destroyed: threads may run while the process ends.
+/// The list of all mutexes. Never destroyed: threads may run while the process ends.
 class ForkList {
  public:
   static ForkList& instance() {
@@ -57,8 +57,8 @@ class ForkList {
 
 namespace {
 
-/// Threads that hold one brief mutex while they wait for another may meet fork() in the other order, so it
-/// does not wait for ever. What they guard is whole then, as it is between any two of its changes.
+/// fork() acquires mutexes in list order, other threads in any order: to avoid a deadlock it gives up after
+/// this time. What the mutex guards is consistent even then, as it is between any two changes of it.
 constexpr auto kPatience = std::chrono::milliseconds(100);
 
 template <class Mutex>
@@ -71,8 +71,8 @@ bool take(Mutex& mutex) {
   return true;
 }
 
-/// A mutex that no thread holds. Its holder is not there; and where it is the thread that has forked, the
-/// mutex may know that thread by the number that it had in the parent.
+/// Replaces a mutex by a new one that no thread holds. In a child the holder does not exist; and if the
+/// holder is the thread that forked, the mutex may know it by the thread id that it had in the parent.
 template <class Mutex>
 void renew(Mutex& mutex) {
   new (&mutex) Mutex;
@@ -110,7 +110,7 @@ void LongMutex::unlock() {
   mutex_.unlock();
 }
 
-/// The thread that forks may be the one that holds it: the user's function was forking while it was captured.
+/// The forking thread may hold the mutex itself: the user's function forks while it is captured.
 bool LongMutex::take_before_fork() {
   return owner_.load(std::memory_order_relaxed) != std::this_thread::get_id() && mutex_.try_lock();
 }

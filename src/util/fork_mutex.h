@@ -7,8 +7,8 @@
 
 namespace antegrad::inline util {
 
-/// What all mutexes of this file have in common: fork() takes them before it copies the process, so that no
-/// child finds one that is held by a thread that it does not have.
+/// Base of the mutexes in this file: fork() acquires them before it copies the process, so that no child
+/// inherits a mutex held by a thread that it does not have.
 class ForkAware {
  public:
   ForkAware(const ForkAware&) = delete;
@@ -17,21 +17,21 @@ class ForkAware {
  protected:
   ForkAware() = default;
   ~ForkAware() = default;
-  /// By the most derived class, at the end of its constructor and the beginning of its destructor.
+  /// Called by the most derived class, at the end of its constructor and the beginning of its destructor.
   void enlist();
   void delist() noexcept;
 
  private:
   friend class ForkList;
-  virtual bool take_before_fork() = 0;           ///< waits for a short time at most
-  virtual void give_back(bool taken) = 0;        ///< in the parent
-  virtual void repair_in_child(bool taken) = 0;  ///< there is no other thread
+  virtual bool take_before_fork() = 0;           ///< waits only briefly; returns whether it was acquired
+  virtual void give_back(bool taken) = 0;        ///< called in the parent
+  virtual void repair_in_child(bool taken) = 0;  ///< called in the child, which has a single thread
   ForkAware* before_ = nullptr;
   ForkAware* after_ = nullptr;
   bool taken_ = false;
 };
 
-/// For what is done in microseconds and calls nothing of the user's. A child can always use it.
+/// For critical sections of microseconds that call no user code. Always usable in a child.
 class BriefMutex final : ForkAware {
  public:
   BriefMutex() { enlist(); }
@@ -47,7 +47,7 @@ class BriefMutex final : ForkAware {
   std::mutex mutex_;
 };
 
-/// As BriefMutex, for many readers.
+/// Like BriefMutex, for many readers.
 class BriefSharedMutex final : ForkAware {
  public:
   BriefSharedMutex() { enlist(); }
@@ -66,12 +66,12 @@ class BriefSharedMutex final : ForkAware {
   std::shared_mutex mutex_;
 };
 
-/// For what takes long (captures, compilation): fork() does not wait for it. In a child of a process in which
-/// another thread held it, lock() throws Error(Compile): what it guards was being changed, and nobody will
-/// finish that.
+/// For long critical sections (captures, compilation): fork() does not wait for them. In a child of a process
+/// in which another thread held the mutex, lock() throws Error(Compile): the guarded state was being changed,
+/// and no thread will finish the change.
 class LongMutex final : ForkAware {
  public:
-  /// `what`: what it is held for, as in "another thread was ...".
+  /// `what`: what the holder does, to complete "another thread was ...".
   explicit LongMutex(std::string what) : what_(std::move(what)) { enlist(); }
   ~LongMutex() { delist(); }
   void lock();

@@ -10,21 +10,21 @@
 
 namespace antegrad {
 
-/// The position of one thing in the list of its kind. Each kind has a tag, so that the compiler tells, say, a
-/// value of a graph from a node: `using ValueId = Id<struct ValueTag>`.
+/// The position of an element in the list of its kind. Each kind has a tag, so that the compiler
+/// distinguishes, for instance, a value of a graph from a node: `using ValueId = Id<struct ValueTag>`.
 template <class Tag>
 struct Id {
   int32_t index = -1;
 
-  /// The id of an element of a list, by its position.
+  /// Returns the id of the element at a position.
   static constexpr Id at(size_t position) { return {static_cast<int32_t>(position)}; }
   constexpr bool valid() const { return index >= 0; }
-  /// For a container that is no IdMap; the id is valid.
+  /// The position in a container that is not an IdMap. The id must be valid.
   constexpr size_t position() const { return static_cast<size_t>(index); }
   constexpr auto operator<=>(const Id&) const = default;
 };
 
-/// The ids of the first so many elements of a list, in order: what a loop over an IdMap goes through.
+/// The ids of the first `size` elements of a list, in order: the range of a loop over an IdMap.
 template <class AnyId>
 class IdRange {
  public:
@@ -69,8 +69,7 @@ class IdRange {
   int32_t size_;
 };
 
-/// A list whose positions are ids of one kind: a vector that no other index fits. As with a vector, nothing
-/// checks that an id is in range.
+/// A vector that is indexed by ids of one kind only. As with a vector, ids are not checked to be in range.
 template <class AnyId, class T>
 class IdMap {
  public:
@@ -86,7 +85,7 @@ class IdMap {
 
   reference operator[](AnyId id) { return list_[id.position()]; }
   const_reference operator[](AnyId id) const { return list_[id.position()]; }
-  /// Whether there is an element of this id.
+  /// Whether there is an element with this id.
   bool contains(AnyId id) const { return id.valid() && id.position() < list_.size(); }
   IdRange<AnyId> ids() const { return IdRange<AnyId>(list_.size()); }
 
@@ -117,7 +116,7 @@ class IdMap {
   List list_;
 };
 
-/// An enumerator's number, as an index of a table with one row per enumerator.
+/// The number of an enumerator, as an index into a table with one row per enumerator.
 template <class Enum>
 requires std::is_enum_v<Enum>
 constexpr size_t ordinal(Enum value) { return static_cast<size_t>(value); }

@@ -3,8 +3,8 @@
 
 namespace antegrad::inline util {
 
-/// Whether the process could get so many bytes of memory just now, whatever limits it (RLIMIT_AS,
-/// RLIMIT_DATA, strict overcommit). Takes two system calls; nothing is kept.
+/// Returns whether the process could map so many bytes of memory now, whatever the limit (RLIMIT_AS,
+/// RLIMIT_DATA, strict overcommit). Costs two system calls; the memory is released again.
 bool has_room(size_t bytes) noexcept;
 
 }  // namespace antegrad::inline util

@@ -5,7 +5,8 @@
 
 namespace antegrad {
 
-/// One visitor of several functions, for std::visit. What no function takes does not compile.
+/// A visitor for std::visit made of several functions. An alternative that no function accepts does not
+/// compile.
 template <class... Functions>
 struct Overloaded : Functions... {
   using Functions::operator()...;
@@ -13,8 +14,8 @@ struct Overloaded : Functions... {
 template <class... Functions>
 Overloaded(Functions...) -> Overloaded<Functions...>;
 
-/// As std::visit with a visitor that returns nothing, for places where nanoseconds count: functions of the
-/// visitor can be inlined, where std::visit calls them through a table if there are many alternatives.
+/// Like std::visit with a visitor that returns nothing, for hot paths: the functions of the visitor can be
+/// inlined, whereas std::visit calls them through a table if there are many alternatives.
 template <class Visitor, class... Alternatives>
 inline void visit_inline(const Visitor& visitor, const std::variant<Alternatives...>& variant) {
   [&]<size_t... I>(std::index_sequence<I...>) {

@@ -1,19 +1,20 @@
 #pragma once
-// The random numbers of a compiled function, as a contract between whoever makes them: kernels here,
-// generated code later, on any device and with any number of threads.
+// The random numbers of a compiled function: a contract between all implementations (the functions here and
+// generated code), on any device and with any number of threads.
 //
-// A stream is a 64-bit seed. Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3",
-// 2011) with the seed as its key (low word first) maps each 64-bit counter (low word first, then two zero
-// words) to four words of 32 random bits. A random op begins at a counter `first` = the offset in the state +
-// the offset of its node, and its element i, counted in row-major order of the result whatever its strides,
-// depends on nothing but
-//   counter first + i / 4, lane i % 4   for ops that take one word per element, lane k being word k;
-//   counter first + i / 2, lane i % 2   for ops that take two, lane k being words 2k (low) and 2k + 1 (high).
-// Two words are taken for results of 64-bit floating point and for integers from more than kOneWordRange
-// values; one word otherwise. An op over n elements thus uses ceil(n / 4) or ceil(n / 2) counters.
+// A stream is identified by a 64-bit seed. Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as
+// 1, 2, 3", 2011), with the seed as its key (low word first), maps each 64-bit counter (low word first, then
+// two zero words) to four random words of 32 bits. A random op starts at counter `first` = offset in the
+// state + offset of its node. Its element i, counted in row-major order of the result regardless of strides,
+// depends only on
+//   counter first + i / 4, lane i % 4   for ops that take one word per element; lane k is word k;
+//   counter first + i / 2, lane i % 2   for ops that take two; lane k is words 2k (low) and 2k + 1 (high).
+// Two words are taken for 64-bit floating-point results and for integers from a range of more than
+// kOneWordRange values, one word otherwise. An op over n elements thus uses ceil(n / 4) or ceil(n / 2)
+// counters.
 //
-// How bits become variates is written below, in types: Real is double where there are two words, else float.
-// No multiplication and addition may be fused into one rounding.
+// The functions below define how bits become variates. Real is double where there are two words, float
+// otherwise. Multiplications and additions must not be contracted to fused multiply-adds.
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -51,7 +52,7 @@ inline Words words(uint64_t seed, uint64_t counter) {
   return encrypt({low_word(counter), high_word(counter), 0, 0}, {low_word(seed), high_word(seed)});
 }
 
-/// The bits of each lane: four of 32 for float, two of 64 for double.
+/// The bits of each lane: four lanes of 32 bits for float, two of 64 for double.
 template <class Real>
 auto lanes(const Words& words) {
   if constexpr (std::is_same_v<Real, double>)
@@ -60,8 +61,8 @@ auto lanes(const Words& words) {
     return words;
 }
 
-/// Uniform in [0, 1), a multiple of 2^-digits: the upper bits. `digits` is what the result's type can hold:
-/// 53 for double, 24 for float, 11 for half, 8 for bfloat16.
+/// Uniform in [0, 1): the upper `digits` bits as a multiple of 2^-digits. `digits` is the precision of the
+/// result's type: 53 for double, 24 for float, 11 for half, 8 for bfloat16.
 inline float unit(uint32_t bits, int digits) {
   return static_cast<float>(bits >> (32 - digits)) * std::ldexp(1.0F, -digits);
 }
@@ -69,34 +70,35 @@ inline double unit(uint64_t bits, int digits) {
   return static_cast<double>(bits >> (64 - digits)) * std::ldexp(1.0, -digits);
 }
 
-/// Uniform in (0, 1), neither end included, an odd multiple of 2^-24 or 2^-53.
+/// Uniform in the open interval (0, 1): an odd multiple of 2^-24 or 2^-53.
 inline float open_unit(uint32_t bits) { return (static_cast<float>(bits >> 9) + 0.5F) * 0x1p-23F; }
 inline double open_unit(uint64_t bits) { return (static_cast<double>(bits >> 12) + 0.5) * 0x1p-52; }
 
-/// True with probability p, rounded up to a multiple of 2^-32 or 2^-53: compared without rounding.
+/// True with probability p, rounded up to a multiple of 2^-32 or 2^-53. The comparison does not round.
 inline bool chance(uint32_t bits, double p) { return static_cast<double>(bits) * 0x1p-32 < p; }
 inline bool chance(uint64_t bits, double p) { return static_cast<double>(bits >> 11) * 0x1p-53 < p; }
 
-/// Integers from at most so many values take one word.
+/// Integers from a range of at most so many values take one word.
 constexpr uint64_t kOneWordRange = uint64_t{1} << 16;
 
-/// How many integers there are from low to below high, or to the largest of 64 bits; 0 stands for 2^64.
+/// The number of integers in [low, high), or up to the largest 64-bit integer without `high`; 0 stands for
+/// 2^64.
 inline uint64_t range(int64_t low, std::optional<int64_t> high) {
   const auto end = high ? static_cast<uint64_t>(*high) : uint64_t{1} << 63;
   return end - static_cast<uint64_t>(low);
 }
 inline bool is_one_word_range(uint64_t range) { return range != 0 && range <= kOneWordRange; }
 
-/// An integer in [0, range), by the upper half of a product; a range of 0 stands for 2^64.
+/// An integer in [0, range), from the upper half of a product; a range of 0 stands for 2^64.
 inline uint64_t below(uint32_t bits, uint64_t range) { return bits * range >> 32; }
 inline uint64_t below(uint64_t bits, uint64_t range) {
   __extension__ using Product = unsigned __int128;
   return range == 0 ? bits : static_cast<uint64_t>(Product{bits} * range >> 64);
 }
 
-/// Standard normal, by the transformation of Box and Muller: lanes 0 and 1 (and 2 and 3) share a radius, made
-/// from the first of the two, and an angle, made from the second. The first is the cosine, the second the
-/// sine.
+/// Standard normal variates by the Box-Muller transform: lanes 0 and 1 (and 2 and 3) share a radius, made
+/// from the bits of the first, and an angle, made from those of the second. The first lane takes the cosine,
+/// the second the sine.
 template <class Real>
 auto normals(const Words& words) {
   const auto bits = lanes<Real>(words);
@@ -111,7 +113,7 @@ auto normals(const Words& words) {
   return result;
 }
 
-// From a variate in (0, 1), each as LibTorch defines it.
+// Distributions, as LibTorch defines them, of a variate from the open interval (0, 1).
 template <class Real>
 Real exponential(Real open, Real lambda) {
   return -std::log(open) / lambda;
@@ -120,7 +122,7 @@ template <class Real>
 Real geometric(Real open, Real p) {  ///< 1, 2, …
   return std::ceil(std::log(open) / std::log1p(-p));
 }
-/// Computed in double, since float has no number close to a right angle.
+/// Computed in double, because float has no value close enough to a right angle.
 template <class Real>
 Real cauchy(Real open, Real median, Real sigma) {
   return median + sigma * static_cast<Real>(std::tan(std::numbers::pi * (static_cast<double>(open) - 0.5)));

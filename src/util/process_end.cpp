@@ -18,18 +18,19 @@
 namespace antegrad::inline util::process_end {
 namespace {
 
-/// How long a thread that comes too late sleeps. Static objects of the user's may wait for it first, those of
-/// libraries hardly ever: the process is gone by then.
+/// How long a thread sleeps that enters or leaves a section after exit() was called. Static objects of the
+/// user may wait for such a thread, hence the short time first; those of libraries hardly ever do, and the
+/// process is gone by then.
 constexpr auto kParked = std::chrono::seconds(2), kParkedAtTheEnd = std::chrono::seconds(60);
-/// User code in a capture may wait for something that the end of the process has taken away.
+/// A limit for captures: their user code may wait for something that the end of the process has removed.
 constexpr auto kPatience = std::chrono::seconds(10);
 
-/// Closing: exit() has begun, or the main thread has ended by pthread_exit(). Ended: static objects of
-/// libraries that were loaded before this one are next.
+/// Closing: exit() was called, or the main thread has ended by pthread_exit(). Ended: the static objects of
+/// libraries that were loaded before this one are destroyed next.
 enum class Phase { Open, Closing, Ended };
 
 using Counts = std::array<int, 3>;
-thread_local Counts own{};  ///< sections of this thread
+thread_local Counts own{};  ///< number of sections that this thread is in, by kind
 std::atomic<bool> flag = false;
 std::atomic<int> fork_count = 0;
 
@@ -44,7 +45,7 @@ class State {
     return true;
   }
 
-  /// A thread that has held up exit() would go on in libraries that are being taken down.
+  /// Parks a thread that exit() has waited for: it would continue in libraries that are being torn down.
   void leave(Work work) {
     std::unique_lock lock(mutex_);
     --counts_[ordinal(work)];
@@ -60,8 +61,8 @@ class State {
       if (phase_ == Phase::Ended) return;
       ender_ = std::this_thread::get_id();
       set(phase);
-      // A signal's handler may have called exit() in the middle of this thread's own work, which does not go
-      // on.
+      // A signal handler may have called exit() in the middle of this thread's own work, which never
+      // continues.
       const auto is_over = [&](Work work) {
         return [this, i = ordinal(work)] { return counts_[i] <= own[i]; };
       };
@@ -99,7 +100,7 @@ class State {
     lock.release();
   }
   void unlock() { mutex_.unlock(); }
-  /// In a child of a fork, where there is one thread and nobody waits.
+  /// Called in a child of fork(), which has one thread and no waiters.
   State* copy_for_child() const {
     auto* state = new State;
     const auto llvm = ordinal(Work::InLlvm);
@@ -136,7 +137,8 @@ class State {
 
 std::atomic<State*> current = nullptr;
 
-/// Never destroyed. A child has one of its own: its parent's may have threads waiting that are not there.
+/// Never destroyed. A child has a state of its own: waiters in its copy of the parent's would be threads that
+/// do not exist.
 State& state() {
   static const bool made = [] {
     current = new State;
@@ -158,8 +160,9 @@ void close() {
 }
 void end() { state().close(Phase::Ended); }
 
-/// exit() destroys the thread_local objects of its thread before anything else: also before what was made
-/// static in the middle of something that still goes on, and which outlive_statics() is too early for.
+/// exit() destroys the thread-local objects of its thread before anything else, hence also before static
+/// objects that were created during work that is still going on, for which outlive_statics() is called too
+/// early.
 struct ThreadEnd {
   ~ThreadEnd() {
     if (::syscall(SYS_gettid) == ::getpid()) state().close(Phase::Closing);
@@ -167,7 +170,7 @@ struct ThreadEnd {
 };
 void watch_this_thread() { [[maybe_unused]] static thread_local const ThreadEnd end_of_it; }
 
-/// The library is loaded by the main thread as a rule.
+/// As a rule the main thread loads the library.
 [[maybe_unused]] const bool loaded = [] {
   watch_this_thread();
   state();

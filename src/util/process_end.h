@@ -5,29 +5,29 @@
 
 namespace antegrad::inline util {
 
-/// The end of the process: exit() destroys static objects, of LLVM and LibTorch too, while other threads run.
-/// It waits for threads that are at work with them, and lets no further ones begin. All of it is thread-safe,
-/// and a child made by fork() starts afresh.
+/// The end of the process. exit() destroys static objects, including those of LLVM and LibTorch, while other
+/// threads are running: it waits for threads that are using them and prevents new ones from starting to.
+/// Thread-safe; a child created by fork() starts afresh.
 namespace process_end {
 
-/// Nothing more is compiled: exit() was called.
+/// Thrown after exit() was called: nothing more is compiled.
 class Ending : public Error {
  public:
   Ending();
 };
 
 enum class Work {
-  Making,       ///< captures and compiles. User code may be part of it: exit() waits ten seconds at most
-  InLlvm,       ///< is inside of LLVM, which ends of itself: exit() waits
-  OpeningLlvm,  ///< makes LLVM's static objects: exit() and fork() wait
+  Making,       ///< capturing and compiling; may run user code, so exit() waits for ten seconds at most
+  InLlvm,       ///< inside LLVM, which always returns: exit() waits
+  OpeningLlvm,  ///< creating LLVM's static objects: exit() and fork() wait
 };
 
-/// Work that static objects are needed for.
+/// A section of work that needs static objects.
 class Section {
  public:
-  /// When exit() was called: work with LLVM throws Ending. Making sleeps for a while, in which the process
-  /// ends, if this is another thread than the one that exits and not inside of such work already; then it
-  /// goes on without a section.
+  /// After exit() was called, work with LLVM throws Ending. Work::Making, unless nested in such work or in
+  /// the thread that exits, sleeps long enough for the process to end, then continues without entering a
+  /// section.
   explicit Section(Work work);
   /// Sleeps in the same way.
   ~Section();
@@ -40,25 +40,25 @@ class Section {
   bool entered_;
 };
 
-/// Whether exit() was called by this thread: LibTorch's thread-local objects are destroyed, and nothing can
-/// be captured.
+/// Whether this thread called exit(): LibTorch's thread-local objects are destroyed, and nothing can be
+/// captured.
 bool begun_here();
 
-/// Whether exit() was called. Cheap; work that takes long asks between its parts.
+/// Whether exit() was called. Cheap enough for long work to check repeatedly.
 bool begun();
 
-/// Whether this process was forked while another thread was inside of LLVM, whose locks may be held for ever.
+/// Whether this process was forked while another thread was inside LLVM, whose locks may be held for ever.
 bool llvm_lost();
 
-/// How many forks are between this process and the one that loaded the library.
+/// The number of forks between the process that loaded the library and this one.
 int forks();
 
-/// Static objects that exist by now are destroyed after exit() has waited. Called after they were made.
+/// Makes static objects that exist by now outlive the wait in exit(). Must be called after they were created.
 void outlive_statics();
-/// Whether exit() has come to those: static objects of libraries may be gone.
+/// Whether exit() has begun to destroy those objects, so that static objects of libraries may be gone.
 bool destroys_statics();
 
-/// Calls it in exit(), when nothing is being made any more. It does not throw.
+/// Registers a function that exit() calls once nothing is being compiled any more. It must not throw.
 void at_end(std::function<void()> last);
 
 }  // namespace process_end

@@ -18,7 +18,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// The exit status of a child that runs it and has 20 seconds; 128 + signal.
+/// Returns the exit status of a child that runs `body`, or 128 + signal. The child has 20 seconds.
 int in_child(const std::function<int()>& body) {
   const auto child = ::fork();
   if (child == 0) {

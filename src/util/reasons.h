@@ -6,16 +6,16 @@
 
 namespace antegrad {
 
-/// A report of a long run stays small.
+/// Keeps the report of a long run small.
 inline constexpr size_t kMostReasons = 100;
 
-/// Makes room by dropping the oldest.
+/// Appends a reason; drops the oldest if the list is full.
 inline void keep_newest(std::vector<std::string>& reasons, std::string reason) {
   if (reasons.size() == kMostReasons) reasons.erase(reasons.begin());
   reasons.push_back(std::move(reason));
 }
 
-/// Each once; those of the beginning are kept. Whether it is a new one.
+/// Appends a reason that is not in the list, unless the list is full. Returns whether it was appended.
 inline bool keep_once(std::vector<std::string>& reasons, const std::string& reason) {
   if (reasons.size() == kMostReasons || std::find(reasons.begin(), reasons.end(), reason) != reasons.end())
     return false;

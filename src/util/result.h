@@ -5,12 +5,12 @@
 
 namespace antegrad {
 
-/// Why there is no value, for people.
+/// A human-readable reason why there is no value.
 struct Failure {
   std::string reason;
 };
 
-/// A value, or why there is none.
+/// A value, or the reason why there is none.
 template <class T>
 class Result {
  public:
@@ -18,7 +18,7 @@ class Result {
   Result(Failure failure) : state_(std::move(failure)) {}
 
   explicit operator bool() const { return std::holds_alternative<T>(state_); }
-  /// Throw std::bad_variant_access where it is the other one.
+  /// These throw std::bad_variant_access when there is no value; reason() throws it when there is one.
   const T& operator*() const& { return std::get<T>(state_); }
   T&& operator*() && { return std::get<T>(std::move(state_)); }
   const T* operator->() const { return &std::get<T>(state_); }

@@ -3,9 +3,9 @@
 
 namespace antegrad {
 
-/// An object that each thread has for itself, one for each `Tag`. It can be used at any time: the main thread
-/// destroys what is thread-local before static objects, whose destructors may call us. They get a new one,
-/// which nobody destroys.
+/// Returns the object of this thread, one per `Tag`. Usable at any time: the main thread destroys
+/// thread-local objects before static ones, whose destructors may call antegrad. These get a new object,
+/// which is never destroyed.
 template <class T, class Tag>
 T& thread_object() {
   static thread_local T* object = nullptr;
