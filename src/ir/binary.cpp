@@ -86,7 +86,7 @@ class GraphWriter {
     });
   }
 
-  // One for each kind of argument.
+  // One overload per kind of argument.
   void operator()(None) {}
   void operator()(ValueId value) { id(value); }
   void operator()(bool value) { to_.out.flag(value); }

@@ -12,42 +12,43 @@
 
 namespace antegrad::ir {
 
-/// Which parts of a graph are written.
+/// The parts of a graph to write.
 struct GraphParts {
-  bool names = true;   ///< of the graph, its inputs and outputs; autograd's sequence numbers
+  bool names = true;   ///< names of the graph, its inputs and outputs; autograd's sequence numbers
   bool scopes = true;  ///< Provenance::scope
   static const GraphParts All;
-  static const GraphParts Key;  ///< what has influence on code: neither
+  static const GraphParts Key;  ///< only what affects generated code: neither of them
 };
 inline constexpr GraphParts GraphParts::All{true, true};
 inline constexpr GraphParts GraphParts::Key{false, false};
 
-/// The binary form of a graph. Graphs that are equal member by member have the same bytes; values keep their
-/// numbers, so compact() first where graphs are to be equal as programs. Every NaN is written as the same.
+/// Writes the binary form of a graph. Graphs that are equal member by member have equal bytes. Values keep
+/// their ids, so call compact() first to get equal bytes for programs that are equal. All NaNs are written as
+/// the same NaN.
 void write(ByteWriter& out, const Graph& graph, GraphParts parts = GraphParts::All);
-/// Inverse of write; parts that were not written are as in a new graph. The bytes may be anything: what is no
-/// graph throws Error(Io). A graph that was read has its indices in range, but may still break the rules that
-/// verify() knows. `in` stands after the graph.
+/// The inverse of write(); parts that were not written have their default values. The bytes may be arbitrary:
+/// invalid ones throw Error(Io). The indices of the result are in range, but it may still violate rules that
+/// verify() checks. Afterwards `in` is positioned behind the graph.
 Graph read_graph(ByteReader& in);
 
 void write(ByteWriter& out, const Dim& dim);
 void write(ByteWriter& out, const Type& type);
 void write(ByteWriter& out, const Real& real);
-/// Dims that are read may name `symbols` symbols.
+/// Dims may refer only to the first `symbols` symbols.
 Dim read_dim(ByteReader& in, size_t symbols);
 Type read_type(ByteReader& in, size_t symbols);
 Real read_real(ByteReader& in, size_t symbols);
 
 constexpr int kMaxBinaryNesting = 64;
 
-/// Writes pieces that share one table of strings and one of dims: what occurs again is a number. For the
-/// binary forms of data that has graphs and dims in it. Strings must live as long as the encoder.
+/// Writes data that contains graphs and dims, with one shared table of strings and one of dims: a repeated
+/// entry is written as its index. Strings must outlive the encoder.
 class Encoder {
  public:
   explicit Encoder(ByteWriter& to) : out(to) {}
   ByteWriter& out;
 
-  int nesting = 0;  ///< of graphs, lists and types in each other
+  int nesting = 0;  ///< current nesting depth of graphs, lists and types
 
   void string(std::string_view text);
   void number(double value);
@@ -57,7 +58,7 @@ class Encoder {
   void symbol(const Symbol& symbol);
   void type(const Type& type);
   void graph(const Graph& graph, GraphParts parts);
-  /// -1 and above.
+  /// Writes an index that is at least -1.
   void index(int32_t index) { out.varint(static_cast<uint32_t>(index) + uint32_t{1}); }
   void indices(const std::vector<int32_t>& indices);
   template <class Enum>
@@ -78,12 +79,12 @@ class Encoder {
   std::unordered_map<Dim, uint32_t, HashDim> dims_;
 };
 
-/// Reads what an Encoder wrote. Throws Error(Io) for all that is not valid.
+/// Reads what an Encoder wrote. Throws Error(Io) for invalid data.
 class Decoder {
  public:
   explicit Decoder(ByteReader& from, size_t symbols_of_dims = 0) : in(from), symbols(symbols_of_dims) {}
   ByteReader& in;
-  size_t symbols;   ///< how many of them dims may name
+  size_t symbols;   ///< number of symbols that dims may refer to
   int nesting = 0;  ///< as in Encoder
 
   std::string string();
@@ -95,7 +96,7 @@ class Decoder {
   Symbol symbol();
   Type type();
   Graph graph();
-  /// From `lowest` to limit - 1.
+  /// Reads an index in [lowest, limit).
   int32_t index(size_t limit, int32_t lowest = 0);
   std::vector<int32_t> indices(size_t limit);
   template <class Enum>
@@ -104,7 +105,8 @@ class Decoder {
     if (value > static_cast<uint8_t>(last)) fail_enumerator(value, static_cast<uint8_t>(last));
     return static_cast<Enum>(value);
   }
-  /// As many as are there, each of at least so many bytes; never more memory than a multiple of the bytes.
+  /// Reads a list whose elements take at least `min_bytes_each` bytes each. Memory use is bounded by a
+  /// multiple of the number of bytes left.
   template <class Fn>
   auto list(size_t min_bytes_each, Fn&& read_one) {
     std::vector<std::decay_t<decltype(read_one())>> out;
@@ -114,13 +116,13 @@ class Decoder {
     check();
     return out;
   }
-  void check() const;  ///< throws when the reader has failed
+  void check() const;  ///< throws if the reader has failed
   [[noreturn]] void fail(const std::string& fact) const;
 
  private:
   struct KnownDim {
     Dim dim;
-    size_t symbols = 0;  ///< the highest that it names, plus one
+    size_t symbols = 0;  ///< the highest symbol index in it, plus one
   };
   [[noreturn]] void fail_enumerator(int value, int last) const;
   Dim new_dim();

@@ -1,4 +1,4 @@
-// Bytes that are no graph, or not the one they were.
+// Bytes that are not a graph, or were altered.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -60,7 +60,7 @@ TEST(BinaryBytes, SymbolsOutOfRangeAreRefused) {
   auto graph = parse(kRichGraph);
   graph.symbols.pop_back();
   expect_no_graph(bytes_of(graph), "a size names symbol s1, there are 1 symbols");
-  // A nested graph has symbols of its own, also for a dim that the outer graph was allowed to name.
+  // A nested graph has its own symbols, even for a dim that the outer graph may contain.
   auto outer = parse(kRichGraph), inner = outer;
   inner.symbols.clear();
   outer.nodes[0].args.emplace_back(std::make_shared<const Graph>(inner));
@@ -120,7 +120,7 @@ TEST(BinaryBytes, SizesThatAreNoFormAreRefused) {
   numbers({1, 2, 1, 1, 1, 2, 1, 2, 1, 0, 1, 0, 0});        // floor_div(s0, 0)
   numbers({1, 2, 1, 1, 1, 2, 1, 2, 1, 0, 1, 0, 1, 2, 0});  // floor_div(s0, 1)
   numbers({1, 2, 1, 3, 1, 1, 1, 2, 1, 0, 1, 0});           // min(s0)
-  numbers({1, 2, 1, 5, 1, 0});                             // of no known kind
+  numbers({1, 2, 1, 5, 1, 0});                             // an unknown kind
   numbers({uint64_t{1} << 40});
 }
 
@@ -144,7 +144,7 @@ TEST(BinaryBytes, AnyBytesAreAGraphOrAnError) {
     ASSERT_EQ(bytes_of(graph_of(again)), again);
     try {
       verify(graph);
-    } catch (const Error&) {  // most break some rule
+    } catch (const Error&) {  // most violate some rule
     }
   }
   EXPECT_GT(graphs, 5000U);

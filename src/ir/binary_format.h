@@ -1,5 +1,5 @@
 #pragma once
-// What writing and reading of the binary form share.
+// Shared between writing and reading of the binary form.
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -8,16 +8,16 @@
 
 namespace antegrad::ir {
 
-// Bits in front of a tensor type: what is left out.
-constexpr uint8_t kPacked = 1;       ///< strides are those of a row-major tensor
-constexpr uint8_t kPlainDevice = 2;  ///< the current CPU
-constexpr uint8_t kAtStart = 4;      ///< the offset is 0
+// Flags before a tensor type: which members are omitted.
+constexpr uint8_t kPacked = 1;       ///< row-major strides
+constexpr uint8_t kPlainDevice = 2;  ///< the current CPU device
+constexpr uint8_t kAtStart = 4;      ///< offset 0
 
-// Bits in front of a graph: which parts follow.
+// Flags before a graph: which parts follow.
 constexpr uint8_t kNames = 1;
 constexpr uint8_t kScopes = 2;
 
-/// Bits in front of a node: flags, and which of its members are not empty.
+/// Flags before a node: its Boolean members, and which of its lists are not empty.
 enum NodeBit : uint8_t {
   kFunctional = 1,
   kRandom = 2,
@@ -29,11 +29,11 @@ enum NodeBit : uint8_t {
   kRoots = 128
 };
 
-/// Longer strings are written in full each time, so that no few bytes stand for much memory.
+/// Longer strings are written in full each time, so that a few bytes cannot expand to much memory.
 constexpr size_t kMaxKnownString = 255;
 
-/// Calls fn(dim, stride), from the last dim on, with the strides of a row-major tensor, while it returns
-/// true. False: it did not, a size is no constant, or a stride does not fit.
+/// Calls fn(dim, stride) with the strides of a row-major tensor, starting at the last dim, as long as it
+/// returns true. Returns false if a call did, a size is not constant, or a stride overflows.
 template <class Fn>
 bool for_packed_strides(const std::vector<Dim>& sizes, Fn&& fn) {
   int64_t stride = 1;

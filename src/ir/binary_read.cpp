@@ -1,4 +1,4 @@
-// Reading of what binary.cpp writes, from bytes that may be anything.
+// Reads what binary.cpp writes. The bytes may be arbitrary.
 #include <fmt/format.h>
 
 #include <limits>
@@ -10,7 +10,7 @@
 namespace antegrad::ir {
 namespace {
 
-// The fewest bytes that each takes.
+// The minimum encoded size of each, in bytes.
 constexpr size_t kMinSymbol = 3, kMinValue = 3, kMinInput = 2, kMinNode = 4, kMinOutput = 3, kMinAttr = 2;
 
 class Nested {

@@ -27,7 +27,7 @@ Graph graph_of(const std::string& bytes) {
   return graph;
 }
 
-/// As numbered, not only as programs.
+/// Also compares the numbering, unlike operator==.
 bool same(const Graph& a, const Graph& b) {
   return a.name == b.name && a.stage == b.stage && a.symbols == b.symbols && a.values == b.values &&
          a.inputs == b.inputs && a.nodes == b.nodes && a.outputs == b.outputs;

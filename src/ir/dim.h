@@ -20,22 +20,21 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
-/// An immutable integer expression over symbols s0, s1, … with + * floor division, modulo, min and max.
-/// Always in canonical form, so equal forms mean equal expressions and a == b compares forms.
-/// Constants, by far the most common case, need no allocation.
-/// Arithmetic wraps nowhere: overflow of a constant throws Error(InvalidArgument).
+/// An immutable integer expression over symbols s0, s1, … with +, *, floor division, modulo, min and max.
+/// Always in canonical form, so that a == b compares forms. Constants, by far the most common case, need no
+/// allocation. Arithmetic never wraps around: overflow of a constant throws Error(InvalidArgument).
 class Dim {
  public:
   Dim(int64_t value = 0) : constant_(value) {}
   static Dim symbol(int32_t index);
 
   bool is_constant() const { return expr_ == nullptr; }
-  int64_t constant() const {  ///< only when is_constant(); else throws Error(Internal)
+  int64_t constant() const {  ///< throws Error(Internal) unless is_constant()
     if (expr_ != nullptr) throw_not_constant();
     return constant_;
   }
   bool is(int64_t value) const { return is_constant() && constant_ == value; }
-  std::optional<int32_t> as_symbol() const;  ///< the index when this is exactly one symbol
+  std::optional<int32_t> as_symbol() const;  ///< the index if this is exactly one symbol
 
   friend Dim operator+(const Dim& a, const Dim& b);
   friend Dim operator-(const Dim& a, const Dim& b);
@@ -54,9 +53,9 @@ class Dim {
   Dim substitute(const std::function<Dim(int32_t symbol)>& replacement_of) const;
   Range bounds(
       const std::function<Range(int32_t symbol)>& range_of) const;  ///< always holds, not always tight
-  void collect_symbols(std::vector<int32_t>& out) const;            ///< each once, ascending
+  void collect_symbols(std::vector<int32_t>& out) const;  ///< appends each symbol once; `out` is sorted
 
-  std::string to_string() const;  ///< parse_dim(to_string()) gives an equal Dim
+  std::string to_string() const;  ///< parse_dim() of the result returns an equal Dim
   size_t hash() const;
 
  private:

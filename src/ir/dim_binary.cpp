@@ -1,5 +1,5 @@
-// Dims as bytes. A constant is its number. An expression is written once, as its terms, and named by its
-// place in the table of the encoder from then on.
+// The binary form of dims. A constant is written as its value. An expression is written as its terms the
+// first time, and as its index in the encoder's table from then on.
 #include <fmt/format.h>
 
 #include <limits>
@@ -38,8 +38,8 @@ void write_terms(ByteWriter& out, const Dim& dim) {
   }
 }
 
-/// Takes canonical forms only. Reading then needs no algebra, which could take hostile bytes far longer than
-/// they are long.
+/// Accepts canonical forms only. Reading then needs no algebra, which hostile bytes could make arbitrarily
+/// slow.
 class TermReader {
  public:
   explicit TermReader(Decoder& from) : from_(from) {}
@@ -118,7 +118,8 @@ class TermReader {
 
 }  // namespace
 
-// The lowest bit tells constants from places in the table. Constants that need the bit are in the table too.
+// The lowest bit distinguishes constants from table indices. Constants too large for the remaining bits are
+// in the table, too.
 void Encoder::dim(const Dim& dim) {
   if (dim.is_constant() && zigzag(dim.constant()) < uint64_t{1} << 63) {
     out.varint(zigzag(dim.constant()) << 1);

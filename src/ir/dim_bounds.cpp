@@ -1,4 +1,4 @@
-// Interval arithmetic. The limits of int64_t mean "no bound"; whatever leaves the range becomes such a limit.
+// Interval arithmetic. The limits of int64_t mean "no bound"; results out of range saturate to them.
 #include <algorithm>
 
 #include "ir/dim_expr.h"
@@ -14,7 +14,7 @@ int64_t saturate(__int128 value) {
   return value < kLow ? kLow : value > kHigh ? kHigh : static_cast<int64_t>(value);
 }
 
-/// A product where the limits count as infinite and 0 * infinity is 0.
+/// A product in which the limits count as infinite and 0 * infinity is 0.
 int64_t product(int64_t a, int64_t b) {
   if (a == 0 || b == 0) return 0;
   const bool infinite = a == kLow || a == kHigh || b == kLow || b == kHigh;
@@ -31,7 +31,7 @@ Range unite(const Range& a, const Range& b) {
   return {std::min(a.lower, b.lower), std::max(a.upper, b.upper)};
 }
 
-/// Quotient of a and b >= 1; unlimited a stays unlimited, an unlimited b gives 0 or -1.
+/// floor(a / b) for b >= 1. An infinite a stays infinite; an infinite b gives 0 or -1.
 int64_t quotient(int64_t a, int64_t b) {
   if (b == kHigh) return a < 0 ? -1 : 0;
   if (a == kLow || a == kHigh) return a;
@@ -101,7 +101,7 @@ Range power(const Range& base, int32_t exponent) {
     out = {has_zero ? 0 : std::max(base.lower, mirrored.lower), std::max(base.upper, mirrored.upper)};
   }
   const Range step = out;
-  // Past 63 factors every bound but -1, 0 and 1 has become a limit, so more steps change nothing but the
+  // Beyond 63 factors every bound other than -1, 0 and 1 has saturated, so that further steps change only the
   // sign.
   const int32_t steps = exponent <= 64 ? exponent : 64 + exponent % 2;
   for (int32_t i = 1; i < steps; ++i) out = multiply(out, step);

@@ -1,4 +1,4 @@
-// What walks a Dim: evaluation, substitution, symbols, text.
+// Traversals of a Dim: evaluation, substitution, symbols, text.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace antegrad::ir {
 namespace detail {
 namespace {
 
-/// Wide enough that a polynomial may pass beyond 64 bits on the way to a result that fits.
+/// Wide enough for intermediate results beyond 64 bits in a polynomial whose value fits.
 using Wide = __int128;
 
 Wide wide_mul(Wide a, Wide b) {

@@ -1,5 +1,5 @@
 #pragma once
-// The inside of Dim: a polynomial over atoms. Only the dim_*.cpp files include this.
+// The representation of Dim: a polynomial over atoms. Internal to src/ir.
 #include <cstddef>
 #include <memory>
 #include <vector>
@@ -8,15 +8,14 @@
 
 namespace antegrad::ir::detail {
 
-/// Limits that keep hostile or runaway expressions from growing without bound; beyond them
+/// Limits that keep hostile or runaway expressions from growing without bound. Exceeding them throws
 /// Error(InvalidArgument).
 inline constexpr int64_t kMaxDimSize = 1000;  ///< nodes of the expression tree
-inline constexpr int32_t kMaxDimDepth = 40;   ///< atoms within atoms
+inline constexpr int32_t kMaxDimDepth = 40;   ///< nesting of atoms
 
 enum class AtomKind : uint8_t { Symbol, FloorDiv, Mod, Min, Max };
 
-/// An indivisible part of a polynomial. Operands are canonical; those of Min and Max are sorted, at least
-/// two.
+/// An indivisible part of a polynomial. Operands are canonical; Min and Max have at least two, sorted.
 struct Atom {
   AtomKind kind = AtomKind::Symbol;
   int32_t index = 0;          ///< of a Symbol
@@ -24,7 +23,7 @@ struct Atom {
   size_t hash = 0;
   int64_t size = 1;
   int32_t depth = 1;
-  Range range;  ///< holds whatever the symbols are
+  Range range;  ///< valid for all values of the symbols
 };
 using AtomPtr = std::shared_ptr<const Atom>;
 
@@ -33,14 +32,15 @@ struct Factor {
   int32_t power = 1;
 };
 
-/// coefficient * product of factors; factors are sorted, each atom once. The constant term has no factors.
+/// coefficient * product of factors. Factors are sorted, each atom occurs once. The constant term has no
+/// factors.
 struct Term {
   int64_t coefficient = 0;
   std::vector<Factor> factors;
 };
 
-/// A polynomial that is not a constant: at least one term with a factor, no zero coefficients, sorted by
-/// descending degree (so the constant term is last), each product of atoms once.
+/// A non-constant polynomial: at least one term with a factor, no zero coefficients, each product of atoms
+/// once, sorted by descending degree (the constant term is last).
 struct DimExpr {
   std::vector<Term> terms;
   size_t hash = 0;
@@ -50,7 +50,7 @@ struct DimExpr {
 
   static const DimExpr* of(const Dim& dim) { return dim.expr_.get(); }
   static std::vector<Term> terms_of(const Dim& dim);
-  static Dim from_terms(std::vector<Term> terms);  ///< sorts, merges, drops zeros
+  static Dim from_terms(std::vector<Term> terms);  ///< sorts and merges terms, drops zeros
   static Dim from_atom(Atom atom);
 };
 
@@ -58,23 +58,23 @@ int compare(const Dim& a, const Dim& b);
 int compare(const Atom& a, const Atom& b);
 int compare_products(const std::vector<Factor>& a, const std::vector<Factor>& b);
 
-/// Sum, minimum and maximum of many at once, in O(n log n).
+/// Sum, minimum or maximum of many operands, in O(n log n).
 Dim sum_of(const std::vector<Dim>& parts);
 Dim extremum_of(AtomKind kind, const std::vector<Dim>& operands);
 
 int64_t checked_add(int64_t a, int64_t b);
 int64_t checked_mul(int64_t a, int64_t b);
-int64_t floor_div_int(int64_t a, int64_t b);  ///< b != 0; throws for the one quotient that does not fit
-int64_t mod_int(int64_t a, int64_t b);        ///< b != 0
+int64_t floor_div_int(int64_t a, int64_t b);  ///< requires b != 0; throws for the one quotient that overflows
+int64_t mod_int(int64_t a, int64_t b);        ///< requires b != 0
 [[noreturn]] void throw_overflow();
 
-// Intervals: the limits of int64_t mean "no bound".
+// Interval arithmetic: the limits of int64_t mean "no bound".
 Range add(const Range& a, const Range& b);
 Range multiply(const Range& a, const Range& b);
 Range power(const Range& base, int32_t exponent);
 Range atom_range(const Atom& atom, const std::vector<Range>& operands);
 
-/// The range of a polynomial whose atoms have the ranges that range_of(Atom) gives.
+/// Returns the range of a polynomial whose atoms have the ranges range_of(Atom).
 template <class Fn>
 Range polynomial_range(const std::vector<Term>& terms, Fn&& range_of) {
   Range total{0, 0};

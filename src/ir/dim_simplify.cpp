@@ -1,5 +1,4 @@
-// Floor division, modulo, minimum and maximum. Each rule here holds for all integers, not only for positive
-// sizes.
+// Floor division, modulo, minimum and maximum. Each rule holds for all integers, not only for positive sizes.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -18,7 +17,7 @@ Dim make_atom(AtomKind kind, std::vector<Dim> operands) {
   return DimExpr::from_atom(std::move(atom));
 }
 
-/// The atom of a term c * atom, if it is that.
+/// Returns the atom if the term has the form c * atom with an atom of this kind, otherwise null.
 const Atom* single_atom(const Term& term, AtomKind kind) {
   if (term.factors.size() != 1 || term.factors[0].power != 1) return nullptr;
   const Atom* atom = term.factors[0].atom.get();
@@ -41,14 +40,14 @@ Split split_terms(const std::vector<Term>& terms, int64_t divisor) {
   return out;
 }
 
-/// The greatest common divisor of the divisor and all coefficients but the constant term's.
+/// The greatest common divisor of the divisor and all coefficients except that of the constant term.
 int64_t common_factor(const std::vector<Term>& terms, int64_t divisor) {
   for (const auto& term : terms)
     if (!term.factors.empty()) divisor = std::gcd(divisor, term.coefficient);
   return divisor;
 }
 
-/// terms / factor with the constant term rounded down; its rest is what is lost.
+/// Returns terms / factor with the constant term rounded down; `lost` is its remainder.
 std::vector<Term> divide_terms(std::vector<Term> terms, int64_t factor, int64_t& lost) {
   lost = 0;
   for (auto& term : terms) {
@@ -58,7 +57,7 @@ std::vector<Term> divide_terms(std::vector<Term> terms, int64_t factor, int64_t&
   return terms;
 }
 
-/// floor_div(x, m) + y, divided by n, is floor_div(x + y * m, m * n).
+/// floor_div(floor_div(x, m) + y, n) = floor_div(x + y * m, m * n).
 bool flatten_division(std::vector<Term>& terms, int64_t& divisor) {
   for (size_t i = 0; i < terms.size(); ++i) {
     const Atom* inner = terms[i].coefficient == 1 ? single_atom(terms[i], AtomKind::FloorDiv) : nullptr;
@@ -75,7 +74,7 @@ bool flatten_division(std::vector<Term>& terms, int64_t& divisor) {
   return false;
 }
 
-/// c * mod(x, m) is c * x modulo any divisor of c * m.
+/// c * mod(x, m) = c * x modulo any divisor of c * m.
 bool drop_inner_mods(std::vector<Term>& terms, int64_t divisor) {
   bool changed = false;
   std::vector<Dim> parts;
@@ -146,7 +145,7 @@ Dim mod_by(const std::vector<Term>& dividend, int64_t divisor) {
   const Range range = free_range(rest);
   if (bounded(range) && floor_div_int(range.lower, divisor) == floor_div_int(range.upper, divisor))
     return (rest - Dim(floor_div_int(range.lower, divisor)) * Dim(divisor)) * Dim(factor) + Dim(lost);
-  // A factor taken out may leave an inner modulo that only now can be dropped.
+  // Taking out a factor may make an inner modulo droppable.
   if (factor > 1) return mod_by(DimExpr::terms_of(rest), divisor) * Dim(factor) + Dim(lost);
   return make_atom(AtomKind::Mod, {rest, Dim(divisor)}) + Dim(lost);
 }
@@ -167,7 +166,7 @@ void flatten(AtomKind kind, const Dim& operand, std::vector<Dim>& out) {
   out.push_back(operand);
 }
 
-/// Of operands that differ by a constant only the smallest (largest) can be the minimum (maximum).
+/// Among operands that differ by a constant, only the smallest (largest) can be the minimum (maximum).
 std::vector<Dim> best_of_each_shape(AtomKind kind, const std::vector<Dim>& operands) {
   std::map<Dim, int64_t> best;
   for (const auto& operand : operands) {
@@ -187,7 +186,7 @@ std::vector<Dim> best_of_each_shape(AtomKind kind, const std::vector<Dim>& opera
   return out;
 }
 
-/// Drops what another operand's range already beats.
+/// Drops operands that can never be the extremum, by their ranges.
 std::vector<Dim> drop_beaten(AtomKind kind, const std::vector<Dim>& operands) {
   const bool is_min = kind == AtomKind::Min;
   const auto inner = [&](const Dim& d) { return is_min ? free_range(d).upper : free_range(d).lower; };

@@ -18,7 +18,7 @@ Dim s(int32_t index) { return Dim::symbol(index); }
 
 struct Undefined {};  ///< division by zero or a value out of range
 
-/// An expression tree that is evaluated as written; what the canonical form must agree with.
+/// An expression tree that is evaluated as written, as a reference for the canonical form.
 struct Tree {
   char op = 'c';  // c constant, s symbol, + - * / % m M
   int64_t value = 0;
@@ -94,7 +94,7 @@ Tree random_tree(std::mt19937& rng, int depth) {
   return tree;
 }
 
-/// The form of a random tree, unless some constant in it divides by zero or it grows past the limits.
+/// The Dim of a random tree; none if a constant in it divides by zero or it exceeds the limits.
 std::optional<Dim> try_build(const Tree& tree) {
   try {
     return tree.build();
@@ -155,7 +155,7 @@ TEST(DimProperty, SubstitutionCommutesWithEvaluation) {
             << outer->to_string() << " became " << replaced.to_string();
         ++compared;
       }
-    } catch (const Error&) {  // a division by zero or an expression past the limits
+    } catch (const Error&) {  // a division by zero, or an expression that exceeds the limits
     }
   }
   EXPECT_GT(compared, 10000);
@@ -230,7 +230,7 @@ TEST(DimProperty, AlgebraGivesEqualForms) {
     ASSERT_EQ(floor_div(a * Dim(5) + b, 5), a + floor_div(b, 5)) << shown;
     ASSERT_EQ(mod(a * Dim(5) + b, 5), mod(b, 5)) << shown;
     ASSERT_EQ(mod(mod(a, 6), 3), mod(a, 3)) << shown;
-    // Quotients of sums that hold atoms of bounded range may keep more than one form; polynomials have one.
+    // A quotient of sums that contain atoms of bounded range may have several forms; a polynomial has one.
     if (shown.find('(') == std::string::npos) {
       ASSERT_EQ(floor_div(floor_div(a, 2), 3), floor_div(a, 6)) << shown;
     }

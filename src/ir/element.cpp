@@ -7,9 +7,9 @@
 namespace antegrad::ir {
 namespace {
 
-/// How the numbers of a floating type are laid out.
+/// Parameters of a floating-point format.
 struct Format {
-  int digits;    ///< of the significand, the leading one included
+  int digits;    ///< of the significand, including the leading bit
   int smallest;  ///< exponent of the smallest normal number
   double largest;
 };
@@ -26,12 +26,12 @@ double rounded_half(DType dtype, float number) {
   const auto format = format_of(dtype);
   const int exponent = std::max(std::ilogb(number), format.smallest);
   const double unit = std::ldexp(1.0, exponent - format.digits + 1);
-  const double rounded = std::nearbyint(number / unit) * unit;  // to even, the mode of every program of ours
+  const double rounded = std::nearbyint(number / unit) * unit;  // ties to even, the default rounding mode
   if (std::fabs(rounded) <= format.largest) return std::copysign(rounded, number);
   return std::copysign(std::numeric_limits<double>::infinity(), number);
 }
 
-/// The range of an integer type, as doubles that bound it: the upper one is the first that is too large.
+/// The half-open range of an integer type, as doubles.
 struct Range {
   double low, above;
 };
@@ -64,7 +64,7 @@ bool fits(DType dtype, double number) {
   if (dtype == DType::Bool) return true;
   if (is_floating(dtype)) return !std::isfinite(number) || std::fabs(number) <= format_of(dtype).largest;
   const auto range = range_of(dtype);
-  // The largest i64 is compared as a double, which is one more.
+  // The largest i64 is compared as a double, where it becomes 2^63.
   return number >= range.low && (dtype == DType::I64 ? number <= range.above : number <= range.above - 1);
 }
 
@@ -73,7 +73,7 @@ bool fits(DType dtype, int64_t number) {
   if (is_floating(dtype)) return fits(dtype, static_cast<double>(number));
   const auto range = range_of(dtype);
   const auto value = static_cast<double>(number);
-  const bool wraps = range.low == 0 && value < 0 && -value < range.above;  // unsigned types take small ones
+  const bool wraps = range.low == 0 && value < 0 && -value < range.above;  // unsigned types take negatives
   return wraps || (value >= range.low && value < range.above);
 }
 

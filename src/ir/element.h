@@ -7,14 +7,13 @@ namespace antegrad::ir {
 
 bool is_half(DType dtype);  ///< f16 or bf16
 
-/// What an element of a floating type is after it was set to the number, as LibTorch converts: the half types
-/// by way of f32.
+/// Returns the number as converted to a floating type by LibTorch: to the half types by way of f32.
 double rounded_to(DType dtype, double number);
 double rounded_to(DType dtype, int64_t number);
 
-/// Whether LibTorch converts the number to the type: other numbers are errors where it checks, and wrap
-/// around or become infinite where it does not. NaN and infinities fit all floating types, everything fits
-/// bool.
+/// Returns whether LibTorch converts the number to the type without overflow. Other numbers are errors where
+/// it checks, and wrap around or become infinite where it does not. NaN and infinities fit all floating
+/// types, everything fits bool.
 bool fits(DType dtype, double number);
 bool fits(DType dtype, int64_t number);
 

@@ -51,7 +51,7 @@ void for_each_read(G& graph, Fn&& fn) {
   for (auto& output : graph.outputs) fn(output.value);
 }
 
-/// A `returns` that says nothing but "one return per output" is left out.
+/// Removes `returns` if it only says "one return per output".
 void normalize_returns(Node& node) {
   const size_t own =
       node.outputs.size() - (node.functional ? std::min(node.effects.writes.size(), node.outputs.size()) : 0);
@@ -135,7 +135,7 @@ Numbering number_values(const Graph& graph) {
     for (const auto id : node.outputs) take(id);
   for_each_read(graph, take);
 
-  PerValue<ValueId> heir(count);  // of a base that is gone: the first value left on its storage
+  PerValue<ValueId> heir(count);  // for a base that is gone: the first remaining value on its storage
   for (const ValueId id : out.defined) {
     const ValueId base = graph.values[id].base;
     if (!graph.values.contains(base)) continue;

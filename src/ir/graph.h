@@ -12,10 +12,10 @@
 
 namespace antegrad::ir {
 
-using ValueId = Id<struct ValueTag>;  ///< in Graph::values
-using NodeId = Id<struct NodeTag>;    ///< in Graph::nodes, until somebody edits the list
+using ValueId = Id<struct ValueTag>;  ///< index into Graph::values
+using NodeId = Id<struct NodeTag>;    ///< index into Graph::nodes, valid until the list is edited
 
-/// What an analysis knows of each value, or of each node.
+/// Result of an analysis, per value or per node.
 template <class T>
 using PerValue = IdMap<ValueId, T>;
 template <class T>
@@ -25,7 +25,7 @@ struct Graph;
 struct None {
   bool operator==(const None&) const = default;
 };
-/// The contents of a constant tensor, row-major. Shared, never changed.
+/// The contents of a constant tensor, row-major. Shared and immutable.
 using Bytes = std::shared_ptr<const std::vector<uint8_t>>;
 using GraphPtr = std::shared_ptr<const Graph>;
 
@@ -49,7 +49,7 @@ struct Arg {
   const T* as() const {
     return std::get_if<T>(&v);
   }
-  /// Bytes and graphs compare by contents, doubles by bits (so NaN == NaN and 0.0 != -0.0).
+  /// Bytes and graphs compare by contents, doubles by bits (0.0 != -0.0), except that all NaNs are equal.
   bool operator==(const Arg& other) const;
 };
 
@@ -59,35 +59,35 @@ struct NamedArg {
   bool operator==(const NamedArg&) const = default;
 };
 
-/// What a node does besides computing its outputs. No list of op names decides what may be removed: this
-/// does.
+/// What a node does besides computing its outputs. This, and not a list of op names, decides what may be
+/// removed.
 struct Effects {
-  bool random = false;          ///< draws from a generator
-  bool ordered = false;         ///< must stay, in order with the other ordered nodes (assertions, …)
+  bool random = false;          ///< draws random numbers from a generator
+  bool ordered = false;         ///< must be kept, in order with the other ordered nodes (assertions, …)
   std::vector<ValueId> writes;  ///< tensors whose memory it writes; see Node::functional
   bool none() const { return !random && !ordered && writes.empty(); }
   bool operator==(const Effects&) const = default;
 };
 
 struct Provenance {
-  std::string scope;      ///< where in the user's program, e.g. a module path
-  int64_t sequence = -1;  ///< autograd sequence number; -1: none
+  std::string scope;      ///< where in the user's program, such as a module path
+  int64_t sequence = -1;  ///< autograd sequence number; -1 when there is none
   bool backward = false;  ///< recorded while gradients were computed
-  uint64_t roots = 0;     ///< for which tangents, as bits; those from 63 on share the last
+  uint64_t roots = 0;     ///< bit set of the tangents it is computed for; those from 63 on share the last bit
   bool operator==(const Provenance&) const = default;
 };
 
-/// One call of an op.
-/// Outputs that are an argument itself (the result of add_) are no outputs: later nodes name the argument.
+/// One call of an op. An output that is an argument itself (the result of add_) is not listed: later nodes
+/// refer to the argument.
 struct Node {
   std::string op;                ///< "aten.add.Tensor" (namespace.name[.overload]) or "antegrad.constant"
-  std::vector<Arg> args;         ///< positional, trailing defaults left out
+  std::vector<Arg> args;         ///< positional, without trailing defaults
   std::vector<NamedArg> attrs;   ///< keyword arguments that differ from their defaults, in schema order
-  std::vector<ValueId> outputs;  ///< flat
+  std::vector<ValueId> outputs;  ///< flattened
   std::vector<int32_t>
       returns;  ///< empty: one return per output. Else per return: -1 plain, n >= 0 a list of n
   Effects effects;
-  /// The op writes to copies of effects.writes; the copies' new contents follow the op's own outputs in
+  /// The op writes to copies of effects.writes; the new contents of the copies follow the op's own outputs in
   /// `outputs`.
   bool functional = false;
   Provenance provenance;
@@ -125,31 +125,31 @@ struct Input {
 };
 
 struct Output {
-  ValueId value;  ///< not valid: an undefined tensor
+  ValueId value;  ///< invalid for an undefined tensor
   OutputRole role = OutputRole::UserOutput;
   std::string name;
-  int32_t target = -1;  ///< MutatedInput, Grad: index of the graph input it belongs to
+  int32_t target = -1;  ///< MutatedInput, Grad: index of the corresponding graph input
   bool operator==(const Output&) const = default;
 };
 
 struct Value {
   Type type;
-  ValueId base;  ///< the first value on the same storage; not valid: this one is the first
+  ValueId base;  ///< the first value on the same storage; invalid if this is the first
   bool operator==(const Value&) const = default;
 };
 
 enum class Stage : uint8_t { Traced, Functional, Joint, Forward, Backward, Lowered };
 std::string_view name(Stage stage);
 
-/// What is known of a symbol that dims may name.
+/// What is known about a symbol of dims.
 struct Symbol {
   Range range;
-  int64_t hint = 0;  ///< a value it had; 0: none is known
+  int64_t hint = 0;  ///< an observed value; 0 when none is known
   bool operator==(const Symbol&) const = default;
 };
 
-/// A straight-line program. Plain data: copy it, edit the vectors. Values may have holes after an edit;
-/// compact() numbers them densely in order of definition, which printing and comparing assume.
+/// A straight-line program. Plain data that may be copied and edited. Edits may leave unused values;
+/// compact() removes them and numbers the rest in order of definition, which printing and comparing rely on.
 struct Graph {
   std::string name = "graph";
   Stage stage = Stage::Traced;
@@ -166,18 +166,18 @@ struct Graph {
   const Node& node(NodeId id) const { return nodes[id.position()]; }
   Node& node(NodeId id) { return nodes[id.position()]; }
   IdRange<NodeId> node_ids() const { return IdRange<NodeId>(nodes.size()); }
-  const TensorType& tensor_type(ValueId id) const;  ///< throws Error(Internal) when it is no tensor
-  ValueId storage_of(ValueId id) const;             ///< its base, or itself
-  int64_t hint_of(const Dim& dim) const;            ///< its likely value, for estimates only
+  const TensorType& tensor_type(ValueId id) const;  ///< throws Error(Internal) unless it is a tensor
+  ValueId storage_of(ValueId id) const;             ///< its base, or the value itself
+  int64_t hint_of(const Dim& dim) const;            ///< a likely value, for estimates only
 
   void compact();
 };
 
-/// Equal as programs: both compacted, then member by member (nested graphs by contents).
+/// Compares as programs: compacts copies of both, then compares member by member (nested graphs by contents).
 bool operator==(const Graph& a, const Graph& b);
 
-/// Calls fn(ValueId&) for each value that the argument, node or node list reads (args and attrs, nested lists
-/// included; not effects.writes, not nested graphs, which see no outer values).
+/// Calls fn(ValueId&) for each value that an argument or a node reads: args and attrs including nested lists,
+/// but neither effects.writes nor nested graphs, which cannot refer to outer values.
 template <class A, class Fn>
 void for_each_value(A& arg, Fn&& fn) {
   if (auto* id = std::get_if<ValueId>(&arg.v)) fn(*id);
@@ -190,8 +190,9 @@ void for_each_input(N& node, Fn&& fn) {
   for (auto& attr : node.attrs) for_each_value(attr.value, fn);
 }
 
-/// Replaces every read (args, attrs, writes, outputs of the graph) of values by map[value] where that is
-/// valid: a value defined earlier that is not replaced itself. Views of the one become views of the other.
+/// Replaces every read of a value (in args, attrs, writes and outputs of the graph) by map[value] where that
+/// is valid. map[value] must be defined earlier and not be replaced itself. Views of the one become views of
+/// the other.
 void replace_uses(Graph& graph, const PerValue<ValueId>& map);
 
 }  // namespace antegrad::ir

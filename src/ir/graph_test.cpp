@@ -22,7 +22,7 @@ Node call(std::string op, std::vector<Arg> args, std::vector<ValueId> outputs) {
   return node;
 }
 
-/// x -> t = relu(x), y = neg(t), with ids out of order and two holes.
+/// x -> t = relu(x), y = neg(t), with ids out of order and two unused values.
 Graph with_holes() {
   Graph graph;
   const ValueId y = graph.add_value(f32({2}));

@@ -5,7 +5,7 @@
 namespace antegrad::ir {
 
 bool is_dense(const TensorType& type) {
-  std::vector<size_t> dims;  // those not found yet
+  std::vector<size_t> dims;  // dims not matched yet
   for (size_t d = 0; d < type.sizes.size(); ++d) {
     if (type.sizes[d].is(0)) return true;
     if (!type.sizes[d].is(1)) dims.push_back(d);

@@ -3,8 +3,8 @@
 
 namespace antegrad::ir {
 
-/// Elements are next to each other in memory, in some order of the dims; also where there are none. With
-/// symbolic sizes: by form, so for all of them.
+/// Returns whether the elements are adjacent in memory, in some order of the dims; true for empty tensors.
+/// Symbolic sizes are compared as expressions, so the answer holds for all their values.
 bool is_dense(const TensorType& type);
 
 }  // namespace antegrad::ir

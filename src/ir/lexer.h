@@ -8,10 +8,10 @@ namespace antegrad::ir {
 struct Token {
   enum class Kind : uint8_t {
     End,
-    Word,    ///< an identifier or several with dots between: graph, s0, aten.add.Tensor
+    Word,    ///< an identifier, or several joined by dots: graph, s0, aten.add.Tensor
     Int,     ///< digits
-    Float,   ///< digits with a point or an exponent
-    String,  ///< "…", with its quotes and escapes
+    Float,   ///< digits with a decimal point or an exponent
+    String,  ///< "…", including quotes and escapes
     Bytes,   ///< x"…"
     Value,   ///< %12
     DotDot,  ///< ..
@@ -26,14 +26,15 @@ struct Token {
   }
 };
 
-/// Splits graph text into tokens, one ahead. Comments go from # to the end of the line. Throws Error(Parse).
+/// Splits graph text into tokens, with one token of lookahead. Comments go from # to the end of the line.
+/// Throws Error(Parse).
 class Lexer {
  public:
   explicit Lexer(std::string_view text);
 
   const Token& current() const { return current_; }
-  const Token& next() const { return next_; }  ///< the one after the current one
-  Token take();                                ///< returns the current one and moves on
+  const Token& next() const { return next_; }  ///< the token after the current one
+  Token take();                                ///< returns the current token and advances
 
  private:
   Token scan();
@@ -53,7 +54,7 @@ class Lexer {
 [[noreturn]] void throw_parse_error(const Token& at, std::string_view fact);
 [[noreturn]] void throw_expected(std::string_view expected, const Token& found);
 
-/// The contents of a String token.
+/// Returns the contents of a String token.
 std::string unescape(const Token& token);
 
 }  // namespace antegrad::ir

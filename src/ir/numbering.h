@@ -3,14 +3,14 @@
 
 namespace antegrad::ir {
 
-/// Dense numbers for the values of a graph in order of definition; what compact() and print() share.
+/// Dense ids for the values of a graph in order of definition; shared by compact() and print().
 struct Numbering {
-  PerValue<ValueId> number;  ///< its new id; not valid: nothing defines or reads it
-  PerValue<ValueId> base;    ///< its base by old id, moved to a value that is defined
-  /// Old ids, by new ones; values that are read but never defined come last.
+  PerValue<ValueId> number;  ///< new id by old id; invalid if nothing defines or reads the value
+  PerValue<ValueId> base;    ///< old id of the base by old id; replaced if the base is not defined any more
+  /// Old id by new id; values that are read but never defined come last.
   PerValue<ValueId> defined;
 
-  /// Not valid: no value of the graph, or one without a number.
+  /// Returns the new id; invalid for ids that are not in the graph or have no number.
   ValueId number_of(ValueId id) const { return number.contains(id) ? number[id] : ValueId(); }
 };
 Numbering number_values(const Graph& graph);

@@ -5,11 +5,11 @@
 namespace antegrad::ir {
 
 enum class OpKind { Pointwise, Reduction, View, Gather, Scatter, Matmul, Random, Effect, Factory, Extern };
-/// How dear it is to compute an op's outputs again in the backward pass.
+/// The cost of recomputing an op's outputs in the backward pass.
 enum class Recompute { Free, Cheap, Dear, Never };
 
-/// A row of ops.def. name is "aten.add.Tensor"; expression (may be empty) is the scalar formula of a
-/// pointwise op over a, b, c, …
+/// A row of ops.def. `name` is, for instance, "aten.add.Tensor"; `expression` is the scalar formula of a
+/// pointwise op over a, b, c, …, or empty.
 struct OpInfo {
   std::string_view name;
   OpKind kind;
@@ -17,12 +17,12 @@ struct OpInfo {
   std::string_view expression;
 };
 
-/// Whether an op throws because of the data of its arguments.
+/// Whether the op may throw depending on the data of its arguments.
 enum class Raises { Never, Always, Integers };
-/// By ops_raising.def. Integers: where its results are of integers.
+/// Looks it up in ops_raising.def. Integers: only if its results are integers.
 Raises raises(std::string_view name);
 
-const OpInfo* find_op(std::string_view name);  ///< null: no row, which means Extern
+const OpInfo* find_op(std::string_view name);  ///< null when the table has no such row, which means Extern
 const std::vector<OpInfo>& all_ops();
 
 }  // namespace antegrad::ir

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kMaxNesting = 64;
 
-/// The enumerator of Enum whose name() the token spells.
+/// Returns the enumerator whose name() the token spells.
 template <class Enum>
 Enum enumerator(const Token& token, Enum last, std::string_view what) {
   for (int i = 0; i <= static_cast<int>(last); ++i)
@@ -141,8 +141,8 @@ void Parser::node_outputs(Scope& scope, Node& node) {
   expect("=");
 }
 
-/// In the text the copies that a functional node writes to stand behind its own outputs; `returns` leaves
-/// them out.
+/// In the text, the copies that a functional node writes to follow its own outputs; `returns` does not
+/// include them.
 void Parser::strip_copies(Node& node, const Token& at) {
   if (!node.functional || node.returns.empty()) return;
   for (size_t i = 0; i < node.effects.writes.size(); ++i) {

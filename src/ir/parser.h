@@ -1,5 +1,6 @@
 #pragma once
-// The recursive descent behind parse() and parse_dim(), in three files: graphs, arguments and types, dims.
+// The recursive-descent parser behind parse() and parse_dim(), in three files: graphs, arguments and types,
+// dims.
 #include <map>
 
 #include "ir/graph.h"
@@ -16,7 +17,7 @@ class Parser {
   void end();
 
  private:
-  /// Counts nesting, so that hostile text ends in an error and not in a stack overflow.
+  /// Limits nesting, so that hostile text causes an error and not a stack overflow.
   class Nesting {
    public:
     explicit Nesting(Parser& parser);
@@ -28,7 +29,7 @@ class Parser {
     Parser& parser_;
   };
 
-  /// The graph being read and the numbers its values have in the text.
+  /// The graph being read, and the ids of its values by their number in the text.
   struct Scope {
     Graph graph;
     std::map<int64_t, ValueId> ids;

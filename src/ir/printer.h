@@ -1,12 +1,13 @@
 #pragma once
-// The pieces of the printer that print() and the verifier share.
+// The parts of the printer that print() and the verifier share.
 #include <string>
 
 #include "ir/numbering.h"
 
 namespace antegrad::ir {
 
-/// Writes graph text. With a numbering values get their dense numbers, without one their own ids.
+/// Writes graph text. With a numbering, values are printed with their dense numbers; without one, with their
+/// ids.
 class Printer {
  public:
   Printer(const Graph& graph, const Numbering* numbering, bool one_line)

@@ -5,7 +5,7 @@
 
 namespace antegrad::ir {
 
-/// A floating-point number made of a size: the factor of a mean, the scale of an attention.
+/// A floating-point number computed from a size: the factor of a mean, the scale of an attention.
 struct Real {
   enum class Form : uint8_t {
     Times,      ///< scale * dim

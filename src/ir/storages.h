@@ -3,21 +3,22 @@
 
 namespace antegrad::ir {
 
-/// Which memory each value was on before an edit of the graph, so that views can follow what they are taken
-/// of. Whoever replaces values, or gives them memory of their own, keeps bases right by this class alone.
+/// Records which memory each value is on before the graph is edited, so that views can follow the values they
+/// are taken of. Code that replaces values, or gives them memory of their own, updates bases only through
+/// this class.
 class Storages {
  public:
   explicit Storages(const Graph& before);
 
-  /// What the node reads, or defines earlier, on the memory of its output; not valid: nothing, the output has
-  /// memory of its own. Node and output are as they were before the edit.
+  /// Returns the value that the node reads, or defines before `output`, on the memory of `output`; invalid if
+  /// there is none, so that the output has its own memory. Node and output are as before the edit.
   ValueId source(const Node& node, ValueId output) const;
 
-  /// Puts `view`, which is now what `output` of the node was, on the memory that its source now has; `map`:
-  /// what stands for a value now, where that is valid.
+  /// Puts `view`, which replaces `output` of the node, on the memory that its source is on now. `map` gives
+  /// the replacements of values, where valid.
   void follow(Graph& graph, const Node& node, ValueId output, ValueId view,
               const PerValue<ValueId>& map = {}) const;
-  /// The same for all outputs of a node whose sources have been followed.
+  /// The same for all outputs of a node whose sources have already been followed.
   void follow(Graph& graph, const Node& node, const PerValue<ValueId>& map = {}) const;
 
  private:

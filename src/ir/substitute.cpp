@@ -5,7 +5,7 @@
 namespace antegrad::ir {
 namespace {
 
-/// The memory of a number.
+/// Returns the object representation of a number.
 Bytes contents(const Arg& number) {
   std::vector<uint8_t> bytes(sizeof(int64_t));
   if (const auto* real = number.as<double>()) {

@@ -6,7 +6,7 @@
 
 namespace antegrad::ir {
 
-/// The same at one value for each symbol: every Dim and every Real becomes a constant.
+/// Substitutes one value for each symbol: every Dim and every Real becomes a constant.
 Arg substitute(const Arg& arg, const std::vector<int64_t>& values);
 Node substitute(const Node& node, const std::vector<int64_t>& values);
 TensorType substitute(const TensorType& type, const std::vector<int64_t>& values);

@@ -6,12 +6,13 @@
 
 namespace antegrad::ir {
 
-/// The text of a graph; docs/graph-text.md has the grammar. Numbers values densely whatever their ids are.
+/// Returns the text of a graph; docs/graph-text.md has the grammar. Numbers values densely, whatever their
+/// ids.
 std::string print(const Graph& graph);
-std::string print(const Graph& graph, const Node& node);  ///< one line, with the ids as they are
+std::string print(const Graph& graph, const Node& node);  ///< one line, with the actual ids
 std::string print(const Type& type);
 
-/// Inverse of print. Throws Error(Parse) with "line L, column C" in its text.
+/// The inverse of print. Throws Error(Parse) with "line L, column C" in its message.
 Graph parse(std::string_view text);
 Dim parse_dim(std::string_view text);
 

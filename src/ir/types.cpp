@@ -73,7 +73,7 @@ std::vector<Dim> contiguous_strides(const std::vector<Dim>& sizes) {
   Dim stride = 1;
   for (size_t i = sizes.size(); i-- > 0;) {
     strides[i] = stride;
-    // As LibTorch does, an empty dimension counts as one element; symbols stand for sizes that are not zero.
+    // Like LibTorch, counts an empty dimension as one element. Symbols stand for sizes that are not zero.
     if (!sizes[i].is_constant() || sizes[i].constant() > 1) stride = stride * sizes[i];
   }
   return strides;

@@ -39,7 +39,7 @@ bool is_complex(DType dtype);
 
 struct Device {
   enum class Kind : uint8_t { Cpu, Cuda, Meta } kind = Kind::Cpu;
-  int32_t index = -1;  ///< -1: the current one
+  int32_t index = -1;  ///< -1 for the current device
   bool operator==(const Device&) const = default;
 };
 std::string to_string(const Device& device);  ///< "cpu", "cuda:0", "meta"
@@ -54,9 +54,9 @@ struct TensorType {
   Device device;
   std::vector<Dim> sizes;
   std::vector<Dim> strides;
-  Dim offset;  ///< of the first element in its storage
+  Dim offset;  ///< of the first element, in the storage
 
-  bool is_contiguous() const;  ///< row-major by form, offset aside
+  bool is_contiguous() const;  ///< row-major strides, compared as expressions; any offset
   Dim numel() const;
   bool operator==(const TensorType&) const = default;
 };

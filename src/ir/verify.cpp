@@ -12,8 +12,8 @@
 namespace antegrad::ir {
 namespace {
 
-/// Whether the results of the op are on the memory of its first argument, whatever that is. Other ops that
-/// are called views (reshape, contiguous) may copy.
+/// Whether the results of the op always share the memory of its first argument. Other view ops (reshape,
+/// contiguous) may copy.
 bool is_view(std::string_view op) {
   static const auto& may_copy = *new const std::set<std::string_view>{
       "aten.reshape",      "aten.reshape_as",  "aten.flatten.using_ints", "aten.contiguous",
@@ -64,7 +64,7 @@ class Verifier {
 
   const Graph& graph_;
   PerValue<bool> defined_;
-  size_t line_ = 0;  ///< what is being checked, counted from the header: inputs, then nodes, then outputs
+  size_t line_ = 0;  ///< the line being checked, counted from the header: inputs, then nodes, then outputs
 };
 
 void Verifier::run() {
@@ -149,10 +149,10 @@ void Verifier::check_base(ValueId id) {
                      to_string(base_type->device)));
 }
 
-/// Memory that is shared comes from somewhere, and a view shares that of what it views: else the memory would
-/// be given away while the view is still read.
+/// Shared memory must come from a value that the node reaches, and a view must share the memory of its
+/// source: otherwise the memory would be reused while the view is still read.
 void Verifier::check_memory(const Node& node) {
-  if (graph_.stage == Stage::Traced) return;  // tensors may have got other memory since they were made
+  if (graph_.stage == Stage::Traced) return;  // tensors may have been moved to other memory
   std::vector<ValueId> reached;
   for_each_input(node, [&](ValueId id) { reached.push_back(graph_.storage_of(id)); });
   for (const auto id : node.effects.writes) reached.push_back(graph_.storage_of(id));
@@ -260,7 +260,7 @@ void Verifier::check_target(const Output& output) {
     if (output.target != -1) fail(fmt::format("an output with the role {} has no target", name(output.role)));
     return;
   }
-  // The split graphs keep the indices of the joint graph, whose inputs they do not all have.
+  // The halves of a partition keep the indices of the joint graph, not all of whose inputs they have.
   const bool checkable = stage_is_one_of({Stage::Traced, Stage::Functional, Stage::Joint});
   if (output.target < 0 || (checkable && output.target >= std::ssize(graph_.inputs)))
     fail(fmt::format("the target {} is no index of an input, the graph has {}", output.target,

@@ -3,7 +3,7 @@
 
 namespace antegrad::ir {
 
-/// Throws Error(Verify) when the graph breaks a rule of its stage; the text shows the node with the lines
+/// Throws Error(Verify) if the graph violates a rule of its stage. The message shows the node with the lines
 /// around it.
 void verify(const Graph& graph);
 

@@ -33,7 +33,7 @@ std::string failure(const Graph& graph) {
   return "";
 }
 
-/// Breaks the good graph and expects "[verify:stage] fact." at the start of the message, and the line marked.
+/// Breaks a valid graph, and expects a message that starts with "[verify:stage] fact." and marks the line.
 void expect_fact(const Edit& edit, const std::string& fact, const std::string& marked) {
   Graph graph = parse(kGood);
   edit(graph);
@@ -102,7 +102,7 @@ TEST(Verify, DefinedOnceBeforeUse) {
   expect_fact([](Graph& g) { g.nodes.pop_back(); }, "value %6 is used before it is defined", "out %6 user");
 }
 
-/// What is left of a backward graph when a sum was replaced by a summand, %1, and its view was forgotten.
+/// A backward graph in which a sum was replaced by a summand, %1, without moving the view of the sum along.
 constexpr std::string_view kForgottenView = R"(graph @b backward {
   in %0: f32[3,4] tangent
   %1: f32[3,4] = aten.cos(%0)
@@ -271,7 +271,7 @@ TEST(Verify, RolesFitTheStage) {
   };
   for (int i = 0; i <= static_cast<int>(Stage::Lowered); ++i) {
     const auto stage = static_cast<Stage>(i);
-    const bool lowered = stage == Stage::Lowered;  // of a forward or of a backward graph
+    const bool lowered = stage == Stage::Lowered;  // of a forward or a backward graph
     const bool has_grads = stage != Stage::Functional && stage != Stage::Forward;
     const std::string where = "[verify:" + std::string(name(stage)) + "] ";
     const auto expect = [&](const std::string& text, bool legal, const std::string& fact) {
