@@ -5,7 +5,7 @@
 namespace antegrad::symbolic {
 
 void write(ByteWriter& out, const Shapes& shapes);
-/// Inverse of write. Throws Error(Io) for bytes that are no shapes; dims name symbols of the shapes only.
+/// The inverse of write. Throws Error(Io) for invalid bytes. Dims refer only to symbols of the shapes.
 Shapes read_shapes(ByteReader& in);
 
 }  // namespace antegrad::symbolic

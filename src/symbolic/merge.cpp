@@ -16,7 +16,7 @@ namespace {
 using ir::Arg;
 using ir::Dim;
 
-/// The same place of all graphs.
+/// The corresponding parts of all graphs.
 template <class T>
 using Same = std::vector<const T*>;
 
@@ -58,7 +58,7 @@ class Merger {
       const auto same = project(graphs, [&](const ir::Graph& g) -> const ir::Node& { return g.nodes[n]; });
       for (size_t k = 1; k < same.size(); ++k)
         if (!same_structure(*same[k], *same[0])) throw Mismatch{difference(*graphs[0], *graphs[k])};
-      // Arguments come first: sizes, strides and offsets are made of them.
+      // Arguments come first: sizes, strides and offsets are often expressions of them.
       if (out.nodes[n].op != "antegrad.constant")
         out.nodes[n] = node(same);
       else if (auto number = constant(same, out.tensor_type(out.nodes[n].outputs[0]).dtype))
@@ -90,7 +90,7 @@ class Merger {
                       [](const auto& x, const auto& y) { return x.name == y.name; });
   }
 
-  /// The first op that is another one.
+  /// Describes the first node that differs.
   static std::string difference(const ir::Graph& a, const ir::Graph& b) {
     const auto count = std::min(a.nodes.size(), b.nodes.size());
     for (size_t n = 0; n < count; ++n)
@@ -131,8 +131,8 @@ class Merger {
     return out;
   }
 
-  /// Row-major strides in the form that row-major types have; others as products of this tensor's sizes,
-  /// where they are dense, from the smallest on.
+  /// Solves for the strides: row-major ones get the canonical row-major form. Others are solved from the
+  /// smallest on, as the product of an inner stride and size where the tensor is dense.
   void strides(const Same<ir::TensorType>& tensors, ir::TensorType& out) {
     const auto rank = out.sizes.size();
     std::vector<Samples> values(rank);
@@ -189,8 +189,8 @@ class Merger {
     unsolved(fmt::format("the number that is {}", fmt::join(values, ", ")));
   }
 
-  /// A number of the host that became a tensor, such as the n of x / n: `data` becomes `value`. Nothing
-  /// when the contents are the same everywhere.
+  /// A number of the host that became a tensor, such as the n of x / n: returns an attribute `value` in place
+  /// of `data`. Returns nothing if the contents are the same in all graphs.
   std::optional<ir::NamedArg> constant(const Same<ir::Node>& nodes, ir::DType dtype) {
     const auto data = project(nodes, [](const ir::Node& n) -> const ir::NamedArg& { return n.attrs.at(0); });
     if (all_equal(data)) return std::nullopt;

@@ -7,14 +7,14 @@
 
 namespace antegrad::symbolic {
 
-/// Why several captures of a function are not one program over symbols.
+/// The reason why several captures of a function cannot be merged into one program over symbols.
 struct Mismatch {
   std::string reason;
 };
 
-/// The graphs of one function at several sizes as one graph over symbols: equal structure, and every integer
-/// and number that differs is an expression of the symbols. Throws Mismatch. The symbols of the result are
-/// the caller's to set. Numbers that are solved are learnt by the solver.
+/// Merges the graphs of one function at several sizes into one graph over symbols: their structure must be
+/// equal, and every integer and number that differs must be an expression of the symbols. Throws Mismatch
+/// otherwise. The caller sets the symbols of the result. The solver learns the expressions that are found.
 ir::Graph merge(const std::vector<const ir::Graph*>& graphs, Solver& solver);
 /// The same for one node.
 ir::Node merge(const std::vector<const ir::Node*>& nodes, Solver& solver);

@@ -1,4 +1,4 @@
-// Graphs at several sizes as one graph.
+// Merging graphs captured at several sizes.
 #include "symbolic/merge.h"
 
 #include <fmt/format.h>

@@ -9,7 +9,7 @@ namespace {
 
 using ir::Dim;
 
-/// factor * s * t * …; nothing when the expression has another form.
+/// Matches factor * s * t * …; returns nothing for other expressions.
 std::optional<std::pair<int64_t, std::vector<int32_t>>> as_product(const Dim& dim) {
   std::vector<int32_t> named;
   dim.collect_symbols(named);
@@ -42,7 +42,7 @@ ShapeGuard::ShapeGuard(Shapes shapes) : shapes_(std::move(shapes)), bound_(shape
     for (size_t d = 0; d < tensor.sizes.size(); ++d) add_rules(t, d, false, tensor.sizes[d]);
     for (size_t d = 0; d < tensor.strides.size(); ++d) add_rules(t, d, true, tensor.strides[d]);
   }
-  // What needs a symbol comes after what gives it its value.
+  // Rules that need the value of a symbol come after the rule that binds it.
   std::stable_partition(rules_.begin(), rules_.end(), [](const Rule& rule) {
     return rule.kind == Rule::Kind::Rank || rule.kind == Rule::Kind::Bind ||
            rule.kind == Rule::Kind::Constant;
@@ -144,7 +144,7 @@ std::string ShapeGuard::to_string() const {
     out += "\n";
   }
   for (const auto& rule : rules_) {
-    // Strides that follow from the sizes of a row-major tensor go without saying.
+    // Row-major strides follow from the sizes.
     if (rule.kind == Rule::Kind::Rank) continue;
     const auto& tensor = shapes_.tensors[rule.tensor];
     if (rule.stride && tensor.strides == ir::contiguous_strides(tensor.sizes)) continue;

@@ -7,39 +7,40 @@
 
 namespace antegrad::symbolic {
 
-/// A tensor's sizes and strides, where they are.
+/// Sizes and strides of a tensor, borrowed.
 struct ShapeView {
   const int64_t* sizes = nullptr;
   const int64_t* strides = nullptr;
   size_t rank = 0;
 };
 
-/// Which calls a captured program serves, as far as shapes go: predicates over the symbols, made ready to be
-/// checked in nanoseconds.
+/// The guard of a captured program on shapes: predicates over the symbols, prepared to be checked in
+/// nanoseconds.
 class ShapeGuard {
  public:
   explicit ShapeGuard(Shapes shapes);
 
   size_t symbols() const { return shapes_.symbols.size(); }
-  /// Whether the shapes of a call fit; `values` gets the symbols. `view(i)` gives tensor i, which is defined
-  /// exactly where the captured one was.
+  /// Returns whether the shapes of a call satisfy the guard, and stores the values of the symbols in
+  /// `values`. `view(i)` returns tensor i, which must be defined exactly if the captured one was.
   template <class View>
   bool holds(const View& view, int64_t* values) const {
     for (const auto& rule : rules_)
       if (!check(rule, view(rule.tensor), values)) return false;
     return true;
   }
-  std::string failure(const std::vector<ShapeView>& tensors) const;  ///< the first predicate that fails
-  std::string to_string() const;                                     ///< one predicate a line
+  std::string failure(const std::vector<ShapeView>& tensors) const;  ///< describes the first predicate that
+                                                                     ///< fails
+  std::string to_string() const;                                     ///< one predicate per line
 
  private:
-  /// One size or stride: gives a symbol its value, or is checked.
+  /// A predicate on one size or stride: binds a symbol, or checks a value.
   struct Rule {
     enum class Kind : uint8_t { Rank, Constant, Bind, Symbol, Product, Expression } kind = Kind::Constant;
     size_t tensor = 0;
     size_t dim = 0;
     bool stride = false;
-    int64_t number = 0;  ///< the constant or the rank; the factor of what follows
+    int64_t number = 0;  ///< the constant or the rank; Bind, Product: the factor
     int64_t offset = 0;  ///< Bind: value == number * symbol + offset
     std::vector<int32_t> symbols;
     ir::Dim dim_expression;

@@ -80,7 +80,7 @@ class Generalizer {
            Dim(mark.multiple);
   }
 
-  /// One symbol for all that have one name, or are equal in all calls.
+  /// Returns one symbol for all sizes with the same name, or with equal values in all calls.
   Dim symbol(std::pair<std::string, Values> key, ir::Range range, int64_t hint = 0) {
     if (hint == 0) hint = key.second.back();
     range.lower = std::max<int64_t>(range.lower, 1);
@@ -145,7 +145,7 @@ bool is_prime(int64_t n) {
   return true;
 }
 
-/// Sizes of real programs are small enough for trial division; beyond this any odd number will do.
+/// The sizes of real programs are small enough for trial division; beyond this limit any odd number will do.
 constexpr int64_t kLargestTried = int64_t{1} << 40;
 
 int64_t prime_from(int64_t n) {
@@ -164,7 +164,7 @@ bool is_size(const Shapes& shapes, int32_t symbol) {
   return false;
 }
 
-/// The value of a symbol in a call, from the first size or stride that is made of it alone.
+/// The value of a symbol in a call, from the first size or stride that is an affine expression of it.
 std::optional<int64_t> value_in(const Shapes& shapes, const CallShapes& call, int32_t symbol) {
   const auto from = [&](const std::vector<Dim>& dims, const std::vector<int64_t>& numbers) {
     std::optional<int64_t> value;
@@ -261,7 +261,7 @@ std::vector<std::vector<int64_t>> assignments(const Shapes& shapes, size_t count
     auto& values = out.emplace_back();
     for (size_t s = 0; s < shapes.symbols.size(); ++s) {
       const auto& [range, hint] = shapes.symbols[s];
-      // The last one is even, so that what rounds shows, and smaller where there is room.
+      // The last assignment is even, to reveal rounding, and smaller where the range permits.
       const bool last = k + 1 == count;
       auto target = hint + hint / 3 * static_cast<int64_t>(k) + 3;
       if (last) target = hint >= 32 ? hint / 3 : hint / 2 + 5;

@@ -1,4 +1,4 @@
-// Which sizes become symbols, what they are sampled at, and the guards on them.
+// Which sizes become symbols, the values they are sampled at, and the guards on them.
 #include "symbolic/shapes.h"
 
 #include <gtest/gtest.h>
@@ -82,7 +82,7 @@ TEST(Shapes, MarksHaveRangesMultiplesAndNames) {
   const ShapeGuard guard(shapes);
   EXPECT_TRUE(holds(guard, {dense({64, 7}), dense({7})}));
   EXPECT_FALSE(holds(guard, {dense({72, 7}), dense({7})}));    // beyond the range
-  EXPECT_FALSE(holds(guard, {dense({20, 7}), dense({7})}));    // no multiple
+  EXPECT_FALSE(holds(guard, {dense({20, 7}), dense({7})}));    // not a multiple
   EXPECT_FALSE(holds(guard, {dense({16, 7}), dense({8})}));    // not equal
   EXPECT_FALSE(holds(guard, {dense({16, 51}), dense({51})}));  // beyond the smaller range
 }

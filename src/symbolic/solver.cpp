@@ -11,15 +11,15 @@ namespace {
 using ir::Dim;
 using ir::Real;
 
-constexpr size_t kPairs = 48;            ///< so many known expressions are combined with each other
-constexpr int64_t kLargestDivisor = 64;  ///< of floor divisions that are looked for
+constexpr size_t kPairs = 48;            ///< number of known expressions that are combined pairwise
+constexpr int64_t kLargestDivisor = 64;  ///< of floor divisions that are searched for
 constexpr int64_t kLargestFraction = 10;
 
 bool all_equal(const Samples& values) {
   return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == values[0]; });
 }
 
-/// f(i) for each sample, when that is the same everywhere.
+/// Returns f(i) if it is the same for all samples.
 template <class F>
 std::optional<int64_t> same_for_all(size_t samples, const F& f) {
   const std::optional<int64_t> first = f(0);
@@ -39,14 +39,14 @@ std::optional<int64_t> exact_quotient(int64_t a, int64_t b, int64_t c) {
   return exact_quotient(a, product);
 }
 
-/// A divisor that is never 0: one that is so at some sizes only does not divide there.
+/// Makes a divisor positive: one that is 0 at some sizes must not divide by zero there.
 Dim at_least_one(const Dim& dim) {
   const auto bounds = dim.bounds([](int32_t) { return ir::Range{1, ir::Range{}.upper}; });
   return bounds.lower >= 1 ? dim : max(dim, Dim(1));
 }
 
-/// Solves for the coefficients of 1, s0, s1, … by elimination over fractions; nothing unless they are
-/// determined, and integers.
+/// Solves for the coefficients of 1, s0, s1, … by Gaussian elimination. Returns nothing unless they are
+/// determined and integers.
 std::optional<std::vector<int64_t>> integer_coefficients(std::vector<std::vector<double>> rows) {
   const size_t unknowns = rows[0].size() - 1;
   for (size_t c = 0; c < unknowns; ++c) {
@@ -70,7 +70,7 @@ std::optional<std::vector<int64_t>> integer_coefficients(std::vector<std::vector
   return out;
 }
 
-/// Numbers of which a computed factor may be a rounded image, the likely ones first.
+/// Candidates for the exact factor, given a computed one that is subject to rounding; the likeliest first.
 std::vector<double> likely_factors(double factor) {
   std::vector<double> out{factor};
   if (std::abs(factor) < 1e15) out.push_back(std::round(factor));
@@ -79,7 +79,7 @@ std::vector<double> likely_factors(double factor) {
   return out;
 }
 
-/// The factor with which a number is this form of `dim`.
+/// The factor for which a number has this form with `dim`.
 double factor_of(Real::Form form, double value, double dim) {
   switch (form) {
     case Real::Form::Times:
@@ -94,7 +94,7 @@ double factor_of(Real::Form form, double value, double dim) {
   return 0;
 }
 
-/// The dim of which a number is this form.
+/// The dim for which a number has this form with `scale`.
 double inverse(Real::Form form, double scale, double value) {
   switch (form) {
     case Real::Form::Times:
@@ -148,7 +148,7 @@ std::optional<Dim> Solver::known(const Samples& values) const {
   return known_[found->second].dim;
 }
 
-/// a + c, a * c, a / c
+/// a + c, a * c, a / c, with a constant c
 std::optional<Dim> Solver::of_one(const Samples& values) {
   for (const auto& a : known_) {
     const auto more = same_for_all(samples(), [&](size_t i) { return values[i] - a.values[i]; });
@@ -163,7 +163,7 @@ std::optional<Dim> Solver::of_one(const Samples& values) {
   return std::nullopt;
 }
 
-/// c0 + c1 * s0 + c2 * s1 + …, where there are samples enough to tell.
+/// c0 + c1 * s0 + c2 * s1 + …, if there are enough samples to determine it.
 std::optional<Dim> Solver::linear(const Samples& values) {
   const auto symbols = assignments_[0].size();
   if (samples() < symbols + 2) return std::nullopt;
@@ -182,7 +182,7 @@ std::optional<Dim> Solver::linear(const Samples& values) {
   return out;
 }
 
-/// a * b * c, a + b + c, a - b, a / b, with constants c
+/// a * b * c, a + b + c, a - b + c, a / b, with a constant c
 std::optional<Dim> Solver::of_two(const Samples& values) {
   const auto count = std::min(known_.size(), kPairs);
   for (size_t x = 0; x < count; ++x) {
@@ -210,7 +210,7 @@ std::optional<Dim> Solver::of_two(const Samples& values) {
   return std::nullopt;
 }
 
-/// c * a * b + d, with constants c and d: the first two samples tell them.
+/// c * a * b + d, with constants c and d, which the first two samples determine.
 std::optional<Dim> Solver::of_product(const Samples& values) {
   const auto count = std::min(known_.size(), kPairs);
   for (size_t x = 0; x < count; ++x)
@@ -230,7 +230,7 @@ std::optional<Dim> Solver::of_product(const Samples& values) {
   return std::nullopt;
 }
 
-/// What is rounded up or down to a multiple, as padding does.
+/// Values rounded up or down to a multiple, as for padding.
 std::optional<Dim> Solver::multiple(const Samples& values) {
   int64_t divisor = 0;
   for (auto value : values) divisor = std::gcd(divisor, value);
@@ -243,8 +243,7 @@ std::optional<Dim> Solver::multiple(const Samples& values) {
   return found ? std::optional<Dim>(*found * Dim(divisor)) : std::nullopt;
 }
 
-/// The number c with which values are floor((p * a + c) / q). Of those that fit, one that rounds down or up
-/// is taken before others.
+/// Returns c such that the values are floor((p * a + c) / q). Prefers a c that rounds down or up.
 std::optional<int64_t> Solver::rounding(const Samples& values, const Known& a, int64_t p, int64_t q) const {
   int64_t lower = std::numeric_limits<int64_t>::min();
   int64_t upper = std::numeric_limits<int64_t>::max();
@@ -259,7 +258,7 @@ std::optional<int64_t> Solver::rounding(const Samples& values, const Known& a, i
   return lower;
 }
 
-/// A quotient that fits, as others would too.
+/// Returns a quotient that fits the samples, though others would, too.
 Dim Solver::guess(const Dim& dividend, int64_t divisor) {
   guesses_ = true;
   return floor_div(dividend, Dim(divisor));
@@ -278,7 +277,7 @@ std::optional<Dim> Solver::quotient(const Samples& values) {
   return std::nullopt;
 }
 
-/// min(a, b), max(a, b), also with constants, and a mod k.
+/// min(a, b), max(a, b), where b may be constant, and a mod k.
 std::optional<Dim> Solver::clipped(const Samples& values) {
   guesses_ = true;
   const auto count = std::min(known_.size(), kPairs);
@@ -305,7 +304,7 @@ bool Solver::fits(const Real& real, const std::vector<double>& values) const {
   return true;
 }
 
-/// A form of a known expression with a factor that the first sample tells.
+/// A form of a known expression, with a factor determined by the first sample.
 std::optional<Real> Solver::of_known(Real::Form form, const std::vector<double>& values) const {
   for (const auto& a : known_)
     for (auto scale : likely_factors(factor_of(form, values[0], static_cast<double>(a.values[0]))))
@@ -313,7 +312,7 @@ std::optional<Real> Solver::of_known(Real::Form form, const std::vector<double>&
   return std::nullopt;
 }
 
-/// A form of a new expression with a factor that is common.
+/// A form of a new expression, with a common factor.
 std::optional<Real> Solver::of_new(Real::Form form, const std::vector<double>& values) {
   for (double scale : {1.0, 2.0, 0.5, -1.0, -2.0, 3.0, 4.0}) {
     Samples integers;

@@ -8,25 +8,25 @@
 
 namespace antegrad::symbolic {
 
-/// One number per sample.
+/// One value per sample.
 using Samples = std::vector<int64_t>;
 
-/// Finds the expression of the symbols that a number is, from its values at several assignments (samples) of
-/// the symbols. What it has found before is tried first: most sizes of a program occur many times, and new
-/// ones are made of them.
+/// Finds the expression of the symbols for a number, from its values at several assignments of the symbols
+/// (samples). Known expressions are tried first: most sizes of a program occur many times, and new ones are
+/// made of them.
 class Solver {
  public:
-  /// `assignments`: per sample, the value of each symbol.
+  /// `assignments`: for each sample, the value of each symbol.
   explicit Solver(const std::vector<std::vector<int64_t>>& assignments);
 
   size_t samples() const { return assignments_.size(); }
-  /// Whether it found forms of which a few samples say little: quotients, minima, remainders.
+  /// Whether it found forms that few samples cannot determine: quotients, minima, maxima, remainders.
   bool guesses() const { return guesses_; }
-  /// Makes an expression known.
+  /// Adds an expression to the known ones.
   void learn(const ir::Dim& dim);
   Samples values_of(const ir::Dim& dim) const;
 
-  /// The first expression found that has these values; nothing when there is none.
+  /// Returns the first expression found that has these values; nothing if there is none.
   std::optional<ir::Dim> solve(const Samples& values);
   std::optional<ir::Real> solve(const std::vector<double>& values);
 

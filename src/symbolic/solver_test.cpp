@@ -1,4 +1,4 @@
-// Expressions from samples: what user code does with sizes.
+// Expressions found from samples, for what user code does with sizes.
 #include "symbolic/solver.h"
 
 #include <gtest/gtest.h>
@@ -59,7 +59,7 @@ TEST(Solver, APartOfASize) {
   EXPECT_EQ(solved(many, [](auto n, auto) { return n * 4 / 5; }), "floor_div(4*s0,5)");
 }
 
-TEST(Solver, AProductAndAConstant) {  // elements less one, as in a variance
+TEST(Solver, AProductAndAConstant) {  // elements minus one, as in a variance
   EXPECT_EQ(solved(kTwo, [](auto n, auto m) { return 3 * n * m - 1; }), "3*s0*s1-1");
   EXPECT_EQ(solved(kOne, [](auto n, auto) { return 2 * n * n - 1; }), "2*s0^2-1");
 }

@@ -7,7 +7,7 @@
 namespace antegrad::trace {
 namespace {
 
-/// How many bytes the character takes that begins at `at`; 0: it is no UTF-8.
+/// The length in bytes of the character that begins at `at`; 0 if it is not valid UTF-8.
 size_t utf8_length(std::string_view text, size_t at) {
   const auto byte = [&](size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : static_cast<unsigned char>(0);

@@ -9,14 +9,14 @@ namespace antegrad::trace {
 
 class JsonObject;
 
-/// Appends a JSON string: quoted, escaped, all on one line. Bytes that are no UTF-8 are replaced, and what is
-/// longer than kMostText is cut.
+/// Appends a JSON string: quoted, escaped, on one line. Invalid UTF-8 is replaced, and text longer than
+/// kMostText is truncated.
 void append_string(std::string& out, std::string_view text);
 constexpr size_t kMostText = 4u << 20;
 
 void append_value(std::string& out, std::string_view text);
 void append_value(std::string& out, const JsonObject& object);
-void append_value(std::string& out, double number);  ///< null for what JSON has no number for
+void append_value(std::string& out, double number);  ///< null for NaN and infinities
 void append_integer(std::string& out, int64_t number);
 void append_boolean(std::string& out, bool flag);
 template <std::same_as<bool> T>
@@ -37,7 +37,7 @@ void append_value(std::string& out, const std::vector<T>& list) {
   out += ']';
 }
 
-/// An object, made field by field.
+/// A JSON object, built field by field.
 class JsonObject {
  public:
   template <class T>
@@ -51,7 +51,7 @@ class JsonObject {
   std::string text() const { return text_.empty() ? "{}" : text_ + '}'; }
 
  private:
-  std::string text_;  ///< without its last bracket
+  std::string text_;  ///< without the closing brace
 };
 
 }  // namespace antegrad::trace

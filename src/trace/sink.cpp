@@ -16,7 +16,7 @@ namespace antegrad::trace {
 namespace {
 
 constexpr int kFormat = 1;
-/// So many traces of processes with one number may be in a directory.
+/// Limit on traces in one directory from processes with the same process id.
 constexpr int kMostNames = 10000;
 constexpr size_t kMostProblems = 20;
 
@@ -65,20 +65,20 @@ void Sink::close_file() {
   file_.clear();
 }
 
-/// Says that nothing is missing, and closes. A file that failed is closed already.
+/// Writes a last line that marks the file as complete, and closes it. Files with errors are already closed.
 void Sink::finish_file() noexcept try {
   if (descriptor_ < 0) return;
   JsonObject line;
   line.add("e", std::string_view("closed")).add("t", microseconds());
   put(line.text());
   close_file();
-} catch (...) {  // no memory: it stays as it is
+} catch (...) {  // out of memory: the file stays as it is
   close_file();
 }
 
 bool Sink::open() {
   std::error_code error;
-  std::filesystem::create_directories(directory_, error);  // what is wrong with it, open() says
+  std::filesystem::create_directories(directory_, error);  // open() reports problems with it
   for (int n = 1; n <= kMostNames; ++n) {
     const auto suffix = n == 1 ? std::string() : fmt::format("-{}", n);
     auto name = fmt::format("{}/trace-{}{}.jsonl", directory_, ::getpid(), suffix);

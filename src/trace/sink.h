@@ -7,16 +7,16 @@
 
 namespace antegrad::trace {
 
-/// The file of this process. Every line is one write to it, so what was written is there however the process
-/// ends; the last line of one that was stopped, or whose process returned or called exit(), says that it is.
-/// A child of a fork that goes on tracing gets a file of its own. Thread-safe; nothing throws.
+/// The trace file of this process. Every line is one write, so nothing written is lost however the process
+/// ends. The last line marks the file as complete, if the trace was stopped or the process returned or called
+/// exit(). A child of fork() that continues tracing gets its own file. Thread-safe; never throws.
 class Sink {
  public:
   static Sink& instance();
 
   void start(const std::string& directory) noexcept;
   void stop() noexcept;
-  void write(std::string line) noexcept;  ///< without its end
+  void write(std::string line) noexcept;  ///< without the line feed
   int64_t microseconds() const;           ///< since the start
   std::string file() const;
   std::vector<std::string> problems() const;

@@ -53,7 +53,7 @@ Span::~Span() {
   if (id_ == 0 || !on()) return;
   try {
     Event("end").with("id", id_).send();
-  } catch (...) {  // no memory: the span stays open
+  } catch (...) {  // out of memory: the span stays open
   }
 }
 

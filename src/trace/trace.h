@@ -8,24 +8,25 @@
 #include "antegrad/trace.h"
 #include "trace/json.h"
 
-/// Events of the compiler, a line of JSON each. The format is described in docs/report.md.
+/// Events of the compiler, one line of JSON each. docs/report.md describes the format.
 namespace antegrad::trace {
 
 extern std::atomic<bool> active;
-/// Whether a trace is written. What makes an event asks this first: without a trace it costs a load.
+/// Whether a trace is being written. Must be checked before creating an event: without a trace, it costs one
+/// load.
 inline bool on() { return active.load(std::memory_order_relaxed); }
 
-/// What the events of a thread belong to.
+/// What the events of a thread refer to.
 struct Context {
-  int64_t function = 0;   ///< 0: none
-  int64_t version = 0;    ///< of the function, from 1; 0: none yet
-  const char* pass = "";  ///< "forward" or "backward"; a literal
+  int64_t function = 0;   ///< 0 for none
+  int64_t version = 0;    ///< number of the version in the function, from 1; 0 while there is none
+  const char* pass = "";  ///< "forward" or "backward"; a string literal
 };
 Context current();
-/// A number that no other function of this process has.
+/// Returns an id that is unique in this process.
 int64_t new_function_id();
 
-/// Events of this thread belong to `context` while this lives.
+/// Sets the context of this thread's events for its lifetime.
 class In {
  public:
   explicit In(const Context& context);
@@ -37,7 +38,7 @@ class In {
   Context outer_;
 };
 
-/// One event. Made only where on() is true.
+/// One event. Create it only if on() is true.
 class Event {
  public:
   explicit Event(std::string_view kind);
@@ -52,7 +53,7 @@ class Event {
   JsonObject object_;
 };
 
-/// A stretch of time, inside of those that the thread has open.
+/// A time span, nested in the spans that the thread has open.
 class Span {
  public:
   explicit Span(std::string_view name, std::string_view detail = {});
@@ -61,13 +62,13 @@ class Span {
   Span& operator=(const Span&) = delete;
 
  private:
-  int64_t id_ = 0;  ///< 0: no trace is written
+  int64_t id_ = 0;  ///< 0 when no trace is being written
 };
 
-/// Something that the user may want to change. `kind`: as docs/report.md has them.
+/// Reports something that the user may want to change. docs/report.md lists the kinds.
 void warn(std::string_view kind, std::string_view text, std::string_view way_out = {});
 
-/// Runs what makes events. Should it throw, the trace says so, and what is traced goes on.
+/// Runs code that creates events. If it throws, the trace says so and the traced program continues.
 template <class F>
 void attempt(const F& make_events) {
   if (!on()) return;
