@@ -17,7 +17,7 @@ void write_decision(ir::Encoder& to, const Decision& decision) {
 }
 
 Decision read_decision(ir::Decoder& from) {
-  constexpr size_t kAny = std::numeric_limits<int32_t>::max();  // the joint graph is not here
+  constexpr size_t kAny = std::numeric_limits<int32_t>::max();  // the joint graph is not available here
   Decision out;
   out.value = {from.index(kAny, -1)};
   out.op = from.string();
@@ -30,7 +30,7 @@ Decision read_decision(ir::Decoder& from) {
 
 Saved read_saved(ir::Decoder& from, const Partition& partition) {
   Saved out;
-  // Inputs of the joint graph are those of the forward graph, and tangents, which the backward graph has.
+  // The inputs of the joint graph are those of the forward graph and the tangents of the backward graph.
   out.input = from.index(partition.forward.inputs.size() + partition.backward.inputs.size(), -1);
   out.output = from.index(partition.forward.outputs.size(), -1);
   if ((out.input < 0) == (out.output < 0)) from.fail("a saved value is not either an input or an output");

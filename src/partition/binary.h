@@ -5,7 +5,7 @@
 namespace antegrad::partition {
 
 void write(ByteWriter& out, const Partition& partition);
-/// Inverse of write. Throws Error(Io) for bytes that are no partition; indices into both graphs are in range.
+/// The inverse of write. Throws Error(Io) for invalid bytes. Indices into both graphs are in range.
 Partition read_partition(ByteReader& in);
 
 }  // namespace antegrad::partition

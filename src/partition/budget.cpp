@@ -14,17 +14,17 @@
 namespace antegrad::partition {
 namespace {
 
-constexpr size_t kMaxSteps = 24;  // plans per order; each costs a cut
+constexpr size_t kMaxSteps = 24;  // plans per order; each costs a min cut
 
-/// A plan, by what it costs.
+/// A plan and its costs.
 struct Choice {
   Limits limits;
-  double recomputed = 0;  ///< operations done twice
+  double recomputed = 0;  ///< operations that run in both passes
   int64_t saved_bytes = 0;
   int64_t peak = 0;
 };
 
-/// Operations that run in both graphs.
+/// The number of operations that run in both graphs.
 double recomputed_flops(const ir::Graph& joint, const Classes& classes, const Plan& plan) {
   double count = 0;
   for (const auto i : joint.node_ids())
@@ -39,8 +39,8 @@ Choice measure(const ir::Graph& joint, const Classes& classes, Limits limits) {
           estimate_peak(graphs.forward, graphs.backward, graphs.saved).peak()};
 }
 
-/// The bits of the position reversed: 0, 4, 2, 6, 1, 5, 3, 7 for eight. Positions with small numbers lie
-/// evenly spaced, whatever the bound.
+/// Bit reversal of the position: 0, 4, 2, 6, 1, 5, 3, 7 for eight. The positions whose result is below any
+/// given bound are evenly spaced.
 size_t spread(size_t position, size_t count) {
   const int bits = std::bit_width(count - 1);
   size_t out = 0;
@@ -49,7 +49,7 @@ size_t spread(size_t position, size_t count) {
   return out;
 }
 
-/// The nodes that MinCut keeps the results of, and that could be computed again.
+/// Expensive nodes of the forward pass that can be recomputed.
 std::vector<ir::NodeId> dear_nodes(const ir::Graph& joint, const Classes& classes) {
   std::vector<ir::NodeId> out;
   for (const auto i : joint.node_ids()) {
@@ -61,8 +61,8 @@ std::vector<ir::NodeId> dear_nodes(const ir::Graph& joint, const Classes& classe
   return out;
 }
 
-/// The order in which nodes lose their saved results: by key, the least first. Among equal ones those that
-/// are left at any time lie evenly spaced, for then each stretch between them is computed again on its own.
+/// The order in which results stop being saved: by ascending key. Among equal keys, those still saved at any
+/// time are evenly spaced, so that each segment between them is recomputed on its own.
 std::vector<ir::NodeId> order_by(const std::vector<ir::NodeId>& nodes, const std::vector<double>& key) {
   struct Entry {
     double key;
@@ -84,7 +84,7 @@ std::vector<ir::NodeId> order_by(const std::vector<ir::NodeId>& nodes, const std
   return out;
 }
 
-/// Several orders to give up results in; which one is best depends on the graph and on the budget.
+/// Several orders in which to stop saving results; the best one depends on the graph and the budget.
 std::vector<std::vector<ir::NodeId>> orders(const ir::Graph& joint, const Classes& classes) {
   const auto nodes = dear_nodes(joint, classes);
   std::vector<double> per_byte, in_all;
@@ -97,7 +97,7 @@ std::vector<std::vector<ir::NodeId>> orders(const ir::Graph& joint, const Classe
           order_by(nodes, std::vector<double>(nodes.size()))};
 }
 
-/// From the plan that saves most to the one that saves least. Knows nothing of the budget.
+/// Plans from the one that saves most to the one that saves least, independent of the budget.
 std::vector<Choice> all_choices(const ir::Graph& joint, const Classes& classes,
                                 const ir::PerValue<Keep>& keep) {
   std::vector<Choice> out;
@@ -116,7 +116,7 @@ std::vector<Choice> all_choices(const ir::Graph& joint, const Classes& classes,
   return out;
 }
 
-/// Of those within the bound the one that computes least again, and of such the smallest.
+/// The plan within the bound that recomputes least; of several such plans the smallest.
 template <class Size>
 const Choice* best_within(const std::vector<Choice>& choices, double bound, Size size) {
   const Choice* best = nullptr;
@@ -142,8 +142,8 @@ const Choice& choose_by_peak(const std::vector<Choice>& choices, int64_t bytes) 
 const Choice& choose_by_share(const std::vector<Choice>& choices, double share) {
   const auto saved = [](const Choice& choice) { return choice.saved_bytes; };
   const auto& least = *std::ranges::min_element(choices, {}, saved);
-  const auto all = static_cast<double>(saved(choices.front()));  // what SaveAll keeps
-  constexpr double kRounding = 1 + 1e-9;                         // 0.3 of 10 bytes are 3
+  const auto all = static_cast<double>(saved(choices.front()));  // what SaveAll saves
+  constexpr double kRounding = 1 + 1e-9;                         // for 0.3 of 10 bytes to be 3
   const double bound = share == 0 ? static_cast<double>(saved(least)) : share * all * kRounding;
   if (const auto* best = best_within(choices, bound, saved)) return *best;
   const double smallest = static_cast<double>(saved(least)) / all;

@@ -7,9 +7,9 @@
 
 namespace antegrad::partition {
 
-/// The plan of one fixed set of plans that computes least again and fits the budget. The set does not depend
-/// on the budget, so more memory never gives a plan that computes more. Throws Error(InvalidArgument) naming
-/// the smallest budget when none fits.
+/// Chooses, from a fixed set of plans, the one that fits the budget and recomputes least. The set does not
+/// depend on the budget, so that a larger budget never leads to more recomputation. If no plan fits, throws
+/// Error(InvalidArgument) with the smallest possible budget.
 Partition fit_budget(const ir::Graph& joint, const Classes& classes, const ir::PerValue<Keep>& keep,
                      const MemoryBudget& budget);
 

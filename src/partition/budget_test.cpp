@@ -64,7 +64,7 @@ TEST(Budget, GivesUpOneProductPerTenth) {
   }
 }
 
-/// Two products of which the budget leaves room for one. Returns which of them are saved.
+/// Two products; the budget has room for one. Returns which of them are saved.
 std::pair<bool, bool> kept_of_two(std::array<int64_t, 3> first, std::array<int64_t, 3> second,
                                   int64_t bytes) {
   JointTape tape;
@@ -94,11 +94,11 @@ TEST(Budget, DropsTheCheaperOfTwoEqualResults) {
 TEST(Budget, KeepsMoreOperationsRatherThanFillTheBudget) {
   // 40,960 and 73,728 bytes in a budget of 81,920: the second fills it better.
   EXPECT_EQ(kept_of_two({128, 512, 80}, {128, 64, 144}, 81920), std::pair(true, false));
-  // Per byte the first is worth more, but only one fits, and the second took more operations.
+  // Per byte the first saves more operations, but only one fits, and the second took more in total.
   EXPECT_EQ(kept_of_two({128, 300, 80}, {128, 200, 144}, 81920), std::pair(false, true));
 }
 
-/// Attention over `tokens`, then a linear layer, both of `width`; returns the op that is computed again.
+/// Attention over `tokens`, then a linear layer, both of `width`; returns the op that is recomputed.
 std::string recomputed_of_attention_and_linear(int64_t tokens, int64_t width) {
   const auto text = fmt::format(R"(
 graph @f joint {{
@@ -157,7 +157,7 @@ TEST(Budget, LeavesRegionsOfRulesAsTheyAre) {
   EXPECT_EQ(count(by_hand.backward, "aten.mm"), count(partition(joint, SaveAll{}).backward, "aten.mm") + 4);
 }
 
-/// 0 when the budget is too small.
+/// Sets `fits` to false if the budget is too small.
 Partition try_budget(const ir::Graph& joint, const MemoryBudget& budget, bool& fits) {
   fits = true;
   try {
@@ -234,7 +234,7 @@ TEST(Budget, ErrorNamesTheSmallestBudget) {
 }
 
 TEST(Budget, LongChainNeedsLittleMore) {
-  // Equal steps: a peak far below that of MinCut is possible only when the saved ones lie evenly spaced.
+  // Equal steps: a peak far below that of MinCut is possible only if the saved values are evenly spaced.
   constexpr int64_t kRows = 4096, kColumns = 32, kStep = kRows * kColumns * 4;
   JointTape tape;
   auto x = tape.input(kRows, kColumns);

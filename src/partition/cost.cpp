@@ -8,7 +8,8 @@
 namespace antegrad::partition {
 namespace {
 
-/// What a size, stride or offset likely is; expressions may be negative where no tensor has such a size.
+/// The likely value of a size, stride or offset. Negative values of an expression count as 0: no tensor has
+/// such a size.
 int64_t likely(const ir::Graph& graph, const ir::Dim& dim) {
   return dim.is_constant() ? dim.constant() : std::max<int64_t>(0, graph.hint_of(dim));
 }
@@ -19,7 +20,7 @@ int64_t elements(const ir::Graph& graph, const ir::TensorType& type) {
   return count;
 }
 
-/// From the start of the storage to the last element.
+/// The number of elements from the start of the storage to the last element.
 int64_t extent(const ir::Graph& graph, const ir::TensorType& type) {
   int64_t last = likely(graph, type.offset);
   for (size_t i = 0; i < type.sizes.size(); ++i) {
@@ -57,7 +58,7 @@ double product_flops(const ir::Graph& graph, const ir::Node& node, const ir::Ten
   return 2.0 * static_cast<double>(elements(graph, *result)) * last_size(graph, left);
 }
 
-/// Every weight meets every position of the result (of the input, when transposed) once per sample.
+/// Every weight is applied to every position of the result (of the input, if transposed) once per sample.
 double convolution_flops(const ir::Graph& graph, const ir::TensorType& input, const ir::TensorType& weight,
                          const ir::TensorType& result, bool transposed) {
   if (weight.sizes.empty()) return 0;
@@ -114,7 +115,7 @@ double flops(const ir::Graph& graph, const ir::Node& node) {
                              transposed != nullptr && *transposed);
   }
   if (op_info(node).kind != ir::OpKind::Matmul || node.outputs.empty()) return elements_touched(graph, node);
-  // addmm and its like begin with what the product is added to.
+  // addmm and similar ops have the addend as first argument.
   const bool has_addend = op.starts_with("aten.add") || op.starts_with("aten.baddbmm");
   const size_t left = has_addend ? 1 : 0;
   return tensors.size() > left ? product_flops(graph, node, *tensors[left]) : elements_touched(graph, node);

@@ -6,23 +6,23 @@
 
 namespace antegrad::partition {
 
-// What values take and nodes cost. Symbolic sizes count with their likely value (Graph::hint_of): plans are
-// made once for all sizes.
+// Memory of values and cost of nodes. Symbolic sizes count with their likely value (Graph::hint_of): plans
+// are made once for all sizes.
 
-/// Of a dense tensor of that type; 0 for what is no tensor.
+/// The bytes of a dense tensor of that type; 0 for other types.
 int64_t dense_bytes(const ir::Graph& graph, ir::ValueId id);
 
-/// Of the memory that the value lives in, all of it: a view counts as much as its base.
+/// The bytes of the whole storage of the value: a view counts as much as its base.
 int64_t storage_bytes(const ir::Graph& graph, ir::ValueId id);
 
 int64_t bytes_read(const ir::Graph& graph, const ir::Node& node);
-int64_t bytes_made(const ir::Graph& graph, const ir::Node& node);  ///< views make nothing
+int64_t bytes_made(const ir::Graph& graph, const ir::Node& node);  ///< does not count views
 
-/// Floating-point operations, from the shapes: exact for products of matrices, convolutions and attention,
-/// elements touched for all else.
+/// Floating-point operations, estimated from the shapes: exact for matrix products, convolutions and
+/// attention, the number of elements touched for everything else.
 double flops(const ir::Graph& graph, const ir::Node& node);
 
-/// The row of ops.def; for ops without one a row that says Extern, Dear. Knows antegrad's own ops too.
+/// The row of ops.def, or one for antegrad's own ops. Ops without a row count as Extern and Dear.
 ir::OpInfo op_info(const ir::Node& node);
 
 }  // namespace antegrad::partition

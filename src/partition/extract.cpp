@@ -52,7 +52,7 @@ class ForwardBuilder {
     return static_cast<int32_t>(out_.forward.outputs.size() - 1);
   }
 
-  /// Those that the outputs, the copies and the effects of the forward pass need.
+  /// Adds the nodes that the outputs, the copies and the effects of the forward pass need.
   void add_nodes(std::vector<ir::Node>& copies) {
     ir::PerValue<bool> live(out_.forward.values.size());
     const auto use = [&](ir::ValueId id) { live[id] = true; };
@@ -73,7 +73,7 @@ class ForwardBuilder {
     for (auto& copy : copies) out_.forward.nodes.push_back(std::move(copy));
   }
 
-  /// Memory that views share counts once, inputs count nothing.
+  /// Counts shared memory once, and inputs not at all.
   int64_t saved_bytes() const {
     const auto& graph = out_.forward;
     ir::PerValue<bool> counted(graph.values.size());
@@ -133,7 +133,8 @@ class BackwardBuilder {
   ir::PerValue<bool> is_saved_;
 };
 
-/// Saved values are the first on their memory here, unless another saved one is on the same memory.
+/// A saved value is the base of its memory in this graph, unless another saved value on the same memory
+/// precedes it.
 void BackwardBuilder::add_inputs() {
   ir::PerValue<ir::ValueId> first(joint_.values.size());
   for (const auto id : plan_.saved) {
@@ -155,7 +156,7 @@ void BackwardBuilder::add_inputs() {
     if (input.role == ir::InputRole::Tangent) graph_.inputs.push_back(input);
 }
 
-/// Undefined tensors are not handed over; an argument that is one says so itself.
+/// Replaces arguments that are undefined tensors, which are not passed to the backward pass, by None.
 void BackwardBuilder::spell_none(ir::Arg& arg) const {
   if (auto* list = std::get_if<ir::Arg::List>(&arg.v))
     for (auto& element : *list) spell_none(element);
@@ -164,11 +165,11 @@ void BackwardBuilder::spell_none(ir::Arg& arg) const {
 }
 
 void BackwardBuilder::add_node(ir::Node node) {
-  // A node that runs for one of its outputs computes the saved ones again, to no use.
+  // A node that runs for some of its outputs also recomputes the saved ones, which stay unused.
   const auto was = node;
   for (auto& id : node.outputs)
     if (is_saved_[id]) id = graph_.add_value(joint_.type_of(id));
-  // The copy of a tensor begins its memory, wherever the tensor itself began.
+  // A copied tensor starts at offset 0, whatever the offset of the original.
   for (size_t i = 0; i < was.outputs.size(); ++i)
     before_.follow(graph_, was, was.outputs[i], node.outputs[i]);
   for (auto& arg : node.args) spell_none(arg);

@@ -12,16 +12,16 @@ using Rows = boost::compressed_sparse_row_graph<boost::directedS, boost::no_prop
                                                 boost::no_property, uint32_t, uint32_t>;
 using Arc = boost::graph_traits<Rows>::edge_descriptor;
 
-/// The network with an arc back for each edge, as Boost wants it. Arcs stand sorted by where they begin.
+/// The network with a reverse arc for each edge, as Boost requires. Arcs are sorted by their source vertex.
 struct Residual {
   Rows rows;
-  std::vector<int64_t> capacity, left;  ///< per arc; left: what is not used
+  std::vector<int64_t> capacity, left;  ///< per arc; `left` is the residual capacity
   std::vector<Arc> reverse;
 };
 
 Residual build(const FlowNetwork& network) {
   const auto vertices = network.vertices;
-  std::vector<uint32_t> next(vertices + 1);  // free place for an arc that begins at the vertex
+  std::vector<uint32_t> next(vertices + 1);  // next free position for an arc from the vertex
   for (const auto& edge : network.edges) {
     ++next[edge.from.position() + 1];
     ++next[edge.to.position() + 1];
@@ -55,7 +55,7 @@ auto per_arc(std::vector<T>& values, const Rows& rows) {
   return boost::make_iterator_property_map(values.begin(), boost::get(boost::edge_index, rows));
 }
 
-/// Boykov and Kolmogorov's algorithm; push-relabel was slower on every benchmark (docs/partition.md).
+/// The Boykov-Kolmogorov algorithm; push-relabel was slower on every benchmark (docs/partition.md).
 void solve(Residual& net) {
   const auto& rows = net.rows;
   const size_t vertices = boost::num_vertices(rows);

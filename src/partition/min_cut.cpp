@@ -13,12 +13,13 @@
 namespace antegrad::partition {
 namespace {
 
-/// One vertex per node and one per value. A node on the sink's side runs in the backward pass, a value there
-/// is at hand in the backward pass. Edges that a cut pays for:
+/// One vertex per node and one per value. A node on the sink side runs in the backward pass; a value on the
+/// sink side is available in the backward pass. Edges of finite capacity, whose cost a cut pays:
 ///   source -> node    computing it in the backward pass
-///   node -> output    saving the output: the node runs in the forward pass only
+///   node -> output    saving the output: the node runs only in the forward pass
 ///   source -> input   saving the input
-/// Infinite ones: value -> node that reads it (what runs needs its arguments), value -> sink (demanded).
+/// Edges of infinite capacity: value -> node that reads it (a node needs its arguments), value -> sink
+/// (demanded).
 class CutProblem {
  public:
   CutProblem(const ir::Graph& joint, const Classes& classes, const Weights& weights)
@@ -62,12 +63,13 @@ class CutProblem {
   std::vector<ir::NodeId> relevant_nodes_;  ///< in order
   ir::PerNode<VertexId> node_vertex_;
   ir::PerValue<VertexId> value_vertex_;
-  ir::PerNode<bool> runs_once_;  ///< dear and late, or computed from such a node
+  ir::PerNode<bool>
+      runs_once_;  ///< expensive and only needed in the backward pass, or computed from such nodes
   FlowNetwork network_;
   int shift_ = 0;
 };
 
-/// What the backward pass demands, and all that it is computed from.
+/// Finds what the backward pass demands, and everything that it is computed from.
 void CutProblem::find_relevant() {
   relevant_values_.assign(joint_.values.size(), false);
   runs_once_.assign(joint_.nodes.size(), false);
@@ -87,7 +89,7 @@ void CutProblem::find_relevant() {
   std::ranges::reverse(relevant_nodes_);
 }
 
-/// Very large weights are made smaller, so that their sum stays below infinity.
+/// Scales down very large weights, so that their sum stays below infinity.
 void CutProblem::find_shift() {
   long double total = 0;
   const auto add = [&](int64_t weight) {
@@ -117,8 +119,8 @@ void CutProblem::add_value(ir::ValueId index) {
   if (is_demanded(index)) network_.add_edge(vertex, FlowNetwork::kSink, FlowNetwork::kInfinite);
 }
 
-/// A dear node that only the backward pass needs runs once: when it runs there, so does all that is computed
-/// from it.
+/// An expensive node that only the backward pass needs must run once: if it runs in the backward pass, so
+/// does everything computed from it.
 void CutProblem::add_reads(ir::NodeId index) {
   const auto& node = joint_.node(index);
   const auto vertex = node_vertex_[index];
@@ -136,7 +138,7 @@ void CutProblem::add_reads(ir::NodeId index) {
   if (saved && runs_once_[index]) network_.add_edge(FlowNetwork::kSource, vertex, FlowNetwork::kInfinite);
 }
 
-/// Walks from what is demanded to what is saved.
+/// Walks from the demanded values to the saved ones.
 Plan CutProblem::read_plan(const IdMap<VertexId, bool>& late) const {
   Plan plan;
   plan.in_backward.resize(joint_.nodes.size());

@@ -18,7 +18,7 @@
 namespace antegrad::partition {
 namespace {
 
-/// Tries every set of nodes to run in the backward pass, from the definition of a plan, with no network.
+/// Tries every set of nodes to run in the backward pass, using the definition of a plan instead of a network.
 class BruteForce {
  public:
   BruteForce(const ir::Graph& joint, const Classes& classes, const Weights& weights)
@@ -57,7 +57,7 @@ class BruteForce {
     return weight;
   }
 
-  /// What the backward pass reads and does not compute.
+  /// What the backward pass reads but does not compute.
   ir::PerValue<bool> saved_by(const ir::PerNode<bool>& runs) const {
     ir::PerValue<bool> saved(joint_.values.size());
     const auto read = [&](ir::ValueId id) {
@@ -73,7 +73,7 @@ class BruteForce {
     return saved;
   }
 
-  /// A dear node that only the backward pass needs, in both graphs.
+  /// Whether an expensive node that only the backward pass needs runs in both graphs.
   bool runs_dear_twice(const ir::PerNode<bool>& runs, ir::PerValue<bool> in_forward) const {
     for (const auto i : joint_.node_ids() | std::views::reverse) {
       const auto& node = joint_.node(i);
@@ -174,7 +174,7 @@ graph @f joint {
   }
 }
 
-// ERR-18: what has no size and need not be saved does no harm.
+// ERR-18: a value that is not a tensor and need not be saved does no harm.
 TEST(MinCut, ComputesAgainWhatIsNoTensor) {
   const auto joint = ir::parse(R"(
 graph @f joint {

@@ -5,7 +5,7 @@
 namespace antegrad::partition {
 namespace {
 
-/// Appends nodes once each, what they read before them.
+/// Appends each node once, after those that it reads from.
 class LateOrder {
  public:
   LateOrder(const ir::Graph& joint, const Classes& classes, const Plan& plan)
@@ -42,7 +42,7 @@ class LateOrder {
   void append_with_sources(std::vector<ir::NodeId>& batch) {
     for (size_t i = 0; i < batch.size(); ++i)
       for_each_read(joint_.node(batch[i]), [&](ir::ValueId id) { take_source(id, batch); });
-    std::ranges::sort(batch);  // the order of the joint graph defines values before their use
+    std::ranges::sort(batch);  // in the joint graph, values are defined before their use
     order.insert(order.end(), batch.begin(), batch.end());
   }
 

@@ -18,15 +18,15 @@ Level level_of(const Policy& policy) {
   return std::holds_alternative<RecomputeAll>(policy) ? Level::All : Level::Cheap;
 }
 
-/// Who asks for less memory than MinCut gives leaves the inputs alone until the backward pass.
+/// Policies that use less memory than MinCut require that inputs are not written to before the backward pass.
 Inputs inputs_of(const Policy& policy, const Target& target) {
   const bool frugal =
       std::holds_alternative<RecomputeAll>(policy) || std::holds_alternative<MemoryBudget>(policy);
   return frugal || !target.writable_inputs ? Inputs::Fixed : Inputs::AsEager;
 }
 
-/// What is computed again takes memory while it is used; where that makes the peak higher than eager's, save
-/// as eager does.
+/// Recomputed values take memory while they are used. If that makes the peak higher than eager's, saves what
+/// eager saves.
 Partition min_cut_or_eager(const ir::Graph& joint, const Classes& classes, const ir::PerValue<Keep>& keep) {
   auto fewest_bytes = carry_out(joint, classes, {Level::Cheap, {}, keep});
   auto eager = carry_out(joint, classes, {Level::Views, {}, keep});

@@ -1,7 +1,7 @@
-// Whole forward and backward graphs. A file testdata/<case>.graph holds a joint graph, a line "---", and what
-// comes of it: both graphs, what is saved, and the report. Comments "# policy: SaveAll" and "# rule:
-// net.layer1 recompute" set what is not the default. With ANTEGRAD_UPDATE_GOLDEN=1 in the environment the
-// expected part is written anew; review the diff.
+// Golden tests of partitions. A file testdata/<case>.graph holds a joint graph, a line "---", and the
+// expected result: both graphs, what is saved, and the report. The comments "# policy: SaveAll" and "# rule:
+// net.layer1 recompute" override defaults. With ANTEGRAD_UPDATE_GOLDEN=1 in the environment, the expected
+// part is rewritten; review the diff.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -58,7 +58,7 @@ std::string describe(const Partition& parts) {
                      parts.peak.forward, parts.peak.backward, print(parts.decisions));
 }
 
-/// No blanks at the ends of lines, which the table has.
+/// Removes trailing blanks, which the table has.
 std::string trimmed(const std::string& text) {
   std::string out;
   std::istringstream lines(text);

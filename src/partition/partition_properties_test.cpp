@@ -47,7 +47,7 @@ bool is_mutated(const ir::Graph& joint, int32_t input) {
   });
 }
 
-/// Forward, hand over, backward.
+/// Runs the forward graph, passes saved values on, and runs the backward graph.
 std::vector<uint64_t> run_both(const ir::Graph& joint, const Partition& parts) {
   const auto all = input_hashes(joint);
   std::vector<uint64_t> first, tangents;
@@ -83,7 +83,7 @@ void check_saved(const ir::Graph& joint, const Partition& parts) {
     const auto value = parts.forward.outputs.at(saved.output).value;
     EXPECT_EQ(type, parts.forward.type_of(value));
     for (size_t k = 0; k < parts.forward.inputs.size();
-         ++k)  // the forward graph's inputs are the joint graph's first
+         ++k)  // the inputs of the forward graph come first in the joint graph
       EXPECT_FALSE(parts.forward.inputs[k].value == parts.forward.storage_of(value) &&
                    is_mutated(joint, static_cast<int32_t>(k)));
   }
@@ -154,7 +154,7 @@ TEST(Partition, KeepsMeaningUnderEveryPolicy) {
   EXPECT_GT(copies, 20);
 }
 
-/// Plans are made for the likely sizes and hold for all.
+/// Plans are made for the likely sizes but are valid for all.
 TEST(Partition, KeepsMeaningAtEverySize) {
   for (uint32_t seed = 0; seed < kGraphs; ++seed) {
     const auto joint = random_symbolic_joint(seed, 2 + static_cast<int>(seed % 25));
@@ -176,7 +176,7 @@ TEST(Partition, KeepsMeaningAtEverySize) {
   }
 }
 
-/// At the likely sizes the plan is the one that is made for them.
+/// At the likely sizes, the plan equals the one made for constants.
 TEST(Partition, SymbolsCountAsTheirLikelyValues) {
   for (uint32_t seed = 0; seed < kGraphs; ++seed) {
     const auto joint = random_symbolic_joint(seed, 2 + static_cast<int>(seed % 25));
@@ -220,7 +220,7 @@ TEST(Partition, KeepsMeaningUnderRules) {
   }
 }
 
-/// Alive after node `step` has run: storages defined by then, and read later or kept.
+/// Bytes alive after node `step` has run: storages defined by then that are read later or kept.
 int64_t live_bytes(const ir::Graph& graph, size_t step, const std::vector<int64_t>& at_start) {
   int64_t bytes = 0;
   for (const auto id : graph.values.ids()) {

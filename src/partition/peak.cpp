@@ -7,21 +7,22 @@
 namespace antegrad::partition {
 namespace {
 
-/// Replays one graph. Memory is counted per storage: allocated when its first value is defined, freed after
-/// the last node that reads one of its values.
+/// Simulates the allocations of one graph. Memory is counted per storage: allocated when its first value is
+/// defined, freed after the last node that reads one of its values.
 class Replay {
  public:
   explicit Replay(const ir::Graph& graph)
       : graph_(graph), live_(ir::Liveness::of_nodes(graph)), bytes_(graph.values.size()) {}
 
-  /// What is there before the first node.
+  /// Counts memory that is allocated before the first node runs.
   void allocate(ir::ValueId id, int64_t bytes) {
     if (graph_.storage_of(id) != id) return;
     bytes_[id] = bytes;
     live_bytes_ += bytes;
   }
 
-  /// What is allocated while each node runs; `most` gets the largest, with what is there before the first.
+  /// Returns the bytes allocated while each node runs. `most` is their maximum, including the state before
+  /// the first.
   std::vector<int64_t> run(int64_t& most) {
     std::vector<ir::ValueId> unused;
     ir::PerNode<std::vector<ir::ValueId>> ends(graph_.nodes.size());
@@ -61,7 +62,7 @@ class Replay {
 
   const ir::Graph& graph_;
   const ir::Liveness live_;
-  ir::PerValue<int64_t> bytes_;  ///< by the value that owns the memory
+  ir::PerValue<int64_t> bytes_;  ///< indexed by the value that owns the memory
   int64_t live_bytes_ = 0;
 };
 

@@ -9,7 +9,7 @@
 namespace antegrad::partition {
 namespace {
 
-// x * x is kept for cos; sin(x * x) is let go of after the sum.
+// x * x is kept for cos; sin(x * x) is freed after the sum.
 constexpr const char* kText = R"(graph @f joint {
   in %0: f32[100] user "x"
   in %1: f32[] tangent
@@ -40,7 +40,7 @@ TEST(MemoryCurves, PeakWhereTheEstimateSays) {
     if (!curves.forward.empty()) {
       EXPECT_EQ(*std::ranges::max_element(curves.forward), parts.peak.forward);
     }
-    // Before its first node the backward pass may have more: what no node reads.
+    // Before its first node, the backward pass may hold more: saved values that no node reads.
     if (!curves.backward.empty()) {
       EXPECT_LE(*std::ranges::max_element(curves.backward), parts.peak.backward);
     }

@@ -6,7 +6,7 @@
 
 namespace antegrad::partition {
 
-/// Weights, cut, graphs, peak and reasons under the limits.
+/// Computes a partition under the limits: weights, minimum cut, graphs, peak and decisions.
 Partition carry_out(const ir::Graph& joint, const Classes& classes, const Limits& limits);
 
 }  // namespace antegrad::partition

@@ -56,14 +56,14 @@ class Explainer {
   ir::PerValue<bool> saved_, wanted_;
 };
 
-/// What the backward pass recorded for itself and computes itself was no question.
+/// Values that the backward pass recorded and computes itself involve no decision.
 bool Explainer::is_decided(ir::ValueId id) const {
   if (saved_[id] || !wanted_[id] || is_none(joint_, id)) return saved_[id];
   const auto node = classes_.values[id].definition;
   return classes_.nodes[node].forward_needed || !joint_.node(node).provenance.backward;
 }
 
-/// Empty when computing it again was an option.
+/// Returns an empty string if recomputing was an option.
 std::string Explainer::why_dear(const ir::Node& node, const NodeClass& cls) const {
   const auto info = op_info(node);
   if (node.effects.random) return "random: never drawn again";

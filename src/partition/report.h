@@ -9,8 +9,8 @@
 
 namespace antegrad::partition {
 
-/// One decision for each value of the forward pass that the plan gives to the backward pass, by saving it or
-/// by computing it again.
+/// Returns one decision for each value of the forward pass that the plan provides to the backward pass, by
+/// saving or recomputing it.
 std::vector<Decision> explain(const ir::Graph& joint, const Classes& classes, const Limits& limits,
                               const Plan& plan);
 

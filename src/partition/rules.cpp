@@ -18,7 +18,7 @@ Keep rule_for(const std::string& scope, const std::vector<ScopeRule>& rules) {
   return best == nullptr ? Keep::Auto : best->keep;
 }
 
-/// Per storage: the backward pass of the uncompiled function reads a value on it.
+/// Per storage: whether the backward pass of the uncompiled function reads a value on it.
 ir::PerValue<bool> storages_read(const ir::Graph& joint, const Classes& classes) {
   ir::PerValue<bool> read(joint.values.size());
   for (const auto i : joint.values.ids())

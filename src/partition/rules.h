@@ -7,14 +7,14 @@
 
 namespace antegrad::partition {
 
-/// What rules and the user's policy say of each value. Rules come first, of several the one for the innermost
-/// scope. They bind tensors that the
-/// forward pass computes: inputs, views, and what is random or must not run twice are left alone.
-/// The policy is asked once for each tensor that the backward pass reads itself or through views, in order.
+/// Returns what the scope rules and the user's policy require for each value. Rules take precedence, the one
+/// for the innermost scope over others. They apply to tensors that the forward pass computes, but not to
+/// inputs, views, random values or values that must not be computed twice. The policy is called once, in
+/// order, for each tensor that the backward pass reads directly or through views.
 ir::PerValue<Keep> find_keeps(const ir::Graph& joint, const Classes& classes,
                               const std::vector<ScopeRule>& rules, const UserPolicy* policy);
 
-/// Equal to it, or inside of it.
+/// Whether `scope` is `outer` or inside it.
 bool is_in_scope(std::string_view scope, std::string_view outer);
 
 }  // namespace antegrad::partition

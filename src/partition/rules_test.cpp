@@ -52,7 +52,7 @@ TEST(Rules, PolicyIsAskedForEachTensorThatTheBackwardPassReads) {
                       return Keep::Auto;
                     }};
   const auto parts = partition(ir::parse(kNet), policy);
-  // Not for inputs, nor for what is random; for the tensor behind a view, not for the view.
+  // Neither for inputs nor for random values; for the tensor that a view is taken of, not for the view.
   ASSERT_EQ(asked.size(), 2u);
   EXPECT_EQ(asked[0].op, "aten.mm");
   EXPECT_EQ(asked[0].scope, "net.a");
@@ -79,7 +79,7 @@ TEST(Rules, ComeBeforeThePolicy) {
 }
 
 TEST(Rules, SaveNoNumbers) {
-  // LibTorch promotes types differently with a number than with the tensor that would be saved for it.
+  // LibTorch promotes types differently for a number than for the tensor that would be saved for it.
   const auto joint = ir::parse(R"(
 graph @f joint {
   in %0: f32[2] user

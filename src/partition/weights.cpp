@@ -11,7 +11,7 @@ constexpr int64_t kByte = 64;            // the unit: keeping one byte
 constexpr int64_t kTensor = 64 * kByte;  // bookkeeping for one more saved tensor
 constexpr int64_t kNode = kByte;         // running one more node
 
-/// Costs of computing again, per byte that is made (read, for reductions).
+/// Costs of recomputing, per byte of output (per byte read, for reductions).
 constexpr int64_t kFactory = 1, kPointwise = 1, kGather = 8, kScatter = 16, kReduction = 32;
 constexpr int64_t kExtern = 4 * kByte;
 
@@ -49,7 +49,8 @@ class Weigher {
   const Limits& limits_;
 };
 
-/// An input costs no memory, but a read, and from then on the caller may neither free nor change it.
+/// An input costs no additional memory, but a read, and the caller may neither free nor change it from then
+/// on.
 int64_t Weigher::save_input(ir::ValueId id) const {
   if (limits_.level == Level::All) return 1;
   const int64_t bytes = dense_bytes(joint_, id) * kByte;
@@ -67,13 +68,13 @@ int64_t Weigher::save(ir::ValueId id) const {
   const auto node = classes_.values[id].definition;
   const int64_t bytes = storage_bytes(joint_, id) * kByte;
   int64_t cost = kTensor + (classes_.values[id].is_returned ? bytes / 16 : bytes);
-  if (!classes_.nodes[node].forward_needed) cost += 4;                         // rather its source
-  if (joint_.storage_of(id) != id) cost += 8;                                  // rather its base
-  if (ir::is_floating(type->dtype) || ir::is_complex(type->dtype)) cost += 1;  // rather a mask or an index
+  if (!classes_.nodes[node].forward_needed) cost += 4;                         // prefer its source
+  if (joint_.storage_of(id) != id) cost += 8;                                  // prefer its base
+  if (ir::is_floating(type->dtype) || ir::is_complex(type->dtype)) cost += 1;  // prefer a mask or an index
   return cost;
 }
 
-/// The node was recorded in the backward pass and runs there only, no rule saying otherwise.
+/// Whether the node was recorded in the backward pass and runs only there, unless a rule requires saving it.
 bool Weigher::runs_late_in_eager(ir::NodeId node) const {
   const auto& cls = classes_.nodes[node];
   const bool saved =
@@ -81,7 +82,7 @@ bool Weigher::runs_late_in_eager(ir::NodeId node) const {
   return joint_.node(node).provenance.backward && !cls.backward_only && !cls.forward_needed && !saved;
 }
 
-/// It addresses memory by absolute position, so a copy of the tensor it reads will not do.
+/// Whether it addresses memory by absolute position, so that it cannot read from a copy.
 bool Weigher::needs_old_memory(const ir::Node& node) const {
   if (node.op != "aten.as_strided" && node.op != "antegrad.strided") return false;
   bool copied = false;
@@ -116,11 +117,11 @@ int64_t Weigher::recompute(ir::NodeId index) const {
   if (cls.backward_only) return 0;
   if (needs_old_memory(node)) return Weights::kNever;
   const auto info = op_info(node);
-  // reshape and its like are free where they are views, and copies where they are not.
+  // reshape and similar ops are free if they return views, but not if they copy.
   const bool is_free = info.recompute == ir::Recompute::Free &&
                        (info.kind == ir::OpKind::Factory || bytes_made(joint_, node) == 0);
   const bool pinned = limits_.level == Level::Views && !is_free;
-  // What the forward pass has no use for is computed once, wherever that is.
+  // Values that the forward pass does not need are computed only once, in either pass.
   if (!cls.forward_needed) return pinned && !node.provenance.backward ? Weights::kNever : 0;
   if (!can_recompute(node, cls)) return Weights::kNever;
   const bool by_rule =

@@ -8,30 +8,30 @@
 
 namespace antegrad::partition {
 
-/// Which nodes of the forward pass a plan may compute again.
+/// Which nodes of the forward pass a plan may recompute.
 enum class Level {
   Views,  ///< those that cost nothing
-  Cheap,  ///< no dear ones
-  All,    ///< all that can be
+  Cheap,  ///< all except expensive ones
+  All,    ///< all that can be recomputed
 };
 
-/// What limits a plan, besides what the graph itself says.
+/// The limits of a plan, besides those of the graph itself.
 struct Limits {
   Level level = Level::Cheap;
-  ir::PerNode<bool> allowed;  ///< dear, and may be computed again nevertheless; empty: none
-  ir::PerValue<Keep> keep;    ///< from rules and the user's policy; empty: all Auto
+  ir::PerNode<bool> allowed;  ///< expensive nodes that may be recomputed nevertheless; empty for none
+  ir::PerValue<Keep> keep;    ///< from scope rules and the user's policy; empty means Auto for all
 };
 
-/// Costs, in 1/64 of the cost of keeping a byte; docs/partition.md says how they were chosen.
+/// Costs, in 1/64 of the cost of keeping a byte; docs/partition.md explains how they were chosen.
 struct Weights {
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
   struct OfValue {
-    int64_t save = 0;        ///< kNever: it cannot be saved
-    bool must_save = false;  ///< saved if the backward pass reads it, and never computed again
+    int64_t save = 0;        ///< kNever if it cannot be saved
+    bool must_save = false;  ///< saved if the backward pass reads it, and never recomputed
   };
   struct OfNode {
-    int64_t recompute = 0;  ///< computing it (again) in the backward pass
-    bool must_run = false;  ///< in the backward pass
+    int64_t recompute = 0;  ///< cost of (re)computing it in the backward pass
+    bool must_run = false;  ///< it must run in the backward pass
   };
   ir::PerValue<OfValue> values;
   ir::PerNode<OfNode> nodes;
@@ -39,10 +39,10 @@ struct Weights {
 
 Weights weigh(const ir::Graph& joint, const Classes& classes, const Limits& limits);
 
-/// Whether MinCut takes it for too dear to compute again, whatever it saves.
+/// Whether the node is too expensive for MinCut to recompute, however much memory that saves.
 bool is_dear(const ir::Node& node);
 
-/// Whether a policy may have it computed again at all.
+/// Whether a policy may recompute the node at all.
 bool can_recompute(const ir::Node& node, const NodeClass& node_class);
 
 }  // namespace antegrad::partition

@@ -53,7 +53,7 @@ bool run_named(ir::Graph& graph, const Pass& pass) {
   }
 }
 
-/// The ops that must stay, in order.
+/// The ops of the ordered nodes, in order.
 std::vector<std::string> ordered_ops(const ir::Graph& graph) {
   std::vector<std::string> ops;
   for (const auto& node : graph.nodes)
@@ -61,7 +61,7 @@ std::vector<std::string> ordered_ops(const ir::Graph& graph) {
   return ops;
 }
 
-/// A pass may add ordered nodes, but neither remove nor merge nor move those that were there.
+/// A pass may add ordered nodes, but must not remove, merge or move existing ones.
 void verify_order(const std::vector<std::string>& before, const ir::Graph& graph, const Pass& pass) {
   auto next = before.begin();
   for (const auto& op : ordered_ops(graph))

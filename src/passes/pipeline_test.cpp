@@ -34,7 +34,7 @@ constexpr auto* kOptimised = R"(graph @f functional {
 
 constexpr FunctionalNeeds kPlain{.fused_rng = false, .effects = false, .lazy_bits = false};
 
-/// The text of the Error that the call throws, with its code checked.
+/// Returns the text of the Error that the call throws, and checks its code.
 template <class Fn>
 std::string error_of(ErrorCode code, Fn&& fn) {
   try {

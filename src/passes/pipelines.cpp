@@ -17,7 +17,7 @@ constexpr std::string_view kRemoveNoop = "remove_noop";
 constexpr std::string_view kUnreachedEffects = "unreached_effects";
 constexpr std::string_view kUndefinedTangents = "undefined_tangents";
 
-/// `change` as a pass: tells whether it changed the graph.
+/// Turns `change` into a pass that returns whether the graph has changed.
 template <class Change>
 auto comparing(Change change) {
   return [change](ir::Graph& graph) {
@@ -27,7 +27,7 @@ auto comparing(Change change) {
   };
 }
 
-/// The passes that have to be told what to specialise to.
+/// The passes that need to know what to specialise to.
 Pass backward_pass(std::string_view name, const BackwardNeeds& needs) {
   if (name == kUnreachedEffects)
     return {name, comparing([needs](ir::Graph& graph) {

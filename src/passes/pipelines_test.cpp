@@ -21,7 +21,7 @@ std::string doc(const char* name) {
   return read_text(std::filesystem::path(ANTEGRAD_SOURCE_DIR) / "docs" / name);
 }
 
-/// What the error for a name that does not exist says.
+/// Returns the error text for a name that does not exist.
 template <class Find>
 std::string error_of(Find find) {
   try {

@@ -1,5 +1,5 @@
-// Properties that every pass must have, on random graphs: the result is a valid graph that computes the same,
-// the caller sees the same aliasing, and a second run finds nothing to do.
+// Properties of every pass, on random graphs: the result is valid and computes the same, the caller observes
+// the same aliasing, and a second run changes nothing.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint32_t kGraphs = 1500;
 
-/// Each view records the storage of the tensor that it views, and where in it it begins.
+/// Each view must record the storage and the offset of the tensor that it views.
 void check_views(const ir::Graph& graph) {
   for (const auto& node : graph.nodes) {
     const auto id = node.outputs.front();
@@ -57,8 +57,8 @@ TEST_P(EveryPass, KeepsMeaningAndAliasing) {
   EXPECT_GT(changes, static_cast<int>(kGraphs / 10)) << "the graphs give the pass too little to do";
 }
 
-// functional_rng adds an input and draws other numbers, unread_statistics is about one op: they have tests of
-// their own.
+// functional_rng adds an input and draws other numbers, unread_statistics concerns a single op: both have
+// separate tests.
 INSTANTIATE_TEST_SUITE_P(Passes, EveryPass,
                          ::testing::Values(find_pass("remove_noop"), find_pass("constant_folding"),
                                            find_pass("common_subexpressions"), find_pass("dead_code")),

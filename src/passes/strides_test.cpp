@@ -6,7 +6,7 @@
 namespace antegrad::passes {
 namespace {
 
-/// Inputs of these types, with symbols s0 >= 1, s1 in 2 … 9 and s2 without bounds.
+/// A graph with inputs of these types and symbols s0 >= 1, s1 in 2 … 9 and s2 without bounds.
 ir::Graph graph_of(const std::vector<std::string>& types) {
   std::string text = "graph @f functional [s0: 1.., s1: 2..9, s2: ..] {\n";
   for (size_t i = 0; i < types.size(); ++i) text += "in %" + std::to_string(i) + ": " + types[i] + " user\n";
@@ -27,11 +27,11 @@ TEST(Bounds, OfWhatCancels) {
   EXPECT_EQ(bounds_of("floor_div(s0-3,2)+1").lower, 0);
   EXPECT_EQ(bounds_of("3*s1"), (ir::Range{6, 27}));
   EXPECT_EQ(bounds_of("s1-s0").upper, 8);
-  EXPECT_EQ(bounds_of("s0^30*s1^30").lower, 1 << 30);  // too long when written out
+  EXPECT_EQ(bounds_of("s0^30*s1^30").lower, 1 << 30);  // exceeds the size limit when expanded
   EXPECT_EQ(bounds_of("s2").lower, std::numeric_limits<int64_t>::min());
 }
 
-/// Printed as a type with the sizes that the operands broadcast to; empty when symbols hide the order.
+/// The result type of a pointwise op, with the broadcast sizes; empty if symbols hide the order.
 std::string pointwise(const std::vector<std::string>& types) {
   const auto graph = graph_of(types);
   std::vector<const ir::TensorType*> operands;

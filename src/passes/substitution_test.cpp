@@ -1,5 +1,5 @@
-// Graphs with symbolic sizes: a pass and then numbers for the symbols give what the numbers and then the pass
-// give. On random graphs by what they compute, on those of testdata node by node.
+// Graphs with symbolic sizes: running a pass and then substituting the symbols gives the same as substituting
+// first. Random graphs are compared by what they compute, those of testdata node by node.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace {
 
 using Values = std::vector<int64_t>;
 
-/// Their product is 6, as interpret.h has it.
+/// Values whose product is 6, as interpret.h requires.
 const std::vector<Values>& six_elements() {
   static const std::vector<Values> all = {{2, 3}, {3, 2}, {1, 6}, {6, 1}};
   return all;
@@ -100,7 +100,8 @@ struct Case {
   ir::Graph graph;
 };
 
-/// Those with symbols. What functional_rng leaves alone it would not leave alone with numbers.
+/// The graphs with symbols, except those of functional_rng's left_alone: with constant sizes it would not
+/// leave them alone.
 std::vector<Case> symbolic_cases() {
   std::vector<Case> out;
   const auto folder = std::filesystem::path(ANTEGRAD_SOURCE_DIR) / "src/passes/testdata";
@@ -116,7 +117,7 @@ std::vector<Case> symbolic_cases() {
   return out;
 }
 
-/// A number may be written as an integer or not, and padding by nothing is a copy.
+/// Normalizes spellings: numbers that may be integers or not, and padding by nothing, which is a copy.
 void spell_alike(ir::Graph& graph) {
   for (auto& node : graph.nodes) {
     for (auto& arg : node.args)
@@ -131,7 +132,7 @@ void spell_alike(ir::Graph& graph) {
   }
 }
 
-/// What was left alone because of symbols need not be left alone with numbers, so the pass runs again.
+/// Runs the pass again after the substitution, because nodes left alone due to symbols may now be rewritten.
 std::string then_numbers(const Pass& pass, ir::Graph graph, const Values& values) {
   pass.run(graph);
   graph = ir::substitute(graph, values);
@@ -156,8 +157,8 @@ Values random_values(const ir::Graph& graph, std::mt19937& random, int64_t least
   return values;
 }
 
-/// At size 1 dimensions may have other strides, and some nodes are not needed (a loss may name class 2): from
-/// 3 on the texts are the same.
+/// At size 1, dimensions may have other strides, and some nodes are not needed (a loss may name class 2);
+/// from size 3 on the texts are equal.
 TEST(Testdata, PassAndNumbersMayBeSwapped) {
   std::mt19937 random(1);
   for (const auto& [name, file, graph] : symbolic_cases()) {
@@ -188,7 +189,7 @@ TEST(Testdata, TypesHoldAtEverySize) {
   EXPECT_GT(known, 2000);
 }
 
-/// One node over tensors [A, B, C, D] of random sizes, whose memory has the dimensions in random orders.
+/// One node over tensors [A, B, C, D] of random sizes, with dimensions in random order in memory.
 class RandomNode {
  public:
   explicit RandomNode(uint32_t seed) : random_(seed) {
@@ -276,7 +277,7 @@ TEST(Decompose, PassAndNumbersMayBeSwappedInEveryLayout) {
     check_types(ir::substitute(changed, ones));
     ASSERT_FALSE(HasFailure()) << ir::print(changed) << fmt::format("at {}", fmt::join(ones, ", "));
   }
-  EXPECT_GT(decomposed, 900);  // not: softmax over s1 - 1 elements
+  EXPECT_GT(decomposed, 900);  // exception: softmax over s1 - 1 elements
 }
 
 }  // namespace

@@ -29,8 +29,7 @@ class ShapeGuard {
       if (!check(rule, view(rule.tensor), values)) return false;
     return true;
   }
-  std::string failure(const std::vector<ShapeView>& tensors) const;  ///< describes the first predicate that
-                                                                     ///< fails
+  std::string failure(const std::vector<ShapeView>& tensors) const;  ///< the first predicate that fails
   std::string to_string() const;                                     ///< one predicate per line
 
  private:

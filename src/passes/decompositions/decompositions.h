@@ -5,10 +5,10 @@
 
 namespace antegrad::passes {
 
-/// How one op is made of others: emits nodes that define all outputs of the call, or throws Unusual.
+/// Emits nodes that define all outputs of the call in terms of simpler ops, or throws Unusual.
 using Decomposition = void (*)(Builder& b, const Call& call);
 
-/// What LibTorch's losses take as `reduction`.
+/// Values of the `reduction` argument of LibTorch's losses.
 enum Reduction : int64_t { kNone = 0, kMean = 1, kSum = 2 };
 
 struct DecompositionRow {
@@ -16,7 +16,7 @@ struct DecompositionRow {
   Decomposition build;
 };
 
-// By theme, each in its file.
+// One file per theme.
 std::span<const DecompositionRow> activation_decompositions();
 std::span<const DecompositionRow> pointwise_decompositions();
 std::span<const DecompositionRow> loss_decompositions();
@@ -29,8 +29,8 @@ std::span<const DecompositionRow> moment_decompositions();
 std::span<const DecompositionRow> indexing_decompositions();
 std::span<const DecompositionRow> resampling_decompositions();
 
-/// The mean over some dimensions, in the type of x, and the mean of the squared distances from it, in f64.
-/// A mean that is large compared with the distances costs them no digits.
+/// The mean over some dimensions, in the type of x, and the mean of the squared deviations from it, in f64.
+/// The deviations lose no digits even if the mean is large compared with them.
 struct Moments {
   Value mean, variance;
 };
@@ -42,7 +42,7 @@ Value add_product_of(Builder& b, Value self, Value left, Value right, double val
 /// The p-norm over some dimensions.
 Value norm_of(Builder& b, Value x, double p, const Dims& dims, bool keepdim);
 
-/// For ops on lists of tensors, which are too many for rows. Null: the op is none of them.
+/// Returns the rule for ops on lists of tensors, of which there are too many for rows; null for other ops.
 Decomposition foreach_decomposition(std::string_view op);
 
 }  // namespace antegrad::passes

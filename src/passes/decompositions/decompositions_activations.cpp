@@ -1,4 +1,4 @@
-// Activations that one expression of ops_pointwise.def does not say, and their derivatives.
+// Activations that a single expression of ops_pointwise.def cannot express, and their derivatives.
 #include <cmath>
 #include <numbers>
 
@@ -7,7 +7,7 @@
 namespace antegrad::passes {
 namespace {
 
-/// The tensor argument in the dtype that the call computes in.
+/// The tensor argument, in the dtype that the call computes in.
 Value wide_tensor(Builder& b, const Call& call, size_t i) {
   return b.to(call.tensor(i), wide(call.output_type(0).dtype));
 }
@@ -20,7 +20,7 @@ bool uses_tanh(const Call& call) {
 }
 
 constexpr double kCubic = 0.044715;
-const double kInner = std::sqrt(2) * std::numbers::inv_sqrtpi;  // of the approximation by tanh
+const double kInner = std::sqrt(2) * std::numbers::inv_sqrtpi;  // of the tanh approximation
 
 /// tanh(sqrt(2 / pi) * (x + 0.044715 x^3))
 Value gelu_tanh(Builder& b, Value x) {
@@ -28,7 +28,7 @@ Value gelu_tanh(Builder& b, Value x) {
   return b.unary("aten.tanh", b.mul(b.add(x, cubic), kInner));
 }
 
-/// The normal distribution's probability of being below x.
+/// The cumulative distribution function of the standard normal distribution.
 Value normal_cdf(Builder& b, Value x) {
   const auto erf = b.unary("aten.erf", b.mul(x, std::numbers::sqrt2 / 2));
   return b.mul(b.add(erf, 1.0), 0.5);

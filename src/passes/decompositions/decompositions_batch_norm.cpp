@@ -1,22 +1,21 @@
-// Batch normalization in all its spellings.
+// Batch normalization in all its variants.
 #include "passes/decompositions/decompositions.h"
 
 namespace antegrad::passes {
 namespace {
 
-/// Where a forward op has its arguments and what it puts out after the normalized tensor and the statistics
-/// of the batch.
+/// The positions of a forward op's arguments.
 struct Form {
-  int running_mean = 3;  ///< the variance follows; -1: none
-  int training = 5;      ///< -1: never
-  int momentum = 6;      ///< eps follows
+  int running_mean = 3;  ///< followed by the variance; -1 if there is none
+  int training = 5;      ///< -1 if never in training mode
+  int momentum = 6;      ///< followed by eps
 };
 
 /// A batch [N, C, …] that is normalized per channel.
 struct Batch {
   ir::DType dtype;
   Value x;
-  Dims dims;  ///< all but the channels
+  Dims dims;  ///< all except the channels
 
   Batch(Builder& b, Value input) : dtype(wide(b.type(input).dtype)), x(b.to(input, dtype)) {
     if (b.rank(x) < 2) throw Unusual();
@@ -24,7 +23,7 @@ struct Batch {
       if (dim != 1) dims.push_back(dim);
   }
 
-  /// [C] in the dtype and place that the batch has
+  /// Converts [C] to the dtype of the batch and lays it along its channels.
   Value channels(Builder& b, Value x_of_channels) const {
     if (!x_of_channels.valid()) return {};
     return b.along(b.to(x_of_channels, dtype), 1, b.rank(x));
@@ -51,7 +50,7 @@ Value updated(Builder& b, Value running, Value batch, double momentum) {
   return b.add(b.mul(b.to(running, dtype), 1 - momentum), b.mul(batch, momentum));
 }
 
-/// The statistics after the batch are outputs 3 and 4 where the op writes them or is functional.
+/// The updated statistics are outputs 3 and 4, if the op writes them or is functional.
 void define_running(Builder& b, const Call& call, const Form& form, const Batch& batch, Value mean,
                     Value variance) {
   if (call.output_count() == 3) return;
@@ -66,7 +65,8 @@ void define_running(Builder& b, const Call& call, const Form& form, const Batch&
   b.define(call.output(4), new_variance);
 }
 
-/// Long sums are added up in blocks and so accurate that correcting them, as moments_of does, does not pay.
+/// Long sums are added up in blocks, and thus accurate enough that a correction as in moments_of does not
+/// pay.
 Moments moments(Builder& b, const Batch& batch) {
   constexpr int64_t kLong = 1024;
   if (b.likely(b.count(batch.x, batch.dims)) < kLong) {
@@ -95,7 +95,7 @@ void infer(Builder& b, const Call& call, const Form& form) {
   const auto invstd = b.rsqrt(b.add(variance, call.number(form.momentum + 1)));
   const auto result = normalized(b, batch, call, mean, batch.channels(b, invstd));
   b.define(call.output(0), result);
-  for (size_t i : {1, 2}) {  // there are no statistics of the batch: empty tensors
+  for (size_t i : {1, 2}) {  // there are no batch statistics: empty tensors
     const auto& type = call.output_type(i);
     if (!(type.numel() == ir::Dim(0))) throw Unusual();
     b.define(call.output(i), b.full(type.sizes, type.dtype, type.device, 0));

@@ -14,7 +14,7 @@ constexpr std::array<std::string_view, 31> kUnary = {
     "round", "trunc", "frac",  "sign", "sigmoid",    "atan",   "erf",  "erfc", "expm1", "sqrt", "rsqrt",
     "log",   "log10", "log1p", "log2", "reciprocal", "lgamma", "acos", "asin", "relu"};
 
-/// How the single op is spelled with a tensor and with a number as second operand.
+/// The names of the single op with a tensor and with a number as second operand.
 struct Binary {
   std::string_view name, with_tensor, with_number;
 };
@@ -35,7 +35,7 @@ const Binary* find_binary(std::string_view name) {
   return found != std::end(kBinary) ? found : nullptr;
 }
 
-/// "aten._foreach_add_.List" is add, with lists.
+/// Splits an op name: "aten._foreach_add_.List" is add with overload List.
 struct Name {
   std::string_view name, overload;
 
@@ -49,14 +49,14 @@ struct Name {
   bool is_unary() const { return overload.empty() && std::ranges::find(kUnary, name) != kUnary.end(); }
 };
 
-/// Argument `at` for element i: of a list its element, else itself.
+/// Argument `at` for element i: its element i if it is a list, otherwise the argument itself.
 const ir::Arg& element(const Call& call, size_t at, size_t i) {
   const auto* list = call.arg(at).as<ir::Arg::List>();
   if (list != nullptr && i >= list->size()) throw Unusual();
   return list != nullptr ? (*list)[i] : call.arg(at);
 }
 
-/// The single op gives what the list op does only where no dtypes have to be promoted.
+/// Only without type promotion does the single op return the same as the list op.
 void refuse_promotion(const Call& call, const std::vector<ir::Arg>& args, const ir::TensorType& result) {
   for (const auto& arg : args) {
     const auto* id = arg.as<Value>();

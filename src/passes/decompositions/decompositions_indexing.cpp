@@ -1,4 +1,4 @@
-// Gradients of views and of embeddings, triangles of matrices, stacks: by padding, joining and comparing
+// Gradients of views and embeddings, triangles of matrices, stacks: by padding, concatenating and comparing
 // positions.
 #include <limits>
 
@@ -7,14 +7,14 @@
 namespace antegrad::passes {
 namespace {
 
-/// A position as schemas take it: negative ones count from the end.
+/// Resolves a position as in schemas: negative ones count from the end.
 ir::Dim position(Builder& b, const ir::Dim& given, const ir::Dim& size) {
   if (b.least(given) >= 0) return given;
   if (b.largest(given) >= 0) throw Unusual();
   return size + given;
 }
 
-/// Where slice(start, end, step) of so many elements begins: starts outside end at the border.
+/// Where slice(start, end, step) with so many elements begins; a start out of range is clamped.
 ir::Dim slice_start(Builder& b, const Call& call, const ir::Dim& size, const ir::Dim& elements) {
   constexpr int64_t kNoEnd = std::numeric_limits<int64_t>::max();
   const auto end = call.dim(4, kNoEnd);
@@ -25,7 +25,7 @@ ir::Dim slice_start(Builder& b, const Call& call, const ir::Dim& size, const ir:
   return is_inside ? start : min(start, size);
 }
 
-/// Zeros, but grad at start, start + step, …
+/// Zeros, except grad at start, start + step, …
 void slice_backward(Builder& b, const Call& call) {
   auto grad = call.tensor(0);
   const auto dim = Call::wrapped(call.integer(2), b.rank(grad));
@@ -52,8 +52,8 @@ Value positions(Builder& b, const ir::Dim& size, int64_t dim, size_t rank, const
   return b.along(b.arange(size, device), dim, rank);
 }
 
-/// The diagonal is the last dimension of grad. It is padded to the length of the dimension that it is told
-/// apart by, laid along it, and shows where the two positions are `offset` apart.
+/// The diagonal is the last dimension of grad. It is padded to the size of the dimension that enumerates it,
+/// laid along that dimension, and selected where the two positions differ by `offset`.
 void diagonal_backward(Builder& b, const Call& call) {
   auto grad = call.tensor(0);
   const auto sizes = call.dims(1);
@@ -99,7 +99,7 @@ void stack(Builder& b, const Call& call) {
   b.emit_as(call.output(0), "aten.cat", {std::move(parts), dim});
 }
 
-/// Generated code sums the gradients of all rows, so those of the padding row become zeros first.
+/// Generated code sums the gradients of all rows, so those of the padding row are set to zero first.
 void embedding_dense_backward(Builder& b, const Call& call) {
   const auto grad = call.tensor(0), indices = call.tensor(1);
   const auto padding = call.integer(3);

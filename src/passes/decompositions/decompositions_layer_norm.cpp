@@ -1,10 +1,10 @@
-// Layer, group and root-mean-square normalization.
+// Layer and group normalization.
 #include "passes/decompositions/decompositions.h"
 
 namespace antegrad::passes {
 namespace {
 
-/// The gradient by what was normalized to xhat = (x - mean) * rstd, from that by xhat.
+/// The gradient with respect to x, from that with respect to xhat = (x - mean) * rstd.
 Value normalized_backward(Builder& b, Value grad, Value xhat, Value rstd, const Dims& dims) {
   const auto mean_grad = b.mean(grad, dims, true);
   const auto mean_product = b.mean(b.mul(grad, xhat), dims, true);
@@ -28,7 +28,7 @@ Normalized normalize(Builder& b, Value x, const Dims& dims, double eps, bool kee
   return {mean, rstd, b.mul(b.sub(x, beside_x(mean)), beside_x(rstd))};
 }
 
-/// The last dimensions of x, as many as `shape` has; the others come first.
+/// The normalized dimensions (inner), which come last, and the others (outer).
 struct Axes {
   Dims outer, inner;
 };
@@ -72,7 +72,7 @@ void layer_norm_backward(Builder& b, const Call& call) {
   if (call.has_output(2)) b.define(call.output(2), b.sum(grad, outer));
 }
 
-/// Of [N, C, …] as [N, groups, C / groups, …]: one group of one sample is what is normalized.
+/// [N, C, …] viewed as [N, groups, C / groups, …]: each group of each sample is normalized.
 struct Groups {
   ir::DType dtype;
   ir::Dim count, size;
@@ -86,9 +86,9 @@ struct Groups {
   }
 
   Value split(Builder& b, Value x) const { return b.split_dim(x, 1, count, size); }
-  /// [N, groups] beside a split tensor
+  /// Broadcasts [N, groups] against a split tensor.
   Value statistic(Builder& b, Value x) const { return b.unsqueeze(b.to(x, dtype), inner); }
-  /// [C] beside a tensor that is not split
+  /// Broadcasts [C] against a tensor that is not split.
   Value channels(Builder& b, Value x) const { return x.valid() ? b.along(x, 1, inner.size() + 1) : x; }
 };
 

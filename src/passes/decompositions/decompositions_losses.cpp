@@ -1,4 +1,4 @@
-// Losses of a prediction and a target, element by element, and their derivatives.
+// Elementwise losses of a prediction and a target, and their derivatives.
 #include "passes/decompositions/decompositions.h"
 
 namespace antegrad::passes {
@@ -10,12 +10,12 @@ int64_t reduction_of(const Call& call, size_t i) {
   return reduction;
 }
 
-/// Tensor arguments in the dtype that the call computes in.
+/// Tensor arguments, in the dtype that the call computes in.
 class Operands {
  public:
   Operands(Builder& b, const Call& call) : b_(b), call_(call), dtype_(wide(call.output_type(0).dtype)) {}
   Value operator()(size_t i) const { return b_.to(call_.tensor(i), dtype_); }
-  /// A tensor times an optional factor.
+  /// Multiplies a tensor by an optional factor.
   Value scaled(Value x, size_t factor) const {
     const auto by = call_.optional_tensor(factor);
     return by.valid() ? b_.mul(x, b_.to(by, dtype_)) : x;
@@ -34,7 +34,7 @@ void define_reduced(Builder& b, const Call& call, Value losses, int64_t reductio
   b.define(call.output(0), losses);
 }
 
-/// The gradient of one element's loss: that of the mean over `input` is shared out.
+/// The gradient of the loss of one element: the gradient of a mean is divided by the number of elements.
 Value shared_out(Builder& b, Value grad, Value input, int64_t reduction) {
   return reduction == kMean ? b.div(grad, b.count(input, b.all_dims(input))) : grad;
 }
@@ -91,7 +91,7 @@ void huber_loss_backward(Builder& b, const Call& call) {
   b.define(call.output(0), by_distance(b, difference, delta, b.mul(difference, grad), b.mul(grad, delta)));
 }
 
-/// LibTorch refuses predictions that are no probabilities, and keeps logarithms above -100.
+/// Like LibTorch, rejects predictions that are not probabilities, and clamps logarithms to at least -100.
 void binary_cross_entropy(Builder& b, const Call& call) {
   const Operands operand(b, call);
   const auto x = operand(0), target = operand(1);
@@ -112,8 +112,7 @@ void binary_cross_entropy_backward(Builder& b, const Call& call) {
   b.define(call.output(0), operand.scaled(result, 3));
 }
 
-/// (1 - t) x - w log(sigmoid(x)) with w = (pos_weight - 1) t + 1; the logarithm in a form that does not
-/// overflow.
+/// (1 - t) x - w log(sigmoid(x)) with w = (pos_weight - 1) t + 1; the logarithm is computed without overflow.
 void binary_cross_entropy_with_logits(Builder& b, const Call& call) {
   const Operands operand(b, call);
   const auto x = operand(0), target = operand(1);

@@ -1,4 +1,4 @@
-// Means, variances and standard deviations, in two passes: the mean first, then the squared distances from
+// Means, variances and standard deviations, in two passes: first the mean, then the squared deviations from
 // it.
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 namespace antegrad::passes {
 namespace {
 
-/// How many elements minus the correction, at least 0, as an argument of div.
+/// The number of elements minus the correction, at least 0, as an argument of div.
 ir::Arg divisor(Builder& b, const ir::Dim& count, double correction) {
   if (count.is_constant()) return std::max(static_cast<double>(count.constant()) - correction, 0.0);
   if (correction != std::floor(correction)) throw Unusual();
@@ -16,10 +16,10 @@ ir::Arg divisor(Builder& b, const ir::Dim& count, double correction) {
   return b.least(rest) >= 0 ? rest : max(rest, ir::Dim(0));
 }
 
-/// In f64 whatever the tensor is, as LibTorch does: no distance is too small or too large to be squared.
+/// Computed in f64 whatever the dtype, like LibTorch, so that no square underflows or overflows.
 template <bool kRoot, bool kMean>
 void variance(Builder& b, const Call& call) {
-  wide(call.output_type(0).dtype);  // refuses what is not real
+  wide(call.output_type(0).dtype);  // throws Unusual for types that are not real
   const auto x = b.to(call.tensor(0), ir::DType::F64);
   if (b.rank(x) == 0) throw Unusual();
   auto dims = call.dims_or_all(1, b.rank(x));
@@ -51,7 +51,7 @@ Moments moments_of(Builder& b, Value x, const Dims& dims, bool keepdim) {
   const auto average = [&](Value terms) {
     return b.div(b.to(b.sum(terms, dims, keepdim), ir::DType::F64), count);
   };
-  // The first mean is off by the roundings of a long sum, which is what the distances from it add up to.
+  // The first mean has the rounding error of a long sum; the mean deviation from it corrects that.
   const auto shift = average(centered);
   const auto mean = b.to(b.add(b.to(first, ir::DType::F64), shift), b.type(x).dtype);
   return {mean, b.clamp_min(b.sub(average(squares), b.square(shift)), 0)};

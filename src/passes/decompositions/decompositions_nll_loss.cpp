@@ -1,4 +1,4 @@
-// The negative log-likelihood of class targets: classes are dimension 1 of [N, C] or [N, C, H, W].
+// Negative log-likelihood of class targets: classes are dimension 1 of [N, C] or [N, C, H, W].
 #include "passes/decompositions/decompositions.h"
 
 namespace antegrad::passes {
@@ -6,7 +6,7 @@ namespace {
 
 struct Targets {
   Value index;      ///< i64, without the class dimension
-  int64_t ignored;  ///< targets of this class count for nothing
+  int64_t ignored;  ///< targets of this class do not count
   ir::Dim classes;
 
   Targets(Builder& b, const Call& call, Value scores, size_t target_at, size_t ignored_at)
@@ -21,8 +21,8 @@ struct Targets {
   }
 };
 
-/// Reads the score of each target. Ignored targets may lie outside, so they read class 0; other targets
-/// outside are an error of gather, as they are of LibTorch's op.
+/// Reads the score of each target. Ignored targets may be out of range, so they read class 0; for others out
+/// of range gather throws, as LibTorch's op does.
 Value picked(Builder& b, Value scores, Value safe_index) {
   const auto index = b.unsqueeze(safe_index, 1);
   const auto gathered =
@@ -59,7 +59,7 @@ void nll_loss_forward(Builder& b, const Call& call) {
   b.define(call.output(1), total);
 }
 
-/// -weight * grad where the class is the target, else 0: no scatter is needed.
+/// -weight * grad for the target class, 0 for others: needs no scatter.
 void nll_loss_backward(Builder& b, const Call& call) {
   const auto dtype = wide(call.output_type(0).dtype);
   const auto scores = call.tensor(1);

@@ -10,13 +10,13 @@ namespace {
 template <bool kDivides>
 void add_product(Builder& b, const Call& call) {
   const auto dtype = wide(call.output_type(0).dtype);
-  // Operands of other types are converted to that of the result before.
+  // Operands of other types are first converted to the type of the result.
   const auto operand = [&](size_t i) { return b.to(b.to(call.tensor(i), call.output_type(0).dtype), dtype); };
   b.define(call.output(0),
            add_product_of(b, operand(0), operand(1), operand(2), call.keyword_number("value", 1), kDivides));
 }
 
-/// log(x / (1 - x)), of x within [eps, 1 - eps] where eps is given
+/// log(x / (1 - x)), with x clamped to [eps, 1 - eps] if eps is given.
 void logit(Builder& b, const Call& call) {
   auto x = b.to(call.tensor(0), wide(call.output_type(0).dtype));
   if (!(call.arg(1) == ir::Arg())) {
@@ -37,7 +37,7 @@ void logit_backward(Builder& b, const Call& call) {
   b.define(call.output(0), b.where(b.compare("lt", x, low), outside, above));
 }
 
-/// The noise of training is what each element was multiplied by; without it the op is a leaky relu.
+/// In training mode, `noise` holds the factor of each element; otherwise the op is a leaky ReLU.
 void rrelu_backward(Builder& b, const Call& call) {
   const auto dtype = wide(call.output_type(0).dtype);
   const auto grad = b.to(call.tensor(0), dtype);

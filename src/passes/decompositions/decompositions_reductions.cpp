@@ -1,4 +1,4 @@
-// Sums, means, norms and extrema as sums, amax and amin over named dimensions.
+// Sums, means, norms and extrema in terms of sums, amax and amin over explicit dimensions.
 #include <cmath>
 #include <limits>
 
@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// A tensor without dimensions is its own reduction: there is nothing to gain.
+/// A tensor without dimensions is its own reduction: a decomposition gains nothing.
 void refuse_scalar(Builder& b, Value x) {
   if (b.rank(x) == 0) throw Unusual();
 }
@@ -25,7 +25,7 @@ void sum(Builder& b, const Call& call) {
   define_sum(b, call, b.all_dims(call.tensor(0)), false);
 }
 
-/// Sums over named dimensions stay, unless the half types need a wider sum or the list says "all".
+/// Leaves sums over explicit dimensions alone, unless a half type needs a wider sum or the list means "all".
 void sum_dims(Builder& b, const Call& call) {
   const auto x = call.tensor(0);
   refuse_scalar(b, x);
@@ -57,7 +57,7 @@ void mean(Builder& b, const Call& call) {
   b.define(call.output(0), b.mean(x, dims, !is_full && call.flag(2, false)));
 }
 
-/// (x, p = 2, dims = all, keepdim = false), for all spellings of it.
+/// (x, p = 2, dims = all, keepdim = false), for all overloads.
 void norm(Builder& b, const Call& call) {
   const auto x = b.to(call.tensor(0), wide(call.output_type(0).dtype));
   refuse_scalar(b, x);
@@ -84,7 +84,7 @@ void aminmax(Builder& b, const Call& call) {
   b.define(call.output(1), b.reduce("aten.amax", x, dims, keepdim));
 }
 
-/// any and all; of u8 they are u8, which stays with LibTorch.
+/// any and all. For u8 the result is u8, which is left to LibTorch.
 template <bool kAll>
 void logical(Builder& b, const Call& call) {
   const auto x = call.tensor(0);
@@ -125,7 +125,7 @@ Value norm_of(Builder& b, Value x, double p, const Dims& dims, bool keepdim) {
   if (p == kInfinity) return b.reduce("aten.amax", b.abs(x), dims, keepdim);
   if (p == -kInfinity) return b.reduce("aten.amin", b.abs(x), dims, keepdim);
   if (p == 0) return b.sum(b.to(b.compare("ne", x, 0.0), b.type(x).dtype), dims, keepdim);
-  if (p < 0 && b.least(b.count(x, dims)) < 1) throw Unusual();  // LibTorch refuses those of nothing
+  if (p < 0 && b.least(b.count(x, dims)) < 1) throw Unusual();  // LibTorch rejects empty ones
   return b.pow(b.sum(b.pow(b.abs(x), p), dims, keepdim), 1 / p);
 }
 

@@ -1,4 +1,4 @@
-// Pooling over whole images, and nearest neighbours of images scaled by whole numbers.
+// Pooling over whole images, and nearest-neighbour upsampling by integer factors.
 #include <algorithm>
 
 #include "passes/decompositions/decompositions.h"
@@ -44,8 +44,8 @@ void adaptive_avg_pool2d_backward(Builder& b, const Call& call) {
   define_image_mean_backward(b, call);
 }
 
-/// One window (argument `kernel`, with stride, padding, ceil_mode, count_include_pad and divisor after it)
-/// that covers the image.
+/// Throws Unusual unless a single window covers the image. The window is argument `kernel`, followed by
+/// stride, padding, ceil_mode, count_include_pad and divisor.
 void require_one_window(Builder& b, const Call& call, Value image, Value pooled, size_t kernel) {
   image_dims(b, image);
   auto window = call.dims(kernel);
@@ -67,8 +67,8 @@ void avg_pool2d_backward(Builder& b, const Call& call) {
   define_image_mean_backward(b, call);
 }
 
-/// By how much each image dimension grows from `small` to `large`; the scales that were given, if any, say
-/// the same.
+/// Returns the integer factor from `small` to `large` for each image dimension. Scales that were given must
+/// agree.
 std::vector<int64_t> whole_factors(Builder& b, const Call& call, const Sizes& small, const Sizes& large,
                                    size_t scales_at) {
   std::vector<int64_t> factors;
@@ -81,7 +81,7 @@ std::vector<int64_t> whole_factors(Builder& b, const Call& call, const Sizes& sm
   return factors;
 }
 
-/// Each pixel reads the one it was in the small image.
+/// Each pixel reads its source pixel in the small image.
 void upsample_nearest(Builder& b, const Call& call) {
   const auto x = call.tensor(0);
   const auto& large = call.output_type(0);
@@ -96,7 +96,7 @@ void upsample_nearest(Builder& b, const Call& call) {
   b.define(call.output(0), b.emit("aten.index.Tensor", {x, std::move(indices)}, std::move(type)));
 }
 
-/// Each pixel of the small image sums what was read from it.
+/// Each pixel of the small image sums the gradients of the pixels that read it.
 void upsample_nearest_backward(Builder& b, const Call& call) {
   auto grad = b.to(call.tensor(0), wide(call.output_type(0).dtype));
   const auto small = call.output_type(0).sizes;

@@ -1,5 +1,5 @@
-// Softmax and what is computed like it: everything relative to the largest element, so that nothing
-// overflows. Rows of -inf alone give NaN, as LibTorch's do.
+// Softmax and related ops, computed relative to the largest element to avoid overflow. Like LibTorch, rows
+// that consist of -inf give NaN.
 #include <limits>
 
 #include "passes/decompositions/decompositions.h"
@@ -14,7 +14,7 @@ struct Rows {
   Dims dims;
 };
 
-/// The argument in the dtype that the call computes in, and the dimension (argument `dim_at`) it works along.
+/// The argument in the dtype that the call computes in, and the dimension (argument `dim_at`) of the softmax.
 Rows rows(Builder& b, const Call& call, size_t tensor, size_t dim_at) {
   const auto x = b.to(call.tensor(tensor), wide(call.output_type(0).dtype));
   return {x, {call.wrapped(call.integer(dim_at), b.rank(x))}};
@@ -32,7 +32,7 @@ void softmax(Builder& b, const Call& call) {
   b.define(call.output(0), softmax_of(b, in, largest(b, in)));
 }
 
-/// Rows of -inf alone give zeros here.
+/// Unlike softmax, rows that consist of -inf give zeros.
 void safe_softmax(Builder& b, const Call& call) {
   const auto in = rows(b, call, 0, 1);
   const auto most = largest(b, in);
@@ -58,7 +58,7 @@ void log_softmax_backward(Builder& b, const Call& call) {
   b.define(call.output(0), b.sub(grad, b.mul(b.exp(y), b.sum(grad, dims, true))));
 }
 
-/// Where the largest element is infinite nothing is subtracted, so that the result is infinite and not NaN.
+/// If the largest element is infinite, nothing is subtracted, so that the result is infinite and not NaN.
 void logsumexp(Builder& b, const Call& call) {
   const auto x = b.to(call.tensor(0), wide(call.output_type(0).dtype));
   Dims dims;

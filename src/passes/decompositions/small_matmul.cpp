@@ -7,8 +7,8 @@
 namespace antegrad::passes {
 namespace {
 
-/// How many multiplications there are. A size that was small in one call need not be in the next: symbols
-/// count as 64 at least.
+/// The number of multiplications. Symbols count as at least 64: a size that is small in one call need not be
+/// in the next.
 int64_t multiplications(Builder& b, Value products) {
   constexpr int64_t kOften = 64;
   return b.count(products, b.all_dims(products)).evaluate([&](int32_t s) {
@@ -23,8 +23,8 @@ void require_small(Builder& b, Value products) {
   if (!is_known || multiplications(b, products) > kSmallMatmul) throw Unusual();
 }
 
-/// […, M, K] times […, K, N]. The last dimension of the products is one that the right matrix has side by
-/// side in memory, where there is one.
+/// […, M, K] times […, K, N]. If possible, the last dimension of the products is one along which the right
+/// matrix is contiguous.
 Value matrix_product(Builder& b, Value left, Value right) {
   const auto rank = static_cast<int64_t>(b.rank(left));
   const bool has_rows = b.type(right).strides.back() == ir::Dim(1);
@@ -41,7 +41,7 @@ Value matrix_product(Builder& b, Value left, Value right) {
   return b.sum(products, {rank});
 }
 
-/// […, K] times [K]
+/// […, K] times [K].
 Value vector_product(Builder& b, Value left, Value right) {
   const auto products = b.mul(left, right);
   require_small(b, products);
@@ -61,7 +61,7 @@ void product(Builder& b, const Call& call) {
   b.define(call.output(0), kProduct(b, call.tensor(0), call.tensor(1)));
 }
 
-/// beta * self + alpha * product; with beta = 0 nothing of self counts, not even NaN.
+/// beta * self + alpha * product. With beta = 0, self is ignored, including NaN.
 template <Product kProduct>
 void add_product(Builder& b, const Call& call) {
   refuse_mixed(call, {0, 1, 2});

@@ -3,11 +3,11 @@
 
 namespace antegrad::passes {
 
-/// Products of matrices and vectors with at most this many multiplications are written out: fused code beats
-/// the call of a library.
+/// Products of matrices and vectors with at most this many multiplications are written out: fused code is
+/// faster than a library call.
 inline constexpr int64_t kSmallMatmul = 32768;
 
-/// Writes small mm, addmm, bmm, baddbmm, mv, addmv and dot of f32 and f64 as products and sums.
+/// Replaces small mm, addmm, bmm, baddbmm, mv, addmv and dot of f32 and f64 by multiplications and sums.
 bool small_matmul(ir::Graph& graph);
 
 }  // namespace antegrad::passes

@@ -21,7 +21,7 @@ class Folder {
   bool run() {
     bool changed = false;
     for (auto& node : graph_.nodes) {
-      before_.follow(graph_, node);  // a view of what was folded is one of the constant
+      before_.follow(graph_, node);  // views of a folded value become views of the constant
       if (!node.effects.none() || node.outputs.size() != 1 || !node.returns.empty() ||
           is_wrapped_number(node))
         continue;
@@ -41,8 +41,8 @@ class Folder {
   }
 
  private:
-  /// The runtime copies constants that are graph outputs, so such a value may share memory with no other
-  /// output.
+  /// The runtime copies constants that are graph outputs, so that such a value must not share memory with
+  /// another output.
   bool may_fold(ir::ValueId id) const {
     const auto& type = graph_.tensor_type(id);
     if (type.strides != ir::contiguous_strides(type.sizes)) return false;

@@ -8,7 +8,7 @@
 
 namespace antegrad::passes {
 
-/// A call whose tensors may be known. Arguments left out count as None.
+/// A call whose tensor arguments may have known contents. Omitted arguments count as None.
 class KnownCall {
  public:
   KnownCall(const ir::Graph& graph, const ir::Node& node, const ir::PerValue<std::optional<Literal>>& known)
@@ -16,10 +16,10 @@ class KnownCall {
 
   const ir::TensorType& result_type() const;
   const ir::Arg& arg(size_t position) const;
-  const ir::Arg* attr(std::string_view name) const;       ///< null: its default
-  const Literal* tensor(size_t position) const;           ///< null: not known, or no tensor
-  std::optional<int64_t> integer(size_t position) const;  ///< nothing: None, symbolic, or no integer
-  std::optional<int64_t> integer_or(size_t position, int64_t otherwise) const;  ///< otherwise stands for None
+  const ir::Arg* attr(std::string_view name) const;       ///< null for the default
+  const Literal* tensor(size_t position) const;           ///< null if it is not known or not a tensor
+  std::optional<int64_t> integer(size_t position) const;  ///< nothing for None, symbols and non-integers
+  std::optional<int64_t> integer_or(size_t position, int64_t otherwise) const;  ///< `otherwise` for None
 
  private:
   const ir::Graph& graph_;
@@ -27,7 +27,7 @@ class KnownCall {
   const ir::PerValue<std::optional<Literal>>& known_;
 };
 
-/// The result as LibTorch's CPU kernels compute it, to the bit; nothing where there is any doubt.
+/// Returns the result bit for bit as LibTorch's CPU kernels compute it; nothing where that is in doubt.
 using Evaluator = std::optional<Literal> (*)(const KnownCall& call);
 
 struct EvaluatorEntry {
@@ -38,12 +38,12 @@ const std::vector<EvaluatorEntry>& pointwise_evaluators();
 const std::vector<EvaluatorEntry>& layout_evaluators();
 const std::vector<EvaluatorEntry>& factory_evaluators();
 
-/// The result of a node with one tensor output, by its evaluator; nothing when there is none or it declines.
-/// `known`: the contents of values.
+/// Returns the result of a node with one tensor output; nothing if it has no evaluator or the evaluator
+/// declines. `known`: the contents of values.
 std::optional<Literal> evaluate(const ir::Graph& graph, const ir::Node& node,
                                 const ir::PerValue<std::optional<Literal>>& known);
 
-/// A number argument as an element, when the conversion loses nothing that LibTorch would keep.
+/// Converts a number argument to an element type; nothing if that would lose what LibTorch keeps.
 template <class T>
 std::optional<T> number_as(const ir::Arg& arg);
 

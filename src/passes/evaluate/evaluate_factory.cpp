@@ -22,7 +22,8 @@ std::optional<Literal> evaluate_scalar_tensor(const KnownCall& call) { return fi
 std::optional<Literal> evaluate_full(const KnownCall& call) { return filled(call, call.arg(1)); }
 std::optional<Literal> evaluate_new_full(const KnownCall& call) { return filled(call, call.arg(2)); }
 
-/// Whole numbers far inside what a float holds exactly, so that every way to compute start + i * step agrees.
+/// Integers well within the exact range of float, so that every way to compute start + i * step gives the
+/// same result.
 std::optional<int64_t> small_integer(const ir::Arg& arg) {
   const auto value = number_as<int64_t>(arg);
   if (!value || std::abs(*value) > (1 << 20)) return std::nullopt;

@@ -18,7 +18,7 @@ Literal gather(const Literal& from, const Walk& walk) {
   return result;
 }
 
-/// `into` with the elements that the walk meets taken from `from`, in order.
+/// Returns `into` with the elements on the walk replaced by those of `from`, in order.
 std::optional<Literal> scatter(Literal into, const Literal& from, const Walk& walk) {
   if (from.dtype != into.dtype || from.sizes != walk.sizes) return std::nullopt;
   const size_t item = ir::size_in_bytes(from.dtype);
@@ -30,7 +30,7 @@ std::optional<Literal> scatter(Literal into, const Literal& from, const Walk& wa
   return into;
 }
 
-/// A dimension counted from the front; nothing when there is no such dimension.
+/// Wraps a negative dimension; nothing if there is no such dimension.
 std::optional<size_t> dimension(std::optional<int64_t> dim, size_t rank) {
   if (!dim) return std::nullopt;
   const auto count = static_cast<int64_t>(rank);
@@ -39,7 +39,7 @@ std::optional<size_t> dimension(std::optional<int64_t> dim, size_t rank) {
   return at;
 }
 
-/// select(self, …, dim, index) with dim at the given position of the call
+/// select(self, …, dim, index), with dim at the given position of the call.
 std::optional<Walk> select_walk(const KnownCall& call, const Literal& self, size_t position) {
   auto walk = Walk::over(self.sizes);
   const auto dim = dimension(call.integer(position), self.sizes.size());
@@ -53,7 +53,7 @@ std::optional<Walk> select_walk(const KnownCall& call, const Literal& self, size
   return walk;
 }
 
-/// slice(self, …, dim=0, start=None, end=None, step=1) with dim at the given position of the call
+/// slice(self, …, dim=0, start=None, end=None, step=1), with dim at the given position of the call.
 std::optional<Walk> slice_walk(const KnownCall& call, const Literal& self, size_t position) {
   auto walk = Walk::over(self.sizes);
   const auto dim = dimension(call.integer_or(position, 0), self.sizes.size());

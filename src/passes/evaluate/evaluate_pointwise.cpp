@@ -31,7 +31,8 @@ T wrapping_negate(T a) {
   }
 }
 
-/// a + scale * b. Kernels may or may not round the product, so floats are certain only where both ways agree.
+/// a + scale * b. Kernels may or may not use a fused multiply-add, so floats are certain only if both results
+/// agree.
 template <class T>
 std::optional<T> multiply_add(T a, T scale, T b) {
   if constexpr (std::is_floating_point_v<T>) {

@@ -9,7 +9,7 @@
 
 namespace antegrad::passes {
 
-/// Tensors with more elements are not evaluated while compiling: the data would swell graph texts.
+/// Tensors with more elements are not evaluated at compile time: their data would bloat graph texts.
 inline constexpr int64_t kLargestLiteral = 64;
 
 /// A small tensor by value, row-major.
@@ -32,17 +32,18 @@ struct Literal {
   }
 };
 
-/// Element type of boolean literals: a byte that is 0 or 1.
+/// The element type of Boolean literals: a byte that is 0 or 1.
 enum class Bool : uint8_t { False, True };
 
-/// A literal of the type's dtype and sizes, all zero; nothing when the type is symbolic, too large, not on
-/// the CPU or of a dtype that is not evaluated.
+/// Returns a literal of the type's dtype and sizes, all zero; nothing if the type is symbolic, too large, not
+/// on the CPU or of an unsupported dtype.
 std::optional<Literal> empty_literal(const ir::TensorType& type);
 
-/// The contents of an antegrad.constant node, under the same conditions.
+/// Returns the contents of an antegrad.constant node, under the same conditions.
 std::optional<Literal> literal_of_constant(const ir::Graph& graph, const ir::Node& node);
 
-/// Calls fn(T{}) with the element type of the dtype; false when literals of that dtype do not exist.
+/// Calls fn(T{}) with the element type of the dtype and returns its result; false if the dtype is not
+/// supported.
 template <class Fn>
 bool with_element_type(ir::DType dtype, Fn&& fn) {
   switch (dtype) {
@@ -61,7 +62,7 @@ bool with_element_type(ir::DType dtype, Fn&& fn) {
   }
 }
 
-/// How the elements of a tensor are found in a row-major literal.
+/// Where the elements of a tensor are in a row-major literal.
 struct Walk {
   std::vector<int64_t> sizes, strides;
   int64_t offset = 0;
@@ -85,7 +86,8 @@ struct Walk {
       if (d == 0) return;
     }
   }
-  /// The walk that repeats this one over larger sizes, as broadcasting does; nothing when sizes do not fit.
+  /// Returns the walk that repeats this one over larger sizes, by broadcasting; nothing if the sizes do not
+  /// fit.
   std::optional<Walk> broadcast_to(const std::vector<int64_t>& target) const;
 };
 

@@ -32,13 +32,13 @@ class Rewriter {
     return true;
   }
 
-  /// As LibTorch does it: the input times a mask, times what makes up for the zeros.
+  /// As in LibTorch: the input times a mask, times a factor that compensates for the zeros.
   bool rewrite_dropout(const ir::Node& node) {
     if (node.args.size() != 3 || node.outputs.size() != 2) return false;
     const auto* p = node.args[1].as<double>();
     const auto* train = node.args[2].as<bool>();
     const auto result = node.outputs[0], mask = node.outputs[1];
-    const auto type = graph_.tensor_type(result);  // a copy: values are added below
+    const auto type = graph_.tensor_type(result);  // a copy, because values are added below
     const bool returns_its_input = type.numel() == ir::Dim(0);
     if (p == nullptr || (train != nullptr && !*train) || returns_its_input) return false;
     const double kept = 1 - *p;
@@ -50,7 +50,7 @@ class Rewriter {
     return true;
   }
 
-  /// Elements above zero stay; the others are multiplied by a draw. `noise` keeps the factors.
+  /// Keeps elements above zero and multiplies the others by a random factor. `noise` holds the factors.
   bool rewrite_rrelu(const ir::Node& node) {
     const bool known = node.op == "aten.rrelu_with_noise" || node.op == "aten.rrelu_with_noise_" ||
                        node.op == "aten.rrelu_with_noise_functional";
@@ -58,7 +58,7 @@ class Rewriter {
     const auto* training = node.args.size() == 5 ? node.args[4].as<bool>() : nullptr;
     if (!known || x == nullptr || training == nullptr || !*training || node.outputs.size() != 2) return false;
     const auto type = graph_.tensor_type(node.outputs[0]);
-    // Other layouts would meet in results of other strides than those recorded.
+    // With other layouts, the strides of the results would differ from the recorded ones.
     auto input_type = graph_.tensor_type(*x);
     input_type.offset = 0;
     if (!(input_type == type) || !type.is_contiguous() || !(graph_.tensor_type(node.outputs[1]) == type))
@@ -110,7 +110,7 @@ class Rewriter {
 }  // namespace
 
 bool functional_rng(ir::Graph& graph) {
-  // Offsets of the two halves of a split graph would be the same: too late there.
+  // After a split it is too late: both halves would use the same offsets.
   const bool whole = graph.stage == ir::Stage::Functional || graph.stage == ir::Stage::Joint;
   const bool has_state =
       std::ranges::find(graph.inputs, ir::InputRole::RngState, &ir::Input::role) != graph.inputs.end();

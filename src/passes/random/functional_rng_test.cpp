@@ -20,7 +20,7 @@ ir::ValueId state_of(const ir::Graph& graph) {
 
 bool draws_from_state(const ir::Node& node) { return node.op.starts_with("antegrad.random_"); }
 
-/// The counters that a node of random_program uses: all are f32 of constant sizes.
+/// The range of counters that a node of random_program uses; all results are f32 of constant sizes.
 std::pair<int64_t, int64_t> counters(const ir::Graph& graph, const ir::Node& node) {
   const auto first = node.args[1].as<ir::Dim>()->constant();
   return {first, first + (graph.tensor_type(node.outputs[0]).numel().constant() + 3) / 4};

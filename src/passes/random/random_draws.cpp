@@ -16,8 +16,8 @@ constexpr std::string_view kUniform = "antegrad.random_uniform", kNormal = "ante
                            kGeometric = "antegrad.random_geometric", kCauchy = "antegrad.random_cauchy",
                            kLogNormal = "antegrad.random_log_normal";
 
-/// Where a parameter stands among the arguments (-1: nowhere) and what it is when it is not given; NaN: it
-/// must be.
+/// The position of a parameter among the arguments (-1 if it is not an argument), and its default; NaN if it
+/// is required.
 struct Parameter {
   int position = -1;
   double fallback = std::numeric_limits<double>::quiet_NaN();
@@ -105,7 +105,7 @@ bool is_supported_integer(ir::DType dtype) {
          dtype == ir::DType::I32 || dtype == ir::DType::I64 || dtype == ir::DType::Bool;
 }
 
-/// The integers that random_int may draw for a type: all that it holds exactly.
+/// The integers that random_int may draw for a type: all that it represents exactly.
 struct Integers {
   int64_t least, most;
 };
@@ -134,12 +134,12 @@ bool overlaps_itself(const ir::TensorType& type) {
   return false;
 }
 
-/// The end of a range that holds `most` too; none where no integer is above it.
+/// The end of a range that includes `most`; none if there is no larger integer.
 ir::Arg after(int64_t most) {
   return most == std::numeric_limits<int64_t>::max() ? ir::Arg() : ir::Arg(most + 1);
 }
 
-/// The ops that draw integers.
+/// Handles the ops that draw integers.
 std::optional<RandomDraw> integer_draw(const ir::Node& node, const ir::TensorType& type) {
   constexpr int kZero = -1;
   const auto& args = node.args;
@@ -190,7 +190,7 @@ bool is_floating_tensor(const ir::Graph& graph, const ir::Arg& arg) {
   return type != nullptr && is_supported_float(type->dtype) && type->device.kind == ir::Device::Kind::Cpu;
 }
 
-/// Bounds as LibTorch checks them, of distributions whose parameters are all numbers.
+/// LibTorch's checks of distributions, for parameters that are numbers.
 bool numbers_fit(std::string_view op, double a, double b, ir::DType dtype) {
   if (op == kUniform) {
     const auto limit = largest(dtype);
@@ -216,7 +216,7 @@ bool parameters_fit(const ir::Graph& graph, const RandomDraw& draw, ir::DType dt
   return numbers_fit(draw.op, values[0], values[1], dtype);
 }
 
-/// Keyword arguments that the type of the result tells, or that say where it goes.
+/// Whether all keyword arguments are determined by the type of the result, or say where it goes.
 bool has_only_plain_attributes(const ir::Node& node) {
   return std::ranges::all_of(node.attrs, [](const ir::NamedArg& attr) {
     return attr.name == "dtype" || attr.name == "device" || attr.name == "layout" ||
@@ -224,7 +224,7 @@ bool has_only_plain_attributes(const ir::Node& node) {
   });
 }
 
-/// Whether two words of random bits make an element.
+/// Whether an element takes two words of random bits.
 bool takes_two_words(const RandomDraw& draw, ir::DType dtype) {
   if (dtype == ir::DType::F64) return true;
   if (draw.op != kInt) return false;

@@ -24,7 +24,7 @@ DType wide(DType dtype) {
 Builder::Builder(ir::Graph& graph, const ir::Node& replaced)
     : graph_(graph), provenance_(replaced.provenance), first_new_(graph.values.size()) {}
 
-/// Empty tensors and complex numbers stay with LibTorch.
+/// Leaves empty and complex tensors to LibTorch.
 void Builder::refuse_unusual(Value operand) const {
   const auto& type = graph_.tensor_type(operand);
   if (ir::is_complex(type.dtype)) throw Unusual();
@@ -135,7 +135,7 @@ Value Builder::reduce(std::string_view op, Value x, const Dims& dims, bool keepd
 
 Value Builder::sum(Value x, const Dims& dims, bool keepdim) {
   const auto result = reduce("aten.sum.dim_IntList", x, dims, keepdim);
-  const auto dtype = type(x).dtype;  // LibTorch's sums of integers are i64 unless told otherwise
+  const auto dtype = type(x).dtype;  // LibTorch's sums of integers are i64 by default
   if (!dims.empty() && !ir::is_floating(dtype) && dtype != DType::I64)
     nodes_.back().attrs = {{"dtype", dtype}};
   return result;
@@ -165,7 +165,7 @@ Value Builder::pad(Value x, int64_t dim, const Dim& before, const Dim& after) {
   Sizes padded = sizes(x);
   const size_t at = dim;
   padded[at] = padded[at] + before + after;
-  Sizes amounts((padded.size() - at) * 2);  // from the last dimension on
+  Sizes amounts((padded.size() - at) * 2);  // starting with the last dimension
   amounts[amounts.size() - 2] = before;
   amounts[amounts.size() - 1] = after;
   return emit("aten.constant_pad_nd", {x, list_of(amounts)},
@@ -174,7 +174,7 @@ Value Builder::pad(Value x, int64_t dim, const Dim& before, const Dim& after) {
 
 // --- outputs
 
-/// Whether the node that computes x can compute the output instead.
+/// Whether the node that computes x can define the output directly.
 bool Builder::may_become(Value x, Value output) const {
   const auto base_of = [&](Value id) { return graph_.values[id].base; };
   const auto defines = [&](const ir::Node& node) {
@@ -183,7 +183,7 @@ bool Builder::may_become(Value x, Value output) const {
   const bool is_ours = x.position() >= first_new_ && std::ranges::any_of(nodes_, defines);
   if (!is_ours || base_of(x).valid()) return false;
   if (type(x).strides == type(output).strides) return true;
-  return std::ranges::none_of(nodes_, [&](const ir::Node& node) {  // views were made for the strides it has
+  return std::ranges::none_of(nodes_, [&](const ir::Node& node) {  // views depend on its strides
     return std::ranges::find(node.outputs, x, base_of) != node.outputs.end();
   });
 }

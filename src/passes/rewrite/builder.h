@@ -10,24 +10,25 @@
 namespace antegrad::passes {
 
 using Value = ir::ValueId;
-using Dims = std::vector<int64_t>;  ///< numbers of dimensions, not negative
+using Dims = std::vector<int64_t>;  ///< dimension numbers, not negative
 using Sizes = std::vector<ir::Dim>;
 
-/// Emits the nodes that take the place of one node, with its provenance. Operands of one op have the same
-/// dtype: rules convert first, so results have the types that LibTorch would give them. A number may stand
-/// wherever `ir::Arg` is taken. Complex operands, empty ones, and layouts that symbols hide are Unusual.
+/// Emits the nodes that replace one node, with its provenance. Operands of an op must have the same dtype:
+/// rules convert them first, so that results have the types that LibTorch would give them. Numbers are
+/// accepted wherever `ir::Arg` is. Throws Unusual for complex or empty operands, and where symbols hide the
+/// layout.
 class Builder {
  public:
   Builder(ir::Graph& graph, const ir::Node& replaced);
 
-  // By value: the types of a graph move when a value is added.
+  // Returned by value: adding a value to the graph invalidates references to types.
   ir::TensorType type(Value x) const { return graph_.tensor_type(x); }
   Sizes sizes(Value x) const { return graph_.tensor_type(x).sizes; }
   size_t rank(Value x) const { return graph_.tensor_type(x).sizes.size(); }
 
   int64_t least(const ir::Dim& dim) const;                                  ///< a lower bound
   int64_t largest(const ir::Dim& dim) const;                                ///< an upper bound
-  int64_t likely(const ir::Dim& dim) const { return graph_.hint_of(dim); }  ///< nothing may rely on it
+  int64_t likely(const ir::Dim& dim) const { return graph_.hint_of(dim); }  ///< a hint, not guaranteed
   const std::vector<ir::Symbol>& symbols() const { return graph_.symbols; }
 
   // --- pointwise
@@ -52,28 +53,28 @@ class Builder {
   /// `comparison` is eq, ne, lt, le, gt or ge.
   Value compare(std::string_view comparison, Value x, const ir::Arg& y);
   Value both(Value x, Value y) { return pointwise("aten.logical_and", {x, y}, ir::DType::Bool); }
-  Value where(Value condition, const ir::Arg& x, const ir::Arg& y);  ///< one of x and y is a tensor
-  Value to(Value x, ir::DType dtype);                                ///< x itself when it has the dtype
+  Value where(Value condition, const ir::Arg& x, const ir::Arg& y);  ///< at least one of x and y is a tensor
+  Value to(Value x, ir::DType dtype);                                ///< x itself if it already has the dtype
   Value pointwise(std::string_view op, std::vector<ir::Arg> args, std::optional<ir::DType> dtype = {});
 
-  // --- reductions; over no dimensions they are x itself
+  // --- reductions; without dimensions they return x itself
   Value sum(Value x, const Dims& dims, bool keepdim = false);
   Value mean(Value x, const Dims& dims, bool keepdim = false);
-  /// Extrema of what may be empty are Unusual: LibTorch refuses them.
+  /// Throws Unusual for extrema over possibly empty dimensions, which LibTorch rejects.
   Value reduce(std::string_view op, Value x, const Dims& dims, bool keepdim);
   Dims all_dims(Value x) const;
-  ir::Dim count(Value x, const Dims& dims) const;  ///< how many elements one result is made of
+  ir::Dim count(Value x, const Dims& dims) const;  ///< the number of elements per result
 
   // --- views
   Value unsqueeze(Value x, int64_t dim);
-  Value unsqueeze(Value x, const Dims& dims);  ///< ascending; undoes a reduction's loss of dimensions
+  Value unsqueeze(Value x, const Dims& dims);  ///< ascending; restores dimensions that a reduction removed
   Value squeeze(Value x, const Dims& dims);    ///< of size 1
   Value expand(Value x, const Sizes& sizes);
   Value permute(Value x, const Dims& order);
   Value slice(Value x, int64_t dim, const ir::Dim& start, const ir::Dim& end);
   Value split_dim(Value x, int64_t dim, const ir::Dim& outer, const ir::Dim& inner);
-  Value merge_dims(Value x, int64_t dim);  ///< dim and the one after it; Unusual where strides forbid it
-  /// A vector, with sizes of 1 around it so that it lies along `dim` of a tensor of that rank.
+  Value merge_dims(Value x, int64_t dim);  ///< dim and the next one; Unusual if the strides forbid it
+  /// Reshapes a vector with sizes of 1 so that it lies along `dim` of a tensor of that rank.
   Value along(Value vector, int64_t dim, size_t rank);
 
   // --- others
@@ -83,14 +84,14 @@ class Builder {
   Value emit(std::string op, std::vector<ir::Arg> args, ir::TensorType type,
              std::vector<ir::NamedArg> attrs = {});
   void emit_as(Value output, std::string op, std::vector<ir::Arg> args, std::vector<ir::NamedArg> attrs = {});
-  void require(Value condition, std::string message);  ///< an error when run and not true
+  void require(Value condition, std::string message);  ///< throws at run time unless the condition is true
 
-  /// Makes x, converted where needed, the value of an output of the replaced node. Rules define their outputs
+  /// Makes x, converted if needed, the value of an output of the replaced node. Rules define their outputs
   /// last.
   void define(Value output, Value x);
 
-  /// The nodes that the outputs need, each after what it reads, whatever order they were emitted in: C++ does
-  /// not say which argument of a call is evaluated first.
+  /// Returns the nodes that the outputs need, each after those that it reads, regardless of the order of
+  /// emission: C++ does not specify in which order the arguments of a call are evaluated.
   std::vector<ir::Node> take(const ir::Node& replaced);
 
  private:
@@ -103,14 +104,14 @@ class Builder {
 
   ir::Graph& graph_;
   ir::Provenance provenance_;
-  size_t first_new_;  ///< values from here on are ours
+  size_t first_new_;  ///< values from here on belong to this builder
   std::vector<ir::Node> nodes_;
 };
 
 ir::Arg list_of(const Dims& dims);
 ir::Arg list_of(const Sizes& sizes);
 
-/// The dtype that LibTorch computes in: f32 for the half types. Unusual for all that is not floating.
+/// The dtype that LibTorch computes in: f32 for the half types. Throws Unusual for non-floating types.
 ir::DType wide(ir::DType dtype);
 
 }  // namespace antegrad::passes

@@ -1,4 +1,4 @@
-// Views: the types of their results follow from the type of what they view.
+// Views: the types of their results follow from the type of the viewed tensor.
 #include <algorithm>
 #include <utility>
 
@@ -97,7 +97,7 @@ Value Builder::merge_dims(Value x, int64_t dim) {
 }
 
 Value Builder::along(Value vector, int64_t dim, size_t rank) {
-  const size_t trailing = rank - dim - 1;  // those in front come by broadcasting
+  const size_t trailing = rank - dim - 1;  // leading ones come by broadcasting
   if (trailing == 0) return vector;
   Sizes sizes(trailing + 1, 1), strides(trailing + 1, 1);
   sizes[0] = type(vector).sizes.at(0);

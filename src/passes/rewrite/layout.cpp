@@ -20,8 +20,8 @@ Dim stride_along(const ir::TensorType& operand, const std::vector<Dim>& sizes, s
   return repeated ? Dim(0) : operand.strides[dim - missing];
 }
 
-/// Whether `slow` is `fast` times sizes of the operand, by form. They are not 0 where there is something to
-/// order.
+/// Whether `slow` is `fast` times sizes of the operand, as an expression. Wherever the order matters, neither
+/// is 0.
 bool is_reached(const ir::TensorType& operand, const Dim& slow, Dim fast) {
   for (size_t step = 0; step < operand.sizes.size(); ++step) {
     size_t dim = 0;
@@ -33,7 +33,7 @@ bool is_reached(const ir::TensorType& operand, const Dim& slow, Dim fast) {
   return false;
 }
 
-/// Orders dimensions from the fastest on; what the first operand that tells them apart says holds.
+/// Orders dimensions from the fastest to the slowest, following the first operand that distinguishes them.
 class Order {
  public:
   Order(const ir::Graph& graph, const std::vector<Dim>& sizes,
@@ -57,7 +57,7 @@ class Order {
   }
 
  private:
-  /// Above 0: dimension `a` is slower than `b`; 0: the operands do not say.
+  /// Positive if dimension `a` is slower than `b`; 0 if the operands do not decide.
   int compare(size_t a, size_t b) {
     for (const auto* operand : operands_) {
       const auto left = stride_along(*operand, sizes_, a), right = stride_along(*operand, sizes_, b);
@@ -68,8 +68,8 @@ class Order {
     return 0;
   }
 
-  /// Below 0: a < b. Different forms that may be equal count as what they are else: where they are equal, a
-  /// size between them is 1, and such dimensions have no order.
+  /// Negative if a < b. Different expressions count as ordered even if they may be equal: in that case a size
+  /// between them is 1, and the order of such dimensions does not matter.
   int order_of(const Dim& a, const Dim& b, const ir::TensorType& operand) {
     if (a == b) return 0;
     if (bounds(graph_, b - a).lower >= 0 || is_reached(operand, b, a)) return -1;
@@ -81,12 +81,12 @@ class Order {
   const ir::Graph& graph_;
   const std::vector<Dim>& sizes_;
   const std::vector<const ir::TensorType*>& operands_;
-  bool hidden_ = false;  ///< symbols hide what is larger
+  bool hidden_ = false;  ///< the order depends on the values of symbols
 };
 
 using RangeOf = std::function<ir::Range(int32_t symbol)>;
 
-/// With symbols counted from their least values: s0*s1 - s0 becomes a sum of products that are not negative.
+/// Bounds with symbols counted from their least values: s0*s1 - s0 becomes a sum of non-negative products.
 ir::Range bounds_from_least(const Dim& dim, const RangeOf& range_of) {
   const auto least = [&](int32_t symbol) { return std::max<int64_t>(range_of(symbol).lower, 0); };
   const auto shifted =
@@ -107,7 +107,7 @@ ir::Range bounds(const ir::Graph& graph, const Dim& dim) {
   try {
     const auto other = bounds_from_least(dim, range_of);
     return {std::max(plain.lower, other.lower), std::min(plain.upper, other.upper)};
-  } catch (const Error&) {  // a longer expression than there may be
+  } catch (const Error&) {  // the expression exceeds the size limit
     return plain;
   }
 }

@@ -16,7 +16,7 @@ size_t hash_bytes(const ir::Bytes& bytes) {
   return std::hash<std::string_view>{}({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
 }
 
-/// Hash of a literal. Kinds with few distinct values, and nested graphs, count by kind alone; equality
+/// Hash of a literal. Kinds with few distinct values and nested graphs are hashed by kind only; equality
 /// decides.
 struct HashLiteral {
   size_t operator()(bool value) const { return value ? 1 : 2; }

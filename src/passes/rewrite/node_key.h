@@ -7,7 +7,7 @@
 namespace antegrad::passes {
 
 /// Hash and equality of what nodes compute: op, arguments, attributes, returns and output types, with every
-/// value that they read replaced by its number. Provenance and the nodes' own output ids do not count.
+/// value that they read replaced by its number. Ignores provenance and the ids of the nodes' outputs.
 class NodeKey {
  public:
   /// Both references must outlive the key.

@@ -48,7 +48,7 @@ class Replacer {
     }
   }
 
-  /// No op that is put in place of another gives memory with gaps.
+  /// Whether an output has gaps in its memory: replacement ops never produce such memory.
   bool gives_gaps(const ir::Node& node) const {
     return std::ranges::any_of(node.outputs, [&](ir::ValueId id) {
       const auto* type = graph_.type_of(id).tensor();

@@ -3,8 +3,8 @@
 
 namespace antegrad::passes {
 
-/// Replaces each node for which `rule_of` gives a rule, other than null, by what the rule emits. Random and
-/// ordered nodes stay, and so does what is Unusual to the rule or the builder.
+/// Replaces each node for which `rule_of` returns a rule (not null) by what the rule emits. Leaves alone
+/// random and ordered nodes, and those for which the rule or the builder throws Unusual.
 bool replace_nodes(ir::Graph& graph, Decomposition (*rule_of)(std::string_view op));
 
 }  // namespace antegrad::passes

@@ -5,21 +5,21 @@
 
 namespace antegrad::passes {
 
-/// Collects the edits of a pass that walks the nodes in order, and makes them in one sweep.
+/// Collects the edits of a pass that visits the nodes in order, and applies them in one sweep.
 class Rewrite {
  public:
   explicit Rewrite(ir::Graph& graph);
 
-  /// What a node that reads `id` will read. Replacements must be made of values defined before the replaced
-  /// one.
+  /// Returns what a reader of `id` will read after the edits. A replacement must be defined before the value
+  /// that it replaces.
   ir::ValueId resolve(ir::ValueId id) const;
 
-  /// Graph outputs go on naming `from`; views of `from` become views of `to`.
+  /// Graph outputs keep `from`; views of `from` become views of `to`.
   void replace_in_nodes(ir::ValueId from, ir::ValueId to);
   void replace_in_outputs(ir::ValueId from, ir::ValueId to);  ///< of the graph
   void erase_node(size_t node);
 
-  /// Makes the edits and compacts the graph. Returns whether there were any.
+  /// Applies the edits and compacts the graph. Returns whether there were any.
   bool apply();
 
  private:
@@ -29,21 +29,22 @@ class Rewrite {
   bool changed_ = false;
 };
 
-/// The node that defines each value; not valid for inputs and holes.
+/// The node that defines each value; invalid for inputs and unused values.
 ir::PerValue<ir::NodeId> definitions(const ir::Graph& graph);
 
-/// How many reads (by nodes, not by graph outputs) each value has.
+/// The number of reads of each value by nodes, not counting graph outputs.
 ir::PerValue<int32_t> reads_by_nodes(const ir::Graph& graph);
 
-/// Whether a node that writes to copies reads the value. Such a node gets one copy for every time that it
-/// names the written value, so its arguments must not become equal: they stay as they are.
+/// Whether the value is read by a functional node that writes to copies. Such a node gets one copy for each
+/// occurrence of the written value among its arguments, so two of its arguments must not become the same
+/// value.
 ir::PerValue<bool> read_by_writers(const ir::Graph& graph);
 
-/// Only graphs whose nodes write to no one else's memory may be rewritten without looking at the order of
-/// writes.
+/// Only in such graphs, whose nodes write to no memory of others, may a pass ignore the order of writes.
 inline bool is_functional(const ir::Graph& graph) { return graph.stage != ir::Stage::Traced; }
 
-/// A node made from a C++ number: LibTorch promotes types differently with it, so it is no ordinary tensor.
+/// Whether the node is a tensor made from a C++ number, which takes part differently in LibTorch's type
+/// promotion.
 bool is_wrapped_number(const ir::Node& node);
 
 }  // namespace antegrad::passes

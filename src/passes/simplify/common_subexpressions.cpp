@@ -42,9 +42,9 @@ class Merger {
   }
 
  private:
-  /// Nodes of equal value that could not be merged with each other, the first one gives the numbers.
+  /// Nodes that compute the same but could not be merged; the first one provides the numbers.
   using Class = std::vector<size_t>;
-  static constexpr size_t kMostPerClass = 8;  ///< bounds the time that graphs with many equal outputs take
+  static constexpr size_t kMostPerClass = 8;  ///< limits the time spent on graphs with many equal outputs
 
   void visit(size_t i) {
     const auto& node = graph_.nodes[i];
@@ -69,7 +69,7 @@ class Merger {
     return std::ranges::any_of(node.outputs, [&](ir::ValueId id) { return read_by_writers_[id]; });
   }
 
-  /// Both nodes return a tensor to the caller that must stay a tensor of its own.
+  /// Whether both nodes return a tensor to the caller, which must remain two tensors.
   bool both_returned(const ir::Node& a, const ir::Node& b) const {
     for (size_t k = 0; k < a.outputs.size(); ++k)
       if (sharing_.direct_outputs(a.outputs[k]) > 0 && sharing_.direct_outputs(b.outputs[k]) > 0) return true;

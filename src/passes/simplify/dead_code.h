@@ -3,8 +3,8 @@
 
 namespace antegrad::passes {
 
-/// Removes nodes none of whose outputs are used. Ordered nodes stay, and so do random ones (removing one
-/// would shift what later ones draw) and those that write to memory of others. Inputs stay: they are the
+/// Removes nodes without used outputs. Keeps ordered nodes, random ones (removing one would shift what later
+/// ones draw) and those that write to the memory of other values. Keeps inputs, which are part of the
 /// signature. Safe on traced graphs, where every in-place op counts as a write.
 bool dead_code(ir::Graph& graph);
 

@@ -11,7 +11,7 @@ namespace {
 
 using ir::ValueId;
 
-/// What a padded tensor is besides zeros: from `begin` to `end` of one dim.
+/// The part of a padded tensor that is not padding: [begin, end) of one dim.
 struct Part {
   ValueId source;
   size_t dim = 0;
@@ -24,7 +24,7 @@ bool is_zero(const ir::Arg& arg) {
   return dim != nullptr && dim->is(0);
 }
 
-/// The terms of a sum: parts of one dim, and at most one tensor that is no part.
+/// The terms of a sum: parts along one dim, and at most one other tensor.
 struct Sum {
   std::vector<Part> parts;
   ValueId other;
@@ -69,13 +69,13 @@ class Merger {
     return type.is_contiguous() && is_alike(node.args[0]) && is_alike(node.args[1]);
   }
 
-  /// All of it is undefined, or nothing, where some tangents are.
+  /// Whether both nodes become undefined in the same cases, if some tangents are undefined.
   bool belongs_to(const ir::Node& node, const ir::Node& root) const {
     return node.provenance.roots == root.provenance.roots &&
            node.provenance.backward == root.provenance.backward;
   }
 
-  /// `members`: the nodes that nobody needs when the sum is made otherwise, with the root.
+  /// `members`: the nodes, including the root, that are not needed once the sum is computed otherwise.
   std::optional<Sum> terms(ir::NodeId root, std::vector<ir::NodeId>& members) const {
     Sum sum;
     std::vector<ir::NodeId> open{root};
@@ -103,7 +103,7 @@ class Merger {
     return sum;
   }
 
-  /// Nothing: it is padded with something else, in several dims, or by what is not known.
+  /// Returns nothing if the padding is not zero, in several dims, or not constant.
   std::optional<Part> part_of(const ir::Node& node) const {
     if (node.op != "aten.constant_pad_nd" || (node.args.size() > 2 && !is_zero(node.args[2])) ||
         !node.attrs.empty())
@@ -135,7 +135,7 @@ class Merger {
     return true;
   }
 
-  /// The nodes that take the place of the sum.
+  /// Returns the nodes that replace the sum.
   std::vector<ir::Node> merged(const Sum& sum, ir::NodeId root) {
     const auto result = graph_.node(root).outputs[0];
     const auto whole = graph_.tensor_type(result);

@@ -3,8 +3,8 @@
 
 namespace antegrad::passes {
 
-/// Writes a sum of tensors, each padded with zeros up to the same sizes, as one concatenation where they lie
-/// side by side. That is what the gradients of the parts of a tensor add up to.
+/// Replaces a sum of tensors, each padded with zeros to the same sizes, by one concatenation if they lie side
+/// by side. Such sums arise when the gradients of the parts of a tensor are added up.
 bool merge_pads(ir::Graph& graph);
 
 }  // namespace antegrad::passes

@@ -11,8 +11,8 @@
 namespace antegrad::passes {
 namespace {
 
-/// Views that sizes, strides, offset and dtype tell all about. Not among them: aten._conj and aten._neg_view,
-/// whose result differs from their argument in a bit that types do not show.
+/// Views that are fully described by sizes, strides, offset and dtype. Excludes aten._conj and
+/// aten._neg_view, whose result differs from their argument in a bit that types do not show.
 bool is_plain_view(std::string_view op) {
   static const auto& ops = *new const std::unordered_set<std::string_view>{
       "aten.alias",       "aten.detach",         "aten.view",
@@ -26,7 +26,7 @@ bool is_plain_view(std::string_view op) {
   return ops.contains(op);
 }
 
-/// Position of the tensor that the op copies, -1 when it is no copy.
+/// The position of the tensor that the op copies; -1 if it is not a copy.
 int copied_argument(const ir::Node& node) {
   static const auto& ops = *new const std::unordered_set<std::string_view>{
       "aten.clone",        "aten._to_copy",    "aten.alias_copy",   "aten.detach_copy",    "aten.view_copy",
@@ -74,8 +74,8 @@ class Remover {
     rewrite_.erase_node(i);
   }
 
-  /// The tensor that the node's result is in every respect, among what it views directly or through other
-  /// views.
+  /// Returns the tensor that is identical to the node's result among those that it views, directly or through
+  /// other views.
   ir::ValueId same_as_viewed(const ir::Node& node, ir::ValueId result) const {
     constexpr int kFarthest = 8;
     const auto* view = &node;

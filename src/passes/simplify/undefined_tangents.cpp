@@ -6,9 +6,9 @@ namespace antegrad::passes {
 namespace {
 
 enum class Status : uint8_t {
-  Plain,      ///< no gradient: a saved value, or computed from such
-  Undefined,  ///< a gradient that autograd would not have
-  Given,      ///< made for a defined gradient, but from no tangent: zeros, for one
+  Plain,      ///< not a gradient: a saved value, or computed only from such values
+  Undefined,  ///< a gradient that autograd would leave undefined
+  Given,      ///< computed for a defined tangent, but not from any tangent, such as zeros
   Defined,
 };
 
@@ -65,7 +65,7 @@ class Specialiser {
     for (auto v : node.outputs) status(v) = what;
   }
 
-  /// As autograd adds up the gradients of a tensor that is used twice.
+  /// A sum as autograd emits it for a tensor that is used more than once.
   bool is_sum(const ir::Node& node) {
     if (node.op != "aten.add.Tensor" || node.args.size() != 2 || !node.attrs.empty()) return false;
     const auto* a = node.args[0].as<ir::ValueId>();
@@ -118,7 +118,7 @@ class Specialiser {
 
   ir::Graph& graph_;
   ir::PerValue<Status> status_;
-  ir::PerValue<ir::ValueId> replacement_;  ///< of a sum with one defined summand: that; of nothing: zeros
+  ir::PerValue<ir::ValueId> replacement_;  ///< of a sum: its defined summand; of undefined values: zeros
   uint64_t defined_bits_ = 0;
 };
 

@@ -72,7 +72,7 @@ TEST(UndefinedTangents, AViewOfASumIsOneOfItsDefinedSummand) {
 })"));
 }
 
-// The summand may itself be a view that begins somewhere in its memory.
+// The summand may itself be a view with an offset.
 TEST(UndefinedTangents, AViewOfASumBeginsWhereTheSummandDoes) {
   const auto* text = R"(graph @b backward {
   in %0: f32[6] tangent

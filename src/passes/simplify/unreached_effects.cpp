@@ -12,7 +12,7 @@ void release_unreached_effects(ir::Graph& graph, const std::vector<bool>& wanted
   uint64_t defined_roots = 0;
   for (size_t k = 0; k < defined.size(); ++k)
     if (defined[k]) defined_roots |= uint64_t{1} << std::min<size_t>(k, 63);
-  // Per value: it leads to an output, to one that is wanted.
+  // Per value: whether it leads to any output, and to one that is wanted.
   ir::PerValue<bool> leads(graph.values.size()), leads_to_wanted(graph.values.size());
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
     const auto value = graph.outputs[i].value;

@@ -5,10 +5,9 @@
 
 namespace antegrad::passes {
 
-/// Of a backward graph for some of its gradients (`wanted`, per output) and some of its tangents (`defined`,
-/// per tangent): ordered nodes that autograd's engine would not have come to lose their effect, so that they
-/// may go. Those are the ones whose results only lead to gradients that nobody wants, or that were recorded
-/// for tangents of which none is defined.
+/// Removes the effect of ordered nodes of a backward graph that autograd's engine would not reach, so that
+/// they can be removed as dead code: nodes whose results lead only to gradients that are not `wanted`
+/// (indexed by output), or that were recorded for tangents none of which is `defined` (indexed by tangent).
 void release_unreached_effects(ir::Graph& graph, const std::vector<bool>& wanted,
                                const std::vector<bool>& defined);
 

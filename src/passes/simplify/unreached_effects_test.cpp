@@ -7,7 +7,7 @@
 namespace antegrad::passes {
 namespace {
 
-/// Two gradients, each by an ordered op, and an op that leads nowhere.
+/// Two gradients, each computed by an ordered op, and an op that leads to no output.
 ir::Graph backward_of_two() {
   ir::Graph graph;
   graph.stage = ir::Stage::Backward;

@@ -3,7 +3,8 @@
 namespace antegrad::passes {
 namespace {
 
-/// Where an op takes the running mean (the variance follows it) and its training flag.
+/// The positions of the running mean (followed by the variance) and the training flag among an op's
+/// arguments.
 struct Places {
   std::string_view op;
   size_t mean;

@@ -3,12 +3,11 @@
 
 namespace antegrad::passes {
 
-/// A batch norm in training mode does not read the running statistics to compute its result, nor its
-/// gradients, but its backward op takes them. Leaves them out there: else they would be copied before each
-/// update.
+/// Removes the running statistics from the arguments of batch norm backward ops in training mode, which take
+/// but do not read them. Otherwise they would be copied before each update.
 bool unread_statistics(ir::Graph& graph);
 
-/// Whether an input of the node changes nothing but the new running statistics that it computes.
+/// Whether argument `arg` of the node affects nothing but the new running statistics that the node computes.
 bool is_unread_statistic(const ir::Node& node, size_t arg);
 
 }  // namespace antegrad::passes
