@@ -68,11 +68,9 @@ class Compiled {
   Report report() const { return core_->report(); }  ///< statistics since its creation
   /// The text of the newest captured graph after the passes; empty before the first call.
   std::string graph() const { return core_->graph_text(); }
-  /// The forward half of a differentiable graph; empty when the graph is not differentiable.
+  /// The forward half of a differentiable graph; empty if the graph is not differentiable.
   std::string forward_graph() const { return core_->forward_text(); }
-  std::string backward_graph() const {
-    return core_->backward_text();
-  }  ///< the backward half; see forward_graph()
+  std::string backward_graph() const { return core_->backward_text(); }  ///< the backward half
   /// Which values are saved for the backward pass, which are recomputed, and why.
   std::string partition() const { return core_->partition_text(); }
   /// The calling convention of the graph: the steps carried out around a run of it.

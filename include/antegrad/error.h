@@ -20,7 +20,7 @@ enum class ErrorCode {
   UnsupportedArgument,  ///< an op argument without a text form (a generator, a script object …), or a value
                         ///< that cannot be an argument
   ForeignFake,          ///< a tensor that belongs to another capture
-  NeedsGrad,            ///< a call that would need gradients
+  NeedsGrad,            ///< a call needs gradients that compiled functions cannot compute
   TooManyVersions,      ///< Options::max_versions was exceeded
   GraphChanged,         ///< Options::check_recapture found a different graph
   Compile,              ///< generated code that does not compile, or object code that cannot be loaded

@@ -34,10 +34,9 @@ class Variables {
   std::vector<at::Tensor> results(const Leaves& assigned) const;
 
  private:
-  std::vector<at::Tensor> passed_;  ///< all arguments
-  std::vector<at::Tensor>
-      tensors_;  ///< the same, as passed to the function: variables in place of differentiable tensors
-  std::vector<at::Tensor> wanted_;  ///< the variables
+  std::vector<at::Tensor> passed_;   ///< all arguments
+  std::vector<at::Tensor> tensors_;  ///< the same, with variables for differentiable tensors
+  std::vector<at::Tensor> wanted_;   ///< the variables
   bool inside_another_;
   c10::AutoGradMode grad_mode_;
 };

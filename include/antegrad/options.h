@@ -47,12 +47,12 @@ struct DynamicSize {
   int64_t multiple = 1;                               ///< the size is a multiple of this
   std::string name;  ///< sizes with the same name are equal; empty for no name
 
-  DynamicSize multiple_of(int64_t n) const {  ///< the size is a multiple of n
+  DynamicSize multiple_of(int64_t n) const {  ///< the same size, as a multiple of n
     auto out = *this;
     out.multiple = n;
     return out;
   }
-  DynamicSize named(std::string size) const {  ///< sizes with the same name are equal
+  DynamicSize named(std::string size) const {  ///< the same size, with a name
     auto out = *this;
     out.name = std::move(size);
     return out;
@@ -95,8 +95,8 @@ enum class CompileFailure {
 struct MinCut {};        ///< saves the fewest bytes such that no expensive op is recomputed
 struct SaveAll {};       ///< saves whatever the backward pass reads, as eager does
 struct RecomputeAll {};  ///< saves only inputs and values that cannot be recomputed
-/// Like MinCut, but recomputes expensive ops as well, those with the least cost per byte first, until the
-/// plan fits.
+/// Like MinCut, but may recompute expensive ops as well: of the plans that fit, takes the one that recomputes
+/// least.
 struct MemoryBudget {
   /// Limits the estimated peak of both passes (what they allocate, without their inputs) to `n` bytes.
   static MemoryBudget bytes(int64_t n) { return {n, 1.0}; }

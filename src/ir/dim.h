@@ -39,20 +39,20 @@ class Dim {
   friend Dim operator+(const Dim& a, const Dim& b);
   friend Dim operator-(const Dim& a, const Dim& b);
   friend Dim operator*(const Dim& a, const Dim& b);
-  friend Dim floor_div(const Dim& a,
-                       const Dim& b);          ///< rounds to minus infinity; a constant 0 divisor throws
+  /// Rounds towards minus infinity. Throws for a constant divisor of 0.
+  friend Dim floor_div(const Dim& a, const Dim& b);
   friend Dim mod(const Dim& a, const Dim& b);  ///< a - floor_div(a, b) * b
   friend Dim min(const Dim& a, const Dim& b);
   friend Dim max(const Dim& a, const Dim& b);
   friend bool operator==(const Dim& a, const Dim& b);
-  friend bool operator<(const Dim& a,
-                        const Dim& b);  ///< a total order of forms, for canonical sorting; not a magnitude
+  /// A total order of expressions for canonical sorting; says nothing about their values.
+  friend bool operator<(const Dim& a, const Dim& b);
 
   using Assignment = std::function<int64_t(int32_t symbol)>;
   int64_t evaluate(const Assignment& value_of) const;
   Dim substitute(const std::function<Dim(int32_t symbol)>& replacement_of) const;
   Range bounds(
-      const std::function<Range(int32_t symbol)>& range_of) const;  ///< always holds, not always tight
+      const std::function<Range(int32_t symbol)>& range_of) const;  ///< always valid, not always tight
   void collect_symbols(std::vector<int32_t>& out) const;  ///< appends each symbol once; `out` is sorted
 
   std::string to_string() const;  ///< parse_dim() of the result returns an equal Dim

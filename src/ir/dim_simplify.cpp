@@ -24,9 +24,9 @@ const Atom* single_atom(const Term& term, AtomKind kind) {
   return atom->kind == kind ? atom : nullptr;
 }
 
+/// dividend = quotient * divisor + rest, with the coefficients of rest in [0, divisor).
 struct Split {
-  std::vector<Term> quotient,
-      rest;  ///< dividend = quotient * divisor + rest, coefficients of rest in [0, divisor)
+  std::vector<Term> quotient, rest;
 };
 
 Split split_terms(const std::vector<Term>& terms, int64_t divisor) {

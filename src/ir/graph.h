@@ -84,8 +84,8 @@ struct Node {
   std::vector<Arg> args;         ///< positional, without trailing defaults
   std::vector<NamedArg> attrs;   ///< keyword arguments that differ from their defaults, in schema order
   std::vector<ValueId> outputs;  ///< flattened
-  std::vector<int32_t>
-      returns;  ///< empty: one return per output. Else per return: -1 plain, n >= 0 a list of n
+  /// One entry per return: -1 for a single output, n >= 0 for a list of n. Empty if all are single outputs.
+  std::vector<int32_t> returns;
   Effects effects;
   /// The op writes to copies of effects.writes; the new contents of the copies follow the op's own outputs in
   /// `outputs`.

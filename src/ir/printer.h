@@ -38,6 +38,6 @@ void print_double(std::string& out, double value);
 
 bool is_identifier(std::string_view text);  ///< [A-Za-z_][A-Za-z0-9_]*
 bool is_op_name(
-    std::string_view text);  ///< an identifier and one or more parts [A-Za-z0-9_]+, with dots between
+    std::string_view text);  ///< an identifier and one or more parts [A-Za-z0-9_]+, separated by dots
 
 }  // namespace antegrad::ir

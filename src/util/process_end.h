@@ -29,7 +29,7 @@ class Section {
   /// the thread that exits, sleeps long enough for the process to end, then continues without entering a
   /// section.
   explicit Section(Work work);
-  /// Sleeps in the same way.
+  /// May sleep in the same way.
   ~Section();
   Section(const Section&) = delete;
   Section& operator=(const Section&) = delete;
