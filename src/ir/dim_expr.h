@@ -1,5 +1,5 @@
 #pragma once
-// The representation of Dim: a polynomial over atoms. Internal to src/ir.
+// The representation of Dim: a polynomial over atoms. Only for code that walks expressions; others use dim.h.
 #include <cstddef>
 #include <memory>
 #include <vector>

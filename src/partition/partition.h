@@ -22,7 +22,7 @@ struct Decision {
   std::string scope;
   int64_t bytes = 0;
   bool saved = false;
-  std::string reason;  ///< human-readable: "product of matrices", "cheaper to keep than its 2 inputs", …
+  std::string reason;  ///< human-readable
 };
 
 struct PeakEstimate {
