@@ -73,7 +73,8 @@ bool fits(DType dtype, int64_t number) {
   if (is_floating(dtype)) return fits(dtype, static_cast<double>(number));
   const auto range = range_of(dtype);
   const auto value = static_cast<double>(number);
-  const bool wraps = range.low == 0 && value < 0 && -value < range.above;  // unsigned types take negatives
+  // Unsigned types accept small negative numbers, which wrap around.
+  const bool wraps = range.low == 0 && value < 0 && -value < range.above;
   return wraps || (value >= range.low && value < range.above);
 }
 

@@ -63,8 +63,7 @@ class CutProblem {
   std::vector<ir::NodeId> relevant_nodes_;  ///< in order
   ir::PerNode<VertexId> node_vertex_;
   ir::PerValue<VertexId> value_vertex_;
-  ir::PerNode<bool>
-      runs_once_;  ///< expensive and only needed in the backward pass, or computed from such nodes
+  ir::PerNode<bool> runs_once_;  ///< expensive and needed only late, or computed from such nodes
   FlowNetwork network_;
   int shift_ = 0;
 };
