@@ -25,7 +25,7 @@ struct Mark {
   int32_t dim = 0;
   ir::Range range{1, std::numeric_limits<int64_t>::max()};
   int64_t multiple = 1;  ///< the size is a multiple of this
-  std::string name;      ///< sizes with the same name are equal; if empty, those equal in all calls
+  std::string name;      ///< sizes of the same name are equal; without a name, those equal in all calls
 };
 
 /// Which sizes are symbols, and how the others depend on them.
