@@ -62,7 +62,7 @@ Program read_program(ByteReader& in) {
   const auto symbols = out.graph.symbols.size();
   out.kernels = from.list(kMinKernel, [&] {
     auto kernel = read_kernel(from);
-    // At given sizes the graph has no symbols, and kernels are as they were.
+    // A graph at given sizes has no symbols, but its kernels still do.
     if (symbols > 0 && std::cmp_greater(kernel.symbols, symbols))
       from.fail(fmt::format("a kernel over {} symbols in a graph of {}", kernel.symbols, symbols));
     return kernel;

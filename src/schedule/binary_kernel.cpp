@@ -7,10 +7,10 @@
 namespace antegrad::schedule {
 namespace {
 
-// The fewest bytes that each takes.
+// The minimum encoded sizes in bytes.
 constexpr size_t kMinBuffer = 4, kMinClear = 2, kMinSection = 2, kMinTerm = 2, kMinIndirect = 4;
 constexpr size_t kMinOp = 15;
-constexpr size_t kAnyScalar = std::numeric_limits<int32_t>::max();  // check_scalars() knows better
+constexpr size_t kAnyScalar = std::numeric_limits<int32_t>::max();  // the bound is checked by check_scalars()
 
 void write_literal(ir::Encoder& to, const Literal& number) {
   to.out.u8(static_cast<uint8_t>(number.index()));
@@ -147,7 +147,8 @@ class KernelReader {
     return out;
   }
 
-  /// Each scalar is defined once, before it is read, and there are not more of them than ops.
+  /// Checks that each scalar is defined once and before it is read, and that there are not more scalars than
+  /// ops.
   void check_scalars() const {
     size_t ops = 0;
     for (const auto& section : out_.sections) ops += section.ops.size();

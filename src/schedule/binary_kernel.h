@@ -4,8 +4,9 @@
 
 namespace antegrad::schedule {
 
-// Kernels among other things that are written with the same tables. Use binary.h otherwise.
+// Encode a kernel within a larger message whose tables (`ir::Encoder`) it shares. For a kernel alone use
+// binary.h.
 void write_kernel(ir::Encoder& to, const Kernel& kernel);
-Kernel read_kernel(ir::Decoder& from);  ///< its dims name its own symbols only
+Kernel read_kernel(ir::Decoder& from);  ///< its dims contain only the kernel's own symbols
 
 }  // namespace antegrad::schedule

@@ -25,8 +25,7 @@ ir::DType type_of(RandomKind kind) {
   return ir::DType::U32;
 }
 
-/// Writes the ops of a group: what leaves it (stores, reductions, sinks), and before each of these what it is
-/// computed from.
+/// Writes the ops of a group: its roots (stores, reductions, sinks), each after the ops it is computed from.
 class KernelBuilder {
  public:
   KernelBuilder(const Fusion& fusion, GroupId group, const ir::PerValue<bool>& stored)
@@ -38,7 +37,7 @@ class KernelBuilder {
         out_(fusion, plan_) {}
 
   BuiltKernel run() {
-    // Stage by stage: what a section defines is visible in later ones only.
+    // Sections may only use what earlier sections define, so items are emitted by stage.
     auto items = group_.items;
     std::ranges::stable_sort(items, {}, [&](ItemId index) { return stages_.stage(index); });
     for (auto index : items) emit_roots(index);
@@ -138,7 +137,8 @@ class KernelBuilder {
 
   // --- what it is computed from
 
-  /// The scalar that an item gives, in the section of `where` or, for rows, before it.
+  /// Returns the scalar of an item, computed in the section of `where` or, if it is computed once per row,
+  /// before it.
   int32_t emit_item(ItemId index, Where where) {
     const Where at{where.stage, stages_.space(index) < 0 ? -1 : where.space};
     if (stages_.space(index) < 0 || item(index).form == Form::Reduction) {
@@ -182,7 +182,7 @@ class KernelBuilder {
         free != nullptr ? emit_free(*free, address, where) : out_.load(operand.value, address, where), where);
   }
 
-  /// In the type that the expression takes; of a number `id` says nothing.
+  /// Converts a scalar to the type the expression takes. `id` is ignored for numbers.
   int32_t as_operand(const Operand& operand, int32_t id, Where where) {
     if (!operand.value.valid()) id = out_.number(operand.number, operand.type, where);
     if (operand.rounds) id = out_.round(id, *operand.rounds, where);
@@ -231,7 +231,8 @@ class KernelBuilder {
     return out_.define(where, std::move(op), source.result);
   }
 
-  /// As the type of the item's output: explicit casts to short floats round, other ops go on in f32.
+  /// Converts to the type of the item's output. Explicit casts to a half type round; other ops continue in
+  /// f32.
   int32_t finish_value(const Item& source, int32_t id, Where where) {
     const auto dtype = graph().tensor_type(source.output).dtype;
     const auto& node = graph().node(source.node);
@@ -258,7 +259,7 @@ class KernelBuilder {
     return out_.define(at, std::move(op), type);
   }
 
-  /// The address of an element of `tensor` that indices choose.
+  /// Sets the address of the element of `tensor` that the indices select.
   void fill_gather(ItemId index, ir::ValueId tensor, Where at, Op& op) {
     const auto& source = item(index);
     const auto& place = fusion_.places().of(tensor);
@@ -306,7 +307,7 @@ class KernelBuilder {
                                    placement(reader), fusion_.first_dim(item(reader), k)));
   }
 
-  /// Row-major, whatever the strides.
+  /// Row-major, independent of the strides of the output.
   Affine own_address(ItemId index) const {
     const auto& sizes = item(index).sizes;
     return plan_.affine(address_of(group_, sizes, ir::contiguous_strides(sizes), 0, placement(index), 0));
@@ -364,8 +365,8 @@ class KernelBuilder {
   KernelWriter out_;
   bool owner_ = false;
   std::vector<std::pair<int32_t, ir::Dim>> clear_;
-  std::map<ItemId, int32_t> rows_;     ///< scalars of items that are computed once per row
-  std::map<ItemId, int32_t> scratch_;  ///< buffers
+  std::map<ItemId, int32_t> rows_;     ///< scalars of items computed once per row
+  std::map<ItemId, int32_t> scratch_;  ///< buffers of items kept for later stages
   std::map<std::pair<ItemId, Where>, int32_t> values_;
 };
 

@@ -5,11 +5,13 @@ namespace antegrad::schedule {
 
 struct BuiltKernel {
   Kernel kernel;
-  /// As RunKernel::buffers. Not valid: memory that only the kernel uses, for the caller to make a value for.
+  /// As RunKernel::buffers. An invalid id stands for memory that only the kernel uses; the caller adds a
+  /// value for it.
   std::vector<ir::ValueId> buffers;
 };
 
-/// `stored`: per value, whether it is in memory for others to read.
+/// Builds the kernel of a group. `stored` says for each value whether it must be written to memory for other
+/// readers.
 BuiltKernel build_kernel(const Fusion& fusion, GroupId group, const ir::PerValue<bool>& stored);
 
 }  // namespace antegrad::schedule

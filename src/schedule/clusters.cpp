@@ -92,7 +92,7 @@ void Clusters::merge(ClusterId into, ClusterId other) {
   for (auto& user : clusters_)
     if (test(user.ancestors, other) || test(user.ancestors, into)) add_all(user.ancestors, bits);
   kept.has_users = kept.has_users || gone.has_users;
-  // What they depended on each other for is inside now.
+  // Dependencies between the two are now internal.
   for (auto id : {into, other}) clear(kept.ancestors, id);
 }
 

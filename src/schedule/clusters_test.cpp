@@ -37,7 +37,7 @@ TEST(Clusters, OrderHasProducersFirstAndIsStable) {
   EXPECT_EQ(clusters.order(key), (std::vector<ClusterId>{{2}, {1}, {3}, {0}}));
 }
 
-/// Random merges of random graphs: what may_merge() allows never leaves a cycle.
+/// Random merges in random graphs: merges that may_merge() allows never create a cycle.
 TEST(Clusters, AllowedMergesLeaveNoCycle) {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {

@@ -5,9 +5,9 @@
 namespace antegrad::schedule {
 namespace {
 
-constexpr double kTaskNanoseconds = 20000;  // less is not worth waking a thread for
+constexpr double kTaskNanoseconds = 20000;  // less work is not worth waking a thread
 
-/// A guess at what one unit of work takes.
+/// Returns an estimate of the time for one unit of work.
 double nanoseconds_per_unit(const Kernel& kernel, const SizeOf& size_of) {
   double total = 0;
   for (const auto& section : kernel.sections) {
@@ -31,7 +31,7 @@ double nanoseconds_per_unit(const Kernel& kernel, const SizeOf& size_of) {
 int64_t grain_of(const Kernel& kernel, const SizeOf& size_of) {
   const double cost = std::max(0.01, nanoseconds_per_unit(kernel, size_of));
   if (!kernel.owner) return std::max<int64_t>(1, static_cast<int64_t>(kTaskNanoseconds / cost));
-  // Every task goes through all updates: few of them.
+  // Every task visits all updates, so there should be few tasks.
   return std::max<int64_t>(1, static_cast<int64_t>(8 * kTaskNanoseconds / cost));
 }
 

@@ -7,7 +7,7 @@ namespace antegrad::schedule {
 
 using SizeOf = std::function<int64_t(const ir::Dim&)>;
 
-/// RunKernel::grain, for sizes that are, or probably are, those that size_of gives.
+/// Returns RunKernel::grain, estimated for the sizes that `size_of` returns.
 int64_t grain_of(const Kernel& kernel, const SizeOf& size_of);
 
 }  // namespace antegrad::schedule

@@ -44,14 +44,14 @@ void Fusion::add_node(ir::NodeId index) {
   for (auto read : reads) clusters_.depend(cluster, read);
   for (auto read : reads) set_start(cluster, start_of(read));
   for (auto id : node.outputs) extern_cluster_[id] = cluster;
-  if (!node.effects.none()) {  // stays in order with its like
+  if (!node.effects.none()) {  // nodes with effects keep their order
     if (last_effect_.valid()) clusters_.depend(cluster, last_effect_);
     last_effect_ = cluster;
   }
   externs_.push_back({index, std::move(why), cluster});
 }
 
-/// What a scatter adds to.
+/// Returns an item that copies the initial contents of a scatter to its output.
 Item Fusion::copy_of(ir::ValueId source, const Item& scatter) const {
   Item copy;
   copy.node = scatter.node;
@@ -99,7 +99,7 @@ std::vector<ClusterId> Fusion::clusters_read(const Item& item) const {
   return out;
 }
 
-/// Numbers, and what is computed from single numbers that are in memory.
+/// Constants, and scalar arithmetic on inputs and other free items.
 bool Fusion::is_free(const Item& item) const {
   if (item.part) return false;
   if (item.is_free()) return true;
@@ -153,13 +153,13 @@ std::optional<Dims> Fusion::dims_in(Group& group, ir::ValueId id) const {
   return dims;
 }
 
-/// Such rows hide what is computed once for each of them.
+/// Whether rows are so long that the scalar work done once per row does not matter.
 bool Fusion::has_long_rows(const Group& group) const {
   constexpr int64_t kLeastForDear = 128;
   return likely(group.product(group.spaces[0])) >= kLeastForDear;
 }
 
-/// Dims that no operand of the group decides become inner loops of the group.
+/// Maps dims that no operand in the group determines to inner loops of the group, adding a space if needed.
 bool Fusion::bind(Group& group, const Item& item, Dims& dims) const {
   std::vector<size_t> open;
   Atoms bound;
@@ -207,7 +207,7 @@ int64_t Fusion::count_dear(const Group& group) const {
   return std::ranges::count_if(group.items, [&](ItemId i) { return items_[i].dear; });
 }
 
-/// Two dims of an item cannot be the same loop.
+/// Whether no two dims of an item are mapped to the same loop.
 static bool are_disjoint(const Dims& dims) {
   Atoms all;
   size_t count = 0;
@@ -306,7 +306,7 @@ void Fusion::seed(ItemId index) {
   if (memory_ != nullptr) memory_->replace({}, work_of(group_index));
 }
 
-/// Free items that someone reads from memory get kernels of their own.
+/// Gives free items that are read from memory kernels of their own.
 void Fusion::materialise_free() {
   std::vector<ir::ValueId> wanted;
   for (const auto& one : externs_) {

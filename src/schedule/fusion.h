@@ -12,13 +12,15 @@
 
 namespace antegrad::schedule {
 
-/// Deals the nodes of a graph out to groups, each to become one kernel, and to LibTorch.
+/// Assigns the nodes of a graph to fusion groups, each of which becomes one kernel, or to extern calls of
+/// LibTorch.
 ///
-/// Nodes are taken in order; each joins a group that makes one of its operands when its iterations can be
-/// those of the group, and groups that meet in a node are merged when theirs can.
+/// Nodes are visited in order. A node joins a group that computes one of its operands when its iteration
+/// space can be mapped to the loops of the group; groups with a common consumer are merged when their loops
+/// can be mapped to each other.
 class Fusion {
  public:
-  /// With a model of memory, nothing is fused that it does not allow.
+  /// With a memory model, fusions that it does not allow are rejected.
   Fusion(ir::Graph& graph, const Settings& settings, MemoryModel* memory = nullptr);
   void run();
 
@@ -29,31 +31,36 @@ class Fusion {
   const Group& group(GroupId id) const { return groups_[id]; }
 
   struct Unit {
-    GroupId group;    ///< or
-    ir::NodeId node;  ///< a node that LibTorch runs
+    GroupId group;    ///< not valid for an extern call
+    ir::NodeId node;  ///< the node that LibTorch runs, for an extern call
     std::string why;
   };
-  /// In order of execution.
+  /// Returns the groups and extern calls in order of execution.
   std::vector<Unit> units() const;
 
-  /// The items that make a value, its views included (several: each a part of it). Free ones have no group.
+  /// Returns the items that compute a value or the owner of a view; several when each computes a part of it.
+  /// Free items belong to no group.
   const std::vector<ItemId>& makers(ir::ValueId id) const;
-  /// The free item that makes the value; null: it has to be in memory, or in the group.
+  /// Returns the free item that computes the value, or null when there is none.
   const Item* free_item(ir::ValueId id) const;
-  /// Of a value as the group computes it; nothing: not made there, or read in another order.
+  /// Returns the atoms of each dim of a value that the group computes; nothing when the group does not
+  /// compute it or a view on the way changes the order of elements.
   std::optional<Dims> dims_in(Group& group, ir::ValueId id) const;
-  bool is_zero(ir::ValueId id) const;  ///< a free item that is 0 everywhere
-  /// Where the dims of an operand are among the iteration dims of its item.
+  bool is_zero(ir::ValueId id) const;  ///< whether a free item makes it zero everywhere
+  /// Returns the position of the operand's first dim among the iteration dims of the item.
   size_t first_dim(const Item& item, size_t operand) const {
     return schedule::first_dim(graph_, item, operand);
   }
-  int64_t likely(const ir::Dim& dim) const { return graph_.hint_of(dim); }  ///< for estimates
+  /// The hint for a size: for estimates only.
+  int64_t likely(const ir::Dim& dim) const { return graph_.hint_of(dim); }
 
  private:
-  // Compile time grows faster than what is saved.
-  static constexpr size_t kMostItems = 128;   ///< in a group
-  static constexpr int64_t kLeastInner = 16;  ///< shorter inner loops are not worth a vector loop
-  static constexpr int64_t kMostDear = 24;    ///< of these, functions that are long when inlined
+  // Beyond these limits compile time grows faster than run time shrinks.
+  static constexpr size_t kMostItems = 128;  ///< items in a group
+  /// The fewest iterations of an inner loop that are worth vectorising.
+  static constexpr int64_t kLeastInner = 16;
+  /// Expensive items in a group: functions that inline to long code.
+  static constexpr int64_t kMostDear = 24;
 
   struct Extern {
     ir::NodeId node;
@@ -61,8 +68,8 @@ class Fusion {
     ClusterId cluster;
   };
   struct ClusterTime {
-    int64_t key = 0;    ///< what comes first among clusters that do not depend on each other
-    int64_t start = 0;  ///< after which node it runs
+    int64_t key = 0;    ///< position among clusters that do not depend on each other
+    int64_t start = 0;  ///< index of the node after which it runs
   };
 
   void add_node(ir::NodeId node);
@@ -94,7 +101,8 @@ class Fusion {
   bool has_memory_for(GroupId group, const Item& item, const std::vector<ClusterId>& reads) const;
   bool has_memory_for(GroupId a, GroupId b) const;
   void add_reads(ir::ValueId value, std::vector<ClusterId>& clusters) const;
-  /// The atom of a reduction's operand, or among those it keeps, that neighbours in memory differ in.
+  /// Returns the atom with the smallest stride in the operand of a reduction; with `kept`, among the dims
+  /// that the reduction keeps.
   int32_t fast_atom(const Item& item, const std::vector<Atoms>& placement, bool kept = false) const;
 
   ir::Graph& graph_;
@@ -104,9 +112,9 @@ class Fusion {
   IdMap<ItemId, Item> items_;
   IdMap<GroupId, Group> groups_;
   std::vector<Extern> externs_;
-  std::unordered_map<ir::ValueId, std::vector<ItemId>> makers_;  ///< by owner
-  std::unordered_map<ir::ValueId, ClusterId> extern_cluster_;    ///< by owner
-  std::unordered_set<ir::ValueId> stored_free_;                  ///< owners that an item stores
+  std::unordered_map<ir::ValueId, std::vector<ItemId>> makers_;  ///< by owner of the memory
+  std::unordered_map<ir::ValueId, ClusterId> extern_cluster_;    ///< by owner of the memory
+  std::unordered_set<ir::ValueId> stored_free_;  ///< owners for which a free item was also given a kernel
   IdMap<ClusterId, ClusterTime> times_;
   ClusterId last_effect_;
   Clusters clusters_;

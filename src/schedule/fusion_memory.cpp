@@ -1,4 +1,4 @@
-// When groups run, and what that means for memory.
+// When groups run, and how much memory that takes.
 #include <algorithm>
 
 #include "schedule/fusion.h"
@@ -7,8 +7,8 @@ namespace antegrad::schedule {
 
 int64_t Fusion::start_of(ClusterId cluster) const { return times_[clusters_.find(cluster)].start; }
 
-/// A cluster runs as soon as what it reads is there, but not before the first of its nodes. What depends on
-/// it runs later too, which matters to the model of memory only.
+/// A cluster runs as soon as its operands are available, but not before the first of its nodes. Clusters that
+/// depend on it start later too, which only the memory model needs to know.
 void Fusion::set_start(ClusterId cluster, int64_t start) {
   cluster = clusters_.find(cluster);
   if (start <= times_[cluster].start) return;

@@ -16,9 +16,9 @@ Atoms mapped(const Atoms& atoms, const AtomMap& map) {
   return out;
 }
 
-/// Makes the loops of a dim in two groups pairs of equal extent, splitting where one is a multiple of the
-/// other. False: they are not the same loops. `changed`: something was split, and all lists are to be made
-/// anew.
+/// Pairs the loops that a dim consists of in two groups, splitting a loop where its extent is a multiple of
+/// the other. Returns false when the loops do not match. Sets `changed` when a loop was split, after which
+/// the caller has to start again.
 bool pair_up(Group& a, const Atoms& in_a, Group& b, const Atoms& in_b, AtomMap& b_to_a, bool& changed) {
   size_t i = in_a.size(), j = in_b.size();
   while (i > 0 && j > 0) {
@@ -29,7 +29,7 @@ bool pair_up(Group& a, const Atoms& in_a, Group& b, const Atoms& in_b, AtomMap& 
       if (!added && at->second != x) return false;
       continue;
     }
-    const auto small_x = dx, small_y = dy;  // splitting moves what dx and dy refer to
+    const auto small_x = dx, small_y = dy;  // copies: splitting invalidates dx and dy
     if (const auto times = divided(dx, dy))
       a.split_atom(x, *times, small_y);
     else if (const auto more = divided(dy, dx))
@@ -49,7 +49,8 @@ bool is_injective(const AtomMap& map) {
   return std::adjacent_find(images.begin(), images.end()) == images.end();
 }
 
-/// Whether a group with all its loops mapped fits into one that is split; `long_rows`: whether that one has.
+/// Whether a flat group, all of whose loops are mapped, fits into a split group. `long_rows` says whether the
+/// split group has long rows.
 bool flat_fits_split(const Group& flat, const AtomMap& map, const Group& split, bool long_rows) {
   const auto image = mapped(flat.all_atoms(), map);
   if (image.size() != flat.all_atoms().size()) return false;
@@ -61,7 +62,8 @@ bool flat_fits_split(const Group& flat, const AtomMap& map, const Group& split, 
   return split.lane < 0 && same_set(mapped(flat.sink_outer, map), split.outer);
 }
 
-/// Maps the spaces of one split group into another, adding those that it has not.
+/// Maps the spaces of a split group to spaces of equal extents in another. Returns false when there is none
+/// for a space.
 bool map_spaces(const Group& from, AtomMap& map, Group& to) {
   for (const auto& space : from.spaces) {
     const auto image = mapped(space, map);
@@ -87,7 +89,7 @@ bool map_spaces(const Group& from, AtomMap& map, Group& to) {
 bool same_structure(const Group& from, AtomMap& map, Group& to, bool long_rows) {
   if (from.split && to.split) {
     const auto outer = mapped(from.outer, map);
-    // Groups of one row each have a loop of extent one.
+    // In groups of a single row the row is a loop of extent one.
     const bool both_one = from.product(from.outer) == ir::Dim(1) && to.product(to.outer) == ir::Dim(1);
     if (both_one && from.outer.size() == 1 && to.outer.size() == 1) {
       map[from.outer[0]] = to.outer[0];
@@ -160,8 +162,8 @@ bool Fusion::merge(GroupId into, GroupId other, ItemId index) {
   return true;
 }
 
-/// Whether what items of one group read of the other's values is what the merged group has at hand: the same
-/// elements at the same iterations, not memory that is still to be written.
+/// Whether items of each group can read the other's values inside the merged kernel: the same elements at the
+/// same iterations, rather than memory that the kernel has yet to write.
 bool Fusion::reads_agree(GroupId into, GroupId other, const std::map<int32_t, int32_t>& map) {
   auto &a = groups_[into], &b = groups_[other];
   const auto made_in = [&](ir::ValueId value, GroupId group) {

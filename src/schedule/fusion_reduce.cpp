@@ -9,9 +9,9 @@ namespace antegrad::schedule {
 namespace {
 
 const ir::Dim& kOne = *new const ir::Dim(1);
-constexpr int64_t kSmallReduction = 8192;  // elements that one thread reduces at once
+constexpr int64_t kSmallReduction = 8192;  // most elements for one thread to reduce alone
 
-/// Whether every dim that is reduced lies outside of every dim that is kept.
+/// Whether every reduced dim has a larger stride than every kept dim.
 bool reduces_slow_dims(const ir::Graph& graph, const ir::TensorType& type, const std::vector<bool>& reduced) {
   int64_t most_kept = 0, least_reduced = std::numeric_limits<int64_t>::max();
   for (size_t d = 0; d < reduced.size(); ++d) {
@@ -72,7 +72,7 @@ bool Fusion::reduce(Group& group, ItemId index, const std::vector<Atoms>& placem
     group.split_into(keep, red, keeps_fast ? fast : side_by_side ? fast_atom(item, placement, true) : -1);
     return true;
   }
-  if (same_set(keep, group.outer)) return true;  // rows, over one of the spaces
+  if (same_set(keep, group.outer)) return true;  // one value per row, reduced over one of the spaces
   const bool all_outer = is_subset(group.outer, red);
   if (!all_outer) return false;
   if (keep.empty()) return make_sink(group, index, group.outer, false);
@@ -86,7 +86,8 @@ bool Fusion::make_sink(Group& group, ItemId index, const Atoms& outer, bool colu
   return true;
 }
 
-/// How many chunks the rows over `outer` are divided into: by sizes only, whatever the number of threads.
+/// Returns the number of chunks that the rows over `outer` are divided into. It depends on sizes only, never
+/// on the number of threads.
 ir::Dim Fusion::chunks_for(const Group& group, const Atoms& outer, bool columns) const {
   const auto clamped = [](const ir::Dim& n, int64_t least, const ir::Dim& most) {
     return min(max(n, least), most);
@@ -94,7 +95,7 @@ ir::Dim Fusion::chunks_for(const Group& group, const Atoms& outer, bool columns)
   const auto all = group.all_atoms();
   const auto by_work = clamped(floor_div(group.product(all), 8192), 1, 32);
   if (!columns) return by_work;
-  // Floats are added one after the other within a chunk: not too many of them.
+  // A chunk adds floats one after the other: limits how many, for accuracy.
   const auto by_length = floor_div(group.product(outer), 512);
   auto columns_count = group.product(without(all, outer));
   if (!is_at_least(graph_, columns_count, 1)) columns_count = max(columns_count, 1);
@@ -103,7 +104,7 @@ ir::Dim Fusion::chunks_for(const Group& group, const Atoms& outer, bool columns)
   return range_of(graph_, chunks).upper <= 1 ? ir::Dim(1) : chunks;
 }
 
-/// What a sink gives per chunk has to be combined by another kernel.
+/// Adds the reduction that combines the results that a sink computes per chunk, as another kernel.
 void Fusion::finish(GroupId group_index, ItemId index) {
   auto& sink = items_[index];
   const auto chunks = groups_[group_index].chunks;
@@ -123,7 +124,7 @@ void Fusion::finish(GroupId group_index, ItemId index) {
   total.form = Form::Reduction;
   total.output = output;
   total.sizes = sizes;
-  // Many floats are added up in double.
+  // Sums of floats over chunks are computed in double.
   const auto wide = dtype == ir::DType::F32 && sink.combine == Combine::Sum ? ir::DType::F64 : dtype;
   total.operands = {{partial, {}, wide}};
   total.computes = total.result = wide;
@@ -134,7 +135,7 @@ void Fusion::finish(GroupId group_index, ItemId index) {
   const auto last = items_.push_back(std::move(total));
   makers_[output] = {last};
   seed(last);
-  // Right after what it finishes, whose results take more memory.
+  // Runs right after the sink, so that the larger partial results are freed early.
   times_[groups_.back().cluster].key = times_[clusters_.find(groups_[group_index].cluster)].key;
 }
 

@@ -25,7 +25,7 @@ bool is_reshape(std::string_view op) {
   return false;
 }
 
-/// result dim -> input dim
+/// Returns the input dim for each result dim.
 std::optional<std::vector<size_t>> permutation(const ir::Node& node, size_t rank) {
   std::vector<size_t> order(rank);
   for (size_t i = 0; i < rank; ++i) order[i] = i;
@@ -135,7 +135,7 @@ bool Group::cut(std::vector<Piece>& pieces, size_t at, const ir::Dim& need, Dims
 
 std::optional<Dims> Group::regroup(Dims in, const std::vector<ir::Dim>& in_sizes,
                                    const std::vector<ir::Dim>& out_sizes) {
-  // The loops of `in` in order, and free stretches between them.
+  // The loops of `in` in order, with free dims between them.
   std::vector<Piece> pieces;
   for (size_t d = 0; d < in.size(); ++d) {
     if (!in[d])

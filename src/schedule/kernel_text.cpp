@@ -1,4 +1,4 @@
-// The text of a kernel for people and tests.
+// Text of kernels for people and tests.
 #include <fmt/format.h>
 
 #include "schedule/kernel.h"

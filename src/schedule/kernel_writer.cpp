@@ -8,7 +8,7 @@
 namespace antegrad::schedule {
 namespace {
 
-/// 0 and -0, which compare equal.
+/// Whether the numbers are 0 and -0, which compare equal.
 bool is_other_zero(const Number& a, const Number& b) {
   const auto* x = std::get_if<double>(&a);
   const auto* y = std::get_if<double>(&b);
@@ -79,7 +79,7 @@ bool KernelWriter::is_row_address(const Affine& address, Where where) const {
 }
 
 int32_t KernelWriter::load(ir::ValueId value, const Affine& address, Where where) {
-  // What does not change within a row is loaded once; without rows, the compiler does so.
+  // Loads that do not change within a row are done once per row; without rows, the C compiler hoists them.
   if (!plan_.outer.empty() && is_row_address(address, where)) where.space = -1;
   return load(buffer(value, Buffer::Kind::Input), address, where);
 }

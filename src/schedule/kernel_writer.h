@@ -5,10 +5,11 @@
 
 namespace antegrad::schedule {
 
-/// Where ops go: the section without loops before the loops of a stage, or the loops of a space in it.
+/// Where ops go: into the section without loops that precedes the loops of a stage, or into the loops of one
+/// space of the stage.
 struct Where {
   int32_t stage = 0;
-  int32_t space = -1;  ///< -1: a row
+  int32_t space = -1;  ///< -1 for the section without loops, which runs once per row
   auto operator<=>(const Where&) const = default;
 };
 
@@ -17,25 +18,26 @@ class KernelWriter {
  public:
   KernelWriter(const Fusion& fusion, const LoopPlan& plan) : fusion_(fusion), plan_(plan) {}
 
-  std::string comment;  ///< of the ops to come
+  std::string comment;  ///< the comment of the ops that are added next
 
-  /// Adds an op that defines a scalar of this type, unless there is an equal one in the section already.
+  /// Adds an op that defines a scalar of this type and returns the scalar; reuses an equal load, constant,
+  /// cast or index of the section.
   int32_t define(Where where, Op op, ir::DType type);
-  void add(Where where, Op op);  ///< one that defines none, or one of new_scalar()
+  void add(Where where, Op op);  ///< an op that defines no scalar, or one from new_scalar()
   int32_t new_scalar(ir::DType type);
   ir::DType type_of(int32_t id) const { return types_[id]; }
 
-  int32_t cast(int32_t id, ir::DType to, Where where);   ///< to a type that is computed in
-  int32_t round(int32_t id, ir::DType to, Where where);  ///< to what a short float can hold
+  int32_t cast(int32_t id, ir::DType to, Where where);   ///< converts to a compute type
+  int32_t round(int32_t id, ir::DType to, Where where);  ///< rounds to values that a dtype can represent
   int32_t number(const Number& number, ir::DType type, Where where);
   int32_t load(ir::ValueId value, const Affine& address, Where where);
   int32_t load(int32_t buffer, const Affine& address, Where where);
   void store(int32_t id, int32_t buffer, const Affine& address, Where where);
 
-  int32_t buffer(ir::ValueId value, Buffer::Kind kind);  ///< of the memory that the value is in
+  int32_t buffer(ir::ValueId value, Buffer::Kind kind);  ///< the buffer of the memory that the value is in
   int32_t scratch(ir::DType dtype, const ir::Dim& elements, const ir::Dim& rows);
 
-  /// The sections in order, and the buffers; loops and the rest are the caller's.
+  /// Returns a kernel with the sections in order and the buffers; the caller fills in loops and the rest.
   Kernel finish();
   const std::vector<ir::ValueId>& owners() const { return owners_; }  ///< as BuiltKernel::buffers
 
@@ -50,7 +52,7 @@ class KernelWriter {
   std::vector<ir::ValueId> owners_;
   std::vector<int32_t> buffer_of_owner_;
   std::vector<ir::DType> types_;
-  std::map<int32_t, ir::DType> held_;  ///< by scalar: a type that holds it without rounding
+  std::map<int32_t, ir::DType> held_;  ///< per scalar: a dtype that represents its value exactly
 };
 
 }  // namespace antegrad::schedule

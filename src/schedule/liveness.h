@@ -4,7 +4,7 @@
 
 namespace antegrad::schedule {
 
-/// The lifetimes of a program's values over its steps; outputs of the graph are read after the last step.
+/// Returns the lifetimes of a program's values in steps; outputs of the graph are read after the last step.
 ir::Liveness liveness(const Program& program);
 
 }  // namespace antegrad::schedule

@@ -47,7 +47,7 @@ std::vector<Access> accesses(const Fusion& fusion, const Group& group, const ir:
       out.push_back(
           {address_of(group, item.sizes, ir::contiguous_strides(item.sizes), 0, placement, 0), false});
     if (std::ranges::find(group.sinks, index) != group.sinks.end()) {
-      // Accumulators have no term for what is reduced.
+      // Accumulator addresses have no terms for reduced dims.
       Access access;
       for (size_t d = 0; d < placement.size(); ++d)
         if (!item.reduced[d]) {
@@ -67,7 +67,7 @@ std::vector<Access> accesses(const Fusion& fusion, const Group& group, const ir:
   return out;
 }
 
-/// The accesses that tell most about the order of loops: those over most of them, stores before loads.
+/// Returns the access that decides the order of loops: the one over most of them, stores before loads.
 const Access* reference(const std::vector<Access>& all, const Atoms& atoms) {
   const Access* best = nullptr;
   size_t best_count = 0;
@@ -102,7 +102,7 @@ bool may_collapse(const Group& group, int32_t slow, int32_t fast, const std::vec
   });
 }
 
-/// Loops for atoms in this order, neighbours joined where every access runs through them as through one.
+/// Makes loops of atoms in this order, joining neighbours that every access traverses as one loop.
 std::vector<int32_t> make_loops(const Group& group, const Atoms& atoms, const std::vector<Access>& all,
                                 LoopPlan& plan, int32_t lane) {
   std::vector<int32_t> loops;
@@ -123,7 +123,7 @@ std::vector<int32_t> make_loops(const Group& group, const Atoms& atoms, const st
   return loops;
 }
 
-/// Loops of a group that nothing splits: the last one is the vector loop.
+/// Plans the loops of a flat group; the last one is the vector loop.
 void plan_flat(const ir::Graph& graph, const Group& group, const std::vector<Access>& all, LoopPlan& plan) {
   const auto atoms = ordered(graph, group.all_atoms(), all);
   auto loops = make_loops(group, atoms, all, plan, -1);

@@ -131,7 +131,7 @@ std::vector<Item> lower_factory(const ir::Graph& graph, ir::NodeId index, std::s
   return {};
 }
 
-/// A scalar constant of the graph, given by its bytes or, when it depends on sizes, as a number.
+/// Lowers a scalar constant of the graph, given by its bytes or, when it depends on sizes, as a number.
 std::vector<Item> lower_constant(const ir::Graph& graph, ir::NodeId index, std::string& why) {
   const auto& node = graph.node(index);
   auto item = item_of(graph, index, Form::Constant);
@@ -299,7 +299,7 @@ size_t first_dim(const ir::Graph& graph, const Item& item, size_t operand) {
 
 namespace {
 
-/// Whether each dim of an operand is known to be one of the item's, or to have size one.
+/// Whether each operand dim is known to equal the item's dim or to have size one.
 bool fits(const ir::Graph& graph, const Item& item) {
   for (size_t k = 0; k < item.operands.size(); ++k) {
     if (!item.operands[k].value.valid()) continue;

@@ -58,8 +58,9 @@ class IndexLowering {
     return static_cast<int32_t>(item_.operands.size()) - 1;
   }
 
-  /// Fills `gather` for tensors of indices at some dims of a tensor of this rank. Iteration dims: the dims of
-  /// the indices (as one block, at the first of them) between those that are not indexed.
+  /// Fills `gather` for index tensors at some dims of a tensor of this rank. The iteration dims are the dims
+  /// that are not indexed and, as one block, the dims of the indices: in place of the first indexed dim, or
+  /// in front when the indexed dims are not adjacent.
   bool index_dims(const ir::Arg::List& indices, size_t rank) {
     std::vector<int32_t> at(rank, -1);
     size_t block = 0;  // dims of the indices, broadcast
@@ -99,7 +100,7 @@ class IndexLowering {
     return index_dims(*list, graph_.tensor_type(item_.source).sizes.size()) && align_indices();
   }
 
-  /// Operands are aligned with the last iteration dims: indices are expanded there by the view of the kernel.
+  /// Records which iteration dims the index operands have.
   bool align_indices() {
     item_.index_begin = static_cast<int32_t>(block_begin_);
     item_.index_rank = static_cast<int32_t>(block_size_);
@@ -117,7 +118,8 @@ class IndexLowering {
     return true;
   }
 
-  /// gather and scatter_add: indices have the iteration's dims; position d of the other dims is d itself.
+  /// For gather and scatter_add, whose indices have all iteration dims: dims other than `dim` are addressed
+  /// by their own iteration dim.
   bool along(ir::ValueId index, int64_t dim, size_t rank) {
     if (!is_index(graph_, index) || graph_.tensor_type(index).sizes.size() != rank || rank == 0) return false;
     if (dim < 0) dim += static_cast<int64_t>(rank);
@@ -140,7 +142,7 @@ class IndexLowering {
     if (graph_.tensor_type(*value(2)).sizes.size() != 1) return false;
     return one_dim(*value(2), *dim, rank);
   }
-  /// One vector of indices at one dim; it does not wrap.
+  /// For a vector of indices at one dim, without wrap-around of negative indices.
   bool one_dim(ir::ValueId index, int64_t dim, size_t rank) {
     if (rank == 0) return false;
     if (dim < 0) dim += static_cast<int64_t>(rank);
@@ -166,7 +168,7 @@ class IndexLowering {
     return true;
   }
   bool finish_scatter(ir::ValueId updates) {
-    // The first position tells who owns an element, so it must be an index.
+    // Tasks own ranges of the first dim of the result, so it must be addressed by an index.
     if (item_.gather.empty() || item_.gather[0].operand < 0) return false;
     if (!graph_.tensor_type(item_.output).is_contiguous()) return false;
     item_.operands.push_back({updates, {}, item_.result});
@@ -180,7 +182,7 @@ class IndexLowering {
     item_.source = *value(0);
     const auto rank = graph_.tensor_type(item_.output).sizes.size();
     if (!index_dims(*list, rank) || !align_indices()) return false;
-    // Updates may be broadcast; then LibTorch does it.
+    // LibTorch runs index_put with broadcast updates.
     if (item_.sizes.size() != rank - item_.operands.size() + block_size_) return false;
     for (size_t d = 0; d < rank; ++d)
       if (const auto i = item_.gather[d].iteration;

@@ -62,7 +62,7 @@ std::vector<Item> lower_cat(ir::Graph& graph, ir::NodeId index, std::string& why
   return items;
 }
 
-/// Nothing: some are, or may be, negative.
+/// Returns nothing when a padding is, or may be, negative.
 std::optional<std::vector<ir::Dim>> paddings(const ir::Graph& graph, const ir::Arg& arg) {
   const auto* list = arg.as<ir::Arg::List>();
   if (list == nullptr) return std::nullopt;
@@ -75,7 +75,7 @@ std::optional<std::vector<ir::Dim>> paddings(const ir::Graph& graph, const ir::A
   return out;
 }
 
-/// The input, and per padded dim one box before and one after it: beside what earlier dims leave.
+/// Writes the input and, for each padded dim, one box before and one after what earlier dims leave.
 std::vector<Item> lower_pad(ir::Graph& graph, ir::NodeId index, std::string& why) {
   const auto node = graph.node(index);
   const auto* from = node.args[0].as<ir::ValueId>();
@@ -112,7 +112,7 @@ std::vector<Item> lower_pad(ir::Graph& graph, ir::NodeId index, std::string& why
   return items;
 }
 
-/// A part of another tensor, as a view of its own.
+/// Returns a view of a part of another tensor.
 ir::ValueId part_view(ir::Graph& graph, ir::ValueId of, const Box& box) {
   auto type = graph.tensor_type(of);
   for (size_t d = 0; d < box.begin.size(); ++d) type.offset = type.offset + box.begin[d] * type.strides[d];
@@ -120,14 +120,15 @@ ir::ValueId part_view(ir::Graph& graph, ir::ValueId of, const Box& box) {
   return graph.add_value(type, graph.storage_of(of));
 }
 
-/// What slice_scatter and select_scatter write: from begin to end of a dim.
+/// The range of a dim that slice_scatter or select_scatter writes.
 struct Stretch {
   size_t dim = 0;
   ir::Dim begin, end;
 };
 
-/// A position as LibTorch takes it: negative ones count from the end, those outside are moved to it. One
-/// that is not known to be outside is inside: otherwise what is written would not have the size it has.
+/// Returns a position as LibTorch normalises it: negative ones count from the end and those out of range are
+/// clamped. A position that is not known to be out of range is in range, or the source would not have the
+/// size it has.
 std::optional<ir::Dim> clamped(const ir::Graph& graph, ir::Dim at, const ir::Dim& size) {
   const auto range = range_of(graph, at);
   if (range.upper < 0) at = at + size;
@@ -138,7 +139,7 @@ std::optional<ir::Dim> clamped(const ir::Graph& graph, ir::Dim at, const ir::Dim
   return is_at_least(graph, at, 0) ? std::optional(at) : std::nullopt;
 }
 
-/// Nothing: it is not known, or empty, or not all of the stretch is written.
+/// Returns nothing when the range is unknown, may be empty or has a step.
 std::optional<Stretch> written_stretch(const ir::Graph& graph, const ir::Node& node,
                                        const std::vector<ir::Dim>& sizes) {
   const bool selects = node.op == "aten.select_scatter";
@@ -164,7 +165,7 @@ std::optional<Stretch> written_stretch(const ir::Graph& graph, const ir::Node& n
   return !is_outside && is_at_least(graph, out.end - out.begin, 1) ? std::optional(out) : std::nullopt;
 }
 
-/// slice_scatter and select_scatter: what is written, and what stays before and after it.
+/// Lowers slice_scatter and select_scatter: copies the source, and what stays before and after it.
 std::vector<Item> lower_scatter(ir::Graph& graph, ir::NodeId index, std::string& why) {
   const auto node = graph.node(index);
   const auto type = graph.tensor_type(node.outputs[0]);

@@ -18,18 +18,18 @@ bool is_comparison(std::string_view expression) {
          expression.find('<') != std::string_view::npos || expression.find('>') != std::string_view::npos;
 }
 
-/// Ops that go on without a jump where their comparisons change, or whose logarithms are of positive numbers.
+/// Ops that are continuous where their comparisons change, or that take logarithms of positive numbers only.
 constexpr std::array<std::string_view, 11> kContinuous = {
     "aten.relu",        "aten.leaky_relu",  "aten._prelu_kernel", "aten.elu",  "aten.celu", "aten.softplus",
     "aten.lerp.Scalar", "aten.lerp.Tensor", "aten.softshrink",    "aten.sinc", "aten.mish"};
 
-/// Functions that jump, or that are not defined on one side of some number.
+/// Functions that are discontinuous, or undefined on one side of some number.
 constexpr std::array<std::string_view, 21> kJumping = {
     "floor(", "ceil(", "trunc(", "round_even(", "_div(",  "remainder(", "fmod(",
     "sgn(",   "pow(",  "sqrt(",  "log(",        "log2(",  "log10(",     "log1p(",
     "xlogy(", "asin(", "acos(",  "acosh(",      "atanh(", "erfinv(",    "gamma("};
 
-/// Whether operands that differ by as little as a rounding may have results that differ by a lot.
+/// Whether operands that differ by a rounding error may have results that differ by a lot.
 bool jumps(std::string_view op, std::string_view expression) {
   if (std::ranges::find(kContinuous, op) != kContinuous.end()) return false;
   const auto calls = [&](std::string_view name) { return expression.find(name) != std::string_view::npos; };
@@ -41,7 +41,7 @@ struct Default {
   size_t position;
   double value;
 };
-/// Arguments that graphs leave out because they have their default.
+/// Defaults of arguments that graphs omit.
 constexpr Default kDefaults[] = {
     {"aten.add.Tensor", 2, 1},   {"aten.add.Scalar", 2, 1},  {"aten.sub.Tensor", 2, 1},
     {"aten.sub.Scalar", 2, 1},   {"aten.rsub.Tensor", 2, 1}, {"aten.rsub.Scalar", 2, 1},
@@ -52,8 +52,8 @@ constexpr Default kDefaults[] = {
     {"aten.addcdiv", 3, 1},
 };
 
-/// Ops that LibTorch has for floating types only, and whose formulas integers have a meaning in: the
-/// beginnings of their names.
+/// Whether LibTorch has the op for floating types only although its formula would work on integers. The names
+/// are prefixes.
 bool is_of_floats(std::string_view op) {
   constexpr std::array<std::string_view, 8> kNames = {
       "aten.leaky_relu", "aten.hardtanh_backward", "aten.hardshrink",       "aten.softshrink",
@@ -61,7 +61,7 @@ bool is_of_floats(std::string_view op) {
   return std::ranges::any_of(kNames, [&](std::string_view name) { return op.starts_with(name); });
 }
 
-/// The names of keyword arguments that no value depends on, given the type of the result.
+/// Whether no value depends on this keyword argument, given the type of the result.
 bool is_about_memory(std::string_view name) {
   constexpr std::array<std::string_view, 6> kNames = {"dtype",         "layout",     "device",
                                                       "memory_format", "pin_memory", "non_blocking"};
@@ -128,7 +128,7 @@ class PointwiseLowering {
       if (!is_about_memory(attr.name) && attr.name != "alpha" && attr.name != "rounding_mode") return false;
     for (const auto& arg : node_.args) {
       if (item_.operands.size() == 1 && (node_.op == "aten._to_copy" || node_.op == "aten.clone")) break;
-      if (arg.as<ir::None>()) {  // a bound of clamp
+      if (arg.as<ir::None>()) {  // an absent bound of clamp
         missing_.push_back(item_.operands.size());
         item_.operands.push_back({{}, int64_t{0}, DType::F32});
         continue;
@@ -153,13 +153,13 @@ class PointwiseLowering {
     return position >= item_.operands.size() || std::ranges::find(missing_, position) != missing_.end();
   }
   bool integral() const { return !ir::is_floating(graph_.tensor_type(item_.output).dtype); }
-  /// Whether LibTorch rounds a quotient to a half type before it cuts it, which generated code does not.
+  /// Whether LibTorch rounds a quotient to a half type before it truncates it, which generated code does not.
   bool rounds_quotient() const {
     const auto& divisor = item_.operands[1].value;
     return ir::is_half(graph_.tensor_type(item_.output).dtype) && divisor.valid() &&
            !graph_.tensor_type(divisor).numel().is(1);
   }
-  /// Integers are not divided by what may be zero: LibTorch reports that.
+  /// Whether an integer divisor cannot be zero; LibTorch reports a division by zero.
   bool safe_divisor() const {
     const auto& operand = item_.operands[1];
     if (!integral()) return true;
@@ -176,7 +176,7 @@ class PointwiseLowering {
     const auto is = [&](std::string_view stem) { return node_.op.starts_with(stem); };
     const bool is_sum = is("aten.add.") || is("aten.sub.") || is("aten.rsub.");
     if (is_sum && integral() && std::holds_alternative<double>(item_.operands[2].number)) {
-      return false;  // LibTorch refuses fractions of integers
+      return false;  // LibTorch rejects a fractional alpha for integers
     } else if (is_sum && is_number(2, 1)) {
       text = is("aten.add.") ? "a + b" : is("aten.sub.") ? "a - b" : "b - a";
       item_.operands.pop_back();
@@ -211,7 +211,7 @@ class PointwiseLowering {
     } else if (node_.op == "aten.celu") {
       specialise_celu();
     } else if (node_.op == "aten.nextafter") {
-      return !ir::is_half(graph_.tensor_type(item_.output).dtype);  // the next f32 is another number
+      return !ir::is_half(graph_.tensor_type(item_.output).dtype);  // the next f32 is not the next half
     } else if (is("aten.bitwise_not") && graph_.tensor_type(item_.output).dtype == DType::Bool) {
       text = "a == 0";
     } else if (is("aten.sigmoid") && node_.op == "aten.sigmoid") {
@@ -227,7 +227,7 @@ class PointwiseLowering {
     return true;
   }
 
-  /// LibTorch multiplies by the reciprocal, which is computed in double.
+  /// LibTorch multiplies by the reciprocal of alpha, computed in double.
   void specialise_celu() {
     const auto* real = std::get_if<double>(&item_.operands[1].number);
     const auto* integer = std::get_if<int64_t>(&item_.operands[1].number);
@@ -237,7 +237,7 @@ class PointwiseLowering {
     item_.operands.push_back({{}, 1 / alpha, DType::F32});
   }
 
-  /// The exponents that LibTorch has kernels of their own for.
+  /// Chooses the formula for exponents that LibTorch special-cases.
   bool specialise_power() {
     if (integral()) {
       item_.expression = is_number(1, 2) ? "a * a" : is_number(1, 3) ? "a * a * a" : "";
@@ -255,7 +255,7 @@ class PointwiseLowering {
     return !item_.expression.empty();
   }
 
-  /// False: see convert_operands.
+  /// Returns false as convert_operands does.
   bool choose_types() {
     const auto output = graph_.tensor_type(item_.output).dtype;
     item_.result = item_.computes = compute_type(output);
@@ -263,7 +263,7 @@ class PointwiseLowering {
     const bool selects = node_.op.starts_with("aten.where") || node_.op.starts_with("aten.masked_fill");
     const bool copies = item_.expression == "a";
     if (output == DType::Bool && !selects && !copies) {
-      // Sums and products of booleans are computed as integers; what is not zero is true.
+      // Sums and products of booleans are computed as integers; nonzero results are true.
       const bool is_sum =
           !is_comparison(item_.expression) && item_.expression.find("(a)") == std::string::npos;
       if (!is_sum) common = promoted();
@@ -286,8 +286,8 @@ class PointwiseLowering {
     return true;
   }
 
-  /// Half types to what is stored of them: an integer that is cut off, a jump that is taken, or a largest
-  /// element that is found again must be the one of the stored number.
+  /// Rounds half-precision operands to their stored values: truncation, comparison, or finding the maximum
+  /// again must see the number that is stored.
   void round_operands() {
     for (auto& operand : item_.operands) {
       if (!operand.value.valid() || operand.rounds) continue;
@@ -311,7 +311,7 @@ class PointwiseLowering {
   const ir::Node& node_;
   const Settings& settings_;
   Item item_;
-  std::vector<size_t> missing_;  ///< operands that are not there
+  std::vector<size_t> missing_;  ///< positions of absent operands
 };
 
 }  // namespace

@@ -13,7 +13,7 @@ int64_t bytes_of(const ir::Graph& graph, ir::ValueId id) {
   return graph.hint_of(type->numel()) * ir::size_in_bytes(type->dtype);
 }
 
-/// The largest sum of the first so many.
+/// Returns the largest prefix sum.
 int64_t highest(const std::vector<int64_t>& changes) {
   int64_t sum = 0, most = 0;
   for (auto change : changes) most = std::max(most, sum += change);

@@ -1,4 +1,4 @@
-// Fusion does not keep more results alive than nodes that run one after the other do.
+// Fusion keeps no more results alive than running the nodes one after the other does.
 #include "schedule/memory_model.h"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ auto kernels_run(const Program& program) {
                                [](const Step& step) { return std::holds_alternative<RunKernel>(step); });
 }
 
-/// Products of matrices of this size, added up one after the other.
+/// A chain of sums of matrix products.
 ir::Graph sum_of_products(int count, const std::string& size, const std::string& symbols = {}) {
   const auto type = fmt::format("f32[{0},{0}]", size);
   auto text = fmt::format("graph @g functional {}{{\n  in %0: {} user\n", symbols, type);
@@ -49,7 +49,7 @@ TEST(MemoryModel, SmallSumsAreOneKernel) {
 }
 
 TEST(MemoryModel, WhatTakesNoMoreMemoryIsFused) {
-  // The sum is read at once, and what it is made of dies with it.
+  // The sum is read at once, and its operands die with it.
   const auto graph = ir::parse(R"(graph @g functional {
   in %0: f32[1000,1000] user
   %1: f32[1000,1000] = aten.mm(%0, %0)

@@ -6,15 +6,15 @@
 
 namespace antegrad::schedule {
 
-/// Where the elements of a value are: in the memory of another one, which owns it.
+/// The memory that holds the elements of a value, named by the value that owns it.
 struct Place {
   ir::ValueId owner;
   std::vector<ir::Dim> strides;
   ir::Dim offset;  ///< from the owner's first element
 };
 
-/// Which values are views of which. Views are never computed by kernels: they read the owner's memory, or
-/// take the owner's elements as they are computed.
+/// Which values are views of which. Kernels never compute views: readers of a view read the owner's memory,
+/// or use the owner's elements as they are computed.
 class Places {
  public:
   explicit Places(const ir::Graph& graph);
@@ -23,10 +23,10 @@ class Places {
   ir::ValueId owner(ir::ValueId id) const { return of(id).owner; }
   bool is_view(ir::ValueId id) const { return views_[id].node.valid(); }
   ir::NodeId view_node(ir::ValueId id) const { return views_[id].node; }
-  /// What the view is taken of, one step towards its owner.
+  /// Returns the value that the view was taken of, one step towards its owner.
   ir::ValueId viewed(ir::ValueId id) const { return views_[id].of; }
   bool is_view_node(ir::NodeId node) const { return makes_views_[node]; }
-  /// For values that were added to the graph later.
+  /// Adds a value that was added to the graph later.
   void add(const ir::Graph& graph, ir::ValueId id);
 
  private:
@@ -34,7 +34,7 @@ class Places {
   void grow(size_t values);
 
   struct View {
-    ir::NodeId node;  ///< that makes it; not valid: it is no view
+    ir::NodeId node;  ///< the node that makes the view; not valid for other values
     ir::ValueId of;
   };
   ir::PerValue<Place> places_;

@@ -10,42 +10,42 @@
 
 namespace antegrad::schedule {
 
-/// Runs a kernel on memory of values. The memory of a value begins at its first element (its type's offset
-/// is taken into account by the addresses of the kernel: they are relative to there).
+/// Runs a kernel on the memory of values. A kernel's addresses are relative to the first element of the owner
+/// of the memory, so its type's offset is already included.
 struct RunKernel {
   int32_t kernel = 0;                ///< index in Program::kernels
-  std::vector<ir::ValueId> buffers;  ///< as Kernel::buffers without scratch; each owns its memory
+  std::vector<ir::ValueId> buffers;  ///< as Kernel::buffers without scratch; each value owns its memory
   ir::Dim units;
-  int64_t grain = 1;  ///< a task of a thread takes at least so many units
+  int64_t grain = 1;  ///< the fewest units for one task of a thread
 };
-/// Lets LibTorch run a node of the graph.
+/// Runs a node of the graph by LibTorch.
 struct RunNode {
   ir::NodeId node;
 };
 using Step = std::variant<RunKernel, RunNode>;
 
-/// A group of fused nodes, or a node that LibTorch runs, for people.
+/// What became of a group of nodes, for people.
 struct Decision {
   std::vector<int32_t> nodes;
-  std::string what;  ///< "kernel k_… : rows, 3 sections", "LibTorch"
-  std::string why;   ///< why it is not fused with its neighbours, or not compiled
+  std::string what;  ///< "kernel k0_add: 12 units, 2 sections" or "LibTorch"
+  std::string why;   ///< why LibTorch runs the node; empty for kernels
 };
 
-/// A pass of a function as kernels and calls of LibTorch, in order of execution.
+/// A forward or backward graph as kernels and extern calls, in order of execution.
 struct Program {
-  ir::Graph graph;              ///< as it was given, with values for partial results added
-  std::vector<Kernel> kernels;  ///< no two are equal, names aside
-  std::vector<Step> steps;      ///< every value that a step reads is an input, or made by an earlier step
+  ir::Graph graph;              ///< the given graph with values added for partial results
+  std::vector<Kernel> kernels;  ///< distinct apart from their names
+  std::vector<Step> steps;      ///< a step reads only inputs and results of earlier steps
   std::vector<Decision> decisions;
 
   const Kernel& kernel_of(const RunKernel& step) const { return kernels[step.kernel]; }
   const ir::Node& node_of(const RunNode& step) const { return graph.node(step.node); }
 };
 
-/// What limits fusion.
+/// Limits of fusion.
 struct Settings {
-  bool fuse = true;  ///< false: a kernel per op
-  /// Whether code can be made for an expression over operands of a type.
+  bool fuse = true;  ///< false for one kernel per op
+  /// Whether code can be generated for an expression over operands of a type.
   std::function<bool(std::string_view expression, ir::DType operand)> supports;
 };
 

@@ -19,7 +19,7 @@ DType wider(DType a, DType b) {
   return ir::size_in_bytes(a) > ir::size_in_bytes(b) ? a : b;
 }
 
-/// Ops whose kernels for the half types have their numbers as f32.
+/// Ops whose kernels for half types take their numbers as f32.
 constexpr std::array<std::string_view, 13> kWideNumbers = {"aten.softshrink",
                                                            "aten.threshold",
                                                            "aten.threshold_backward",
@@ -34,7 +34,7 @@ constexpr std::array<std::string_view, 13> kWideNumbers = {"aten.softshrink",
                                                            "aten.softplus_backward",
                                                            "aten.lerp.Scalar"};
 
-/// The same for the second operand, also where it is a tensor of one element.
+/// Whether the op takes its second operand as f32, be it a number or a tensor of one element.
 bool has_wide_second(std::string_view op) {
   return op.starts_with("aten.mul.") || op.starts_with("aten.div.") || op.starts_with("aten.floor_divide");
 }

@@ -5,8 +5,8 @@
 
 namespace antegrad::schedule {
 
-/// The type that LibTorch brings the operands of an op to before it computes. A number of a fraction counts
-/// as f32: captures spell out another default dtype.
+/// The type to which LibTorch promotes the operands of an op. A non-integer number counts as f32; a capture
+/// under another default dtype makes the dtype explicit.
 class Promotion {
  public:
   void add(const ir::TensorType& type);
@@ -17,14 +17,14 @@ class Promotion {
   std::optional<ir::DType> tensor_, scalar_, number_;
 };
 
-/// Makes the operands of an op what LibTorch makes of them: each is converted to the type that operands have
-/// in common, but for numbers and single elements that some ops take in the type they compute in. False: the
-/// type does not hold one of the numbers; LibTorch knows what to say.
+/// Converts the operands of an op as LibTorch does: to their common type, except for numbers and one-element
+/// tensors that some ops take in their compute type. Returns false when the type cannot represent one of the
+/// numbers; LibTorch then runs the op and reports the error.
 bool convert_operands(const ir::Graph& graph, std::string_view op, ir::DType common,
                       std::vector<Operand>& operands);
 
-/// A number as elements of the type have it; nothing where the type does not hold it. Numbers made of sizes
-/// stay as they are.
+/// Returns the number as an element of the type; nothing when the type cannot represent it. Numbers that
+/// depend on symbolic sizes are returned unchanged.
 std::optional<Number> converted(const Number& number, ir::DType dtype);
 
 }  // namespace antegrad::schedule

@@ -11,7 +11,7 @@
 namespace antegrad::schedule {
 namespace {
 
-/// Reshapes of whole tensors that do not count as views for autograd are views for us.
+/// Turns reshapes of contiguous tensors that autograd does not treat as views into views.
 void make_views(ir::Graph& graph) {
   for (auto& node : graph.nodes) {
     const auto* source = node.op == "aten._unsafe_view" ? node.args[0].as<ir::ValueId>() : nullptr;
@@ -74,7 +74,7 @@ class Scheduler {
     }
   }
 
-  /// Views that LibTorch or the caller reads are tensors.
+  /// Adds the nodes of views that LibTorch or the caller reads.
   void add_views(ir::ValueId id) {
     if (!fusion_->places().is_view(id)) return;
     const auto node = fusion_->places().view_node(id);
@@ -92,7 +92,7 @@ class Scheduler {
 
   void add_kernel(GroupId group) {
     auto built = build_kernel(*fusion_, group, stored_);
-    if (built.kernel.sections.empty()) return;  // nobody needs it
+    if (built.kernel.sections.empty()) return;  // no result is used
     built.kernel.text = text_of(group, built);
     Decision decision;
     for (auto index : fusion_->group(group).items) {
@@ -110,7 +110,7 @@ class Scheduler {
     out_.steps.emplace_back(RunKernel{kernel, std::move(built.buffers), count, grain});
   }
 
-  /// Values for memory that only the kernel uses.
+  /// Adds values for memory that only the kernel uses.
   void add_memory(BuiltKernel& built) {
     size_t passed = 0;
     for (const auto& buffer : built.kernel.buffers) {
@@ -120,7 +120,7 @@ class Scheduler {
     }
   }
 
-  /// The index of an equal kernel, or of this one, which is kept then.
+  /// Returns the index of an equal kernel, adding this one when there is none.
   int32_t keep(Kernel kernel) {
     const auto key = to_string(kernel) + kernel.text;
     const auto [at, added] = known_.emplace(key, static_cast<int32_t>(out_.kernels.size()));
@@ -144,7 +144,8 @@ class Scheduler {
     return "kernel";
   }
 
-  /// The nodes of a group as a graph, numbered from zero, so that equal groups have equal texts.
+  /// Prints the nodes of a group as a graph, with values numbered from zero so that equal groups have equal
+  /// texts.
   std::string text_of(GroupId group, const BuiltKernel& built) const {
     std::string text;
     std::map<int32_t, int32_t> names;

@@ -1,4 +1,4 @@
-// Which nodes become one kernel.
+// Which nodes are fused into one kernel.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -135,7 +135,7 @@ TEST(Schedule, PartsOfAConcatenationAreStoredInPlace) {
 }
 
 TEST(Schedule, WhatReadsTheWholeOfPartsComesAfterAllOfThem) {
-  // Groups that meet later are not merged when one reads from memory what the other writes parts of.
+  // Groups are not merged when one reads from memory what the other writes parts of.
   const auto program = program_of(R"(
   in %0: f32[8,4] user
   in %1: f32[8,8] user

@@ -10,7 +10,7 @@ namespace {
 using ir::detail::DimExpr;
 using ir::detail::Term;
 
-/// a / b where b's factors are among a's.
+/// Returns a / b when the factors of b are among those of a.
 std::optional<Term> divided(Term a, const Term& b) {
   if (a.coefficient % b.coefficient != 0) return std::nullopt;
   a.coefficient /= b.coefficient;

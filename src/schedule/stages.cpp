@@ -36,7 +36,7 @@ ItemId Stages::maker(const Operand& operand) const {
   return {};
 }
 
-/// Nothing inside loops is computed before the first stage that needs it.
+/// Moves each item inside loops to the first stage that needs it.
 void Stages::delay() {
   std::map<ItemId, int32_t> first;
   for (auto at = group_.items.rbegin(); at != group_.items.rend(); ++at) {

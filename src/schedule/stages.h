@@ -5,19 +5,19 @@
 
 namespace antegrad::schedule {
 
-/// When the items of a group run. What a reduction gives is known only after its loops, so a kernel has
-/// stages: each item inside loops runs in the first stage that needs it, and what later stages need as well
-/// is computed again there, read from where it was stored, or kept in scratch memory.
+/// Assigns the items of a group to stages. The result of a reduction is known only after its loops, so a
+/// kernel runs in stages: an item inside loops runs in the first stage that needs it; later stages recompute
+/// it, reload it from where it was stored, or read it from scratch memory.
 class Stages {
  public:
   Stages(const Fusion& fusion, const Group& group, const LoopPlan& plan, const ir::PerValue<bool>& stored);
 
   int32_t stage(ItemId item) const { return stage_.at(item); }
-  int32_t space(ItemId item) const { return space_.at(item); }  ///< -1: once per row
-  /// The item of the group that makes what an operand reads; not valid: none.
+  int32_t space(ItemId item) const { return space_.at(item); }  ///< -1 for once per row
+  /// Returns the item of the group that computes the operand; not valid when there is none.
   ItemId maker(const Operand& operand) const;
-  bool can_reload(ItemId item) const;  ///< from where it is stored for others
-  /// Later stages need it, and it is too dear to compute again.
+  bool can_reload(ItemId item) const;  ///< from where it is stored for other readers
+  /// Whether later stages need it and it is too expensive to recompute.
   bool needs_scratch(ItemId item) const;
   ir::Dim elements_of_space(int32_t space) const;
 

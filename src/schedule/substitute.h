@@ -3,12 +3,12 @@
 
 namespace antegrad::schedule {
 
-/// The program at one value for each symbol of its graph: its graph and its steps have no symbols, its
-/// kernels are the same, to be called with these values as their dims.
+/// Returns the program for the given values of the symbols: its graph and steps have no symbols; its kernels
+/// are unchanged and are to be called with these values as their dims.
 Program substitute(const Program& program, const std::vector<int64_t>& values);
 
-/// What a kernel is at these values: for questions to it, such as what it may overwrite. Its code is not the
-/// code of the kernel it was made of.
+/// Returns the kernel with these values in place of its symbols, for analysis (such as which buffers it may
+/// overwrite). Its code differs from that of the original kernel.
 Kernel substitute(const Kernel& kernel, const std::vector<int64_t>& values);
 
 }  // namespace antegrad::schedule
