@@ -34,7 +34,7 @@ void read_flag(const char* name, bool& field) {
     bad_value(name, text, "0 or 1");
 }
 
-/// The choices are listed in `wanted`, as people write lists.
+/// `wanted` lists the choices for the error text.
 template <class Choice, size_t kCount>
 void read_choice(const char* name, const Named<Choice> (&choices)[kCount], const char* wanted,
                  Choice& field) {
@@ -76,7 +76,7 @@ cache::Settings settings_of(const CacheConfig& config) {
 
 namespace {
 
-/// Unless the program has started one itself. A trace that it has stopped stays so.
+/// Starts a trace once, unless the program has started one itself. A trace that was stopped stays stopped.
 void start_trace() {
   static std::once_flag once;
   std::call_once(once, [] {

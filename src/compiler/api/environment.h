@@ -5,10 +5,10 @@
 
 namespace antegrad::compiler {
 
-/// The options with the ANTEGRAD_… environment variables of docs/options.md applied. The only place that
-/// reads them. Throws Error(InvalidArgument) for a value that does not parse.
+/// Returns the options with the ANTEGRAD_… environment variables of docs/options.md applied. Throws
+/// Error(InvalidArgument) for a value that does not parse.
 Options with_environment(Options options);
-/// Where caches are: what the user configured, and the environment for what is empty.
+/// Returns the cache settings: the user's configuration, with environment variables for what is left empty.
 cache::Settings settings_of(const CacheConfig& config);
 
 }  // namespace antegrad::compiler

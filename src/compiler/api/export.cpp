@@ -46,14 +46,14 @@ struct Arguments {
   std::vector<int32_t> same_as;  ///< an earlier argument that is the same tensor, or -1
 };
 
-/// The same memory and the same standing in autograd, as another tensor.
+/// Returns another tensor object with the same memory and the same autograd state.
 at::Tensor another_object(const at::Tensor& tensor) {
   c10::AutoGradMode grad_mode(true);
   if (tensor.requires_grad() && !tensor.is_leaf()) return tensor.alias();
   return tensor.detach().set_requires_grad(tensor.requires_grad());
 }
 
-/// A graph of values takes each argument by itself, also where the example is one tensor twice.
+/// An exported graph takes each argument separately, even when the example passes one tensor twice.
 Arguments separate(const Leaves& leaves) {
   Arguments arguments;
   for (const auto& tensor : leaves.tensors) {
@@ -79,7 +79,7 @@ capture::Trace trace(const Options& options, detail::ExportKind kind, const Argu
   return capture::capture(
       [&](const std::vector<at::Tensor>& fakes) {
         auto results = run(fakes);
-        // Views, arguments and repeated results get memory, a history and so a tangent of their own.
+        // Views, arguments and repeated results get their own memory and history, and so their own tangent.
         for (auto& result : results)
           if (result.defined()) result = result.clone();
         return results;
@@ -87,7 +87,7 @@ capture::Trace trace(const Options& options, detail::ExportKind kind, const Argu
       arguments.tensors, capture_options);
 }
 
-/// A parameter that requires no gradient is one all the same.
+/// Gives watched parameters the role Param even when they require no gradient.
 void set_roles_of_modules(const Options& options, capture::Trace& trace) {
   std::unordered_set<const c10::TensorImpl*> parameters;
   for (const auto& module : options.watch)
@@ -119,7 +119,7 @@ at::Tensor empty_of(const ir::TensorType& type) {
                            capture::options_of(type));
 }
 
-/// What was given, with the strides that the graph was captured for.
+/// Returns the given tensor with the strides that the graph was captured for.
 at::Tensor fit(const at::Tensor& given, const ir::Input& input, const ir::Type& wanted) {
   const auto* type = wanted.tensor();
   if (!given.defined() && type != nullptr && input.role == ir::InputRole::Tangent)
@@ -136,8 +136,8 @@ at::Tensor fit(const at::Tensor& given, const ir::Input& input, const ir::Type& 
   if (type == nullptr) return given;
   const auto plain = given.resolve_conj().resolve_neg();
   if (found.tensor()->strides == type->strides) return plain;
-  // Into an expanded layout nothing can be copied; row-major memory takes every view that such a layout
-  // takes.
+  // Nothing can be copied into an expanded layout; a contiguous tensor supports every view that such a layout
+  // supports.
   return aot::overlaps_itself(*type) ? plain.contiguous() : empty_of(*type).copy_(plain);
 }
 
@@ -154,7 +154,7 @@ void separate_from(std::unordered_set<const c10::StorageImpl*> taken, std::vecto
 Exported Exported::parse(std::string_view graph) {
   auto parsed = ir::parse(graph);
   ir::verify(parsed);
-  compiler::signature_of(parsed);  // before anything else believes the graph
+  compiler::signature_of(parsed);  // throws for an invalid signature before anything relies on it
   return Exported(std::make_shared<const Impl>(std::move(parsed)));
 }
 

@@ -53,7 +53,8 @@ void check_aliasing(const capture::Trace& trace, const std::vector<int32_t>& sam
   }
 }
 
-/// as_strided with an offset counts from the start of the storage: whoever runs the graph has another one.
+/// Rejects as_strided with an offset that counts from the start of a larger storage, which the exported graph
+/// does not have.
 void check_offsets(const capture::Trace& trace, const aot::Signature& signature) {
   for (auto i : signature.fixed_offsets) {
     const auto& input = trace.graph.inputs[static_cast<size_t>(i)];
@@ -67,7 +68,7 @@ void check_offsets(const capture::Trace& trace, const aot::Signature& signature)
   }
 }
 
-/// Puts an exported graph together from a functional one and the steps around it.
+/// Assembles an exported graph from a functional graph and the steps of its signature.
 class Assembly {
  public:
   Assembly(const capture::Trace& trace, aot::FunctionalGraph functional)
@@ -91,7 +92,7 @@ class Assembly {
 
   ir::Input& input(int32_t i) { return graph_.inputs[static_cast<size_t>(i)]; }
 
-  /// Several watched modules may have a "weight" each.
+  /// Several watched modules may each have a "weight".
   void make_names_unique() {
     std::set<std::string> taken;
     for (int32_t i = 0; i < signature_.inputs; ++i) {
@@ -107,11 +108,11 @@ class Assembly {
     if (result >= 0) name_of_result_[result] = name;
   }
 
-  /// Sorts the steps by what becomes of them in an exported graph. Changes of shape and of requires_grad are
-  /// refused by check_exportable(); version counters and what is saved mean nothing between values.
+  /// Collects the steps that matter in an exported graph. check_exportable() has rejected changes of shape
+  /// and of requires_grad; version counters and saved tensors are meaningless between values.
   void sort_steps() {
     const Overloaded sort{
-        [](const aot::MakeBase&) {},  // fills a slot of its own, so run() has failed
+        [](const aot::MakeBase&) {},  // would need a slot of its own, which run() has rejected
         [](const aot::TakeRngState&) {},
         [](const aot::RunGraph&) {},
         [this](const aot::Attach& step) { attached_.push_back(step); },
@@ -152,7 +153,7 @@ class Assembly {
     }
   }
 
-  /// Whatever requires a gradient has one; it is undefined where no result depends on the input.
+  /// Adds a gradient for every input that requires one; it is undefined when no result depends on the input.
   void add_gradients() {
     std::map<int32_t, int32_t> result_of_input;
     for (size_t r = 0; r < graph_.outputs.size(); ++r)
@@ -166,7 +167,7 @@ class Assembly {
     }
   }
 
-  /// The copies that gave each result a tensor of its own: between values they mean nothing.
+  /// Removes the copies that gave each result its own tensor: they are meaningless between values.
   void drop_copies() {
     std::map<ir::ValueId, ir::ValueId> copied;
     for (const auto& node : graph_.nodes)

@@ -14,7 +14,7 @@ Variables::Variables(const Leaves& leaves) : inside_another_(c10::GradMode::is_e
     passed_.push_back(tensor);
     tensors_.push_back(tensor);
     if (!tensor.defined() || !(tensor.is_floating_point() || tensor.is_complex())) continue;
-    // A view has a place of its own in autograd's graph, also when the same tensor is passed twice.
+    // A view has its own place in autograd's graph even when the same tensor is passed twice.
     tensors_.back() = inside_another_ && tensor.requires_grad() ? tensor.view_as(tensor)
                                                                 : tensor.detach().requires_grad_(true);
     wanted_.push_back(tensors_.back());

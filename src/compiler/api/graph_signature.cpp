@@ -105,7 +105,7 @@ Signature::OutputKind kind_of(const ir::Output& output) {
   }
 }
 
-/// The output that a tangent of this name is the gradient of.
+/// Returns the output whose gradient the tangent of this name is.
 std::string output_of_tangent(const std::string& tangent, const std::vector<Signature::Output>& outputs) {
   const auto prefix = compiler::kTangentPrefix;
   const auto is_its_output = [&](const Signature::Output& output) {

@@ -10,7 +10,7 @@
 namespace antegrad {
 namespace {
 
-/// What a number in a key stands for: values of different kinds never look alike.
+/// Tags in a key, so that values of different kinds never compare equal.
 enum class Kind : int64_t {
   None,
   Tensor,
@@ -43,8 +43,8 @@ Kind kind_of(const c10::IValue& value) {
   return Kind::Other;
 }
 
-/// How the two walks differ: arguments hand their tensors over and may hold only what can be put together
-/// again; modules are told apart by the identity of their tensors and of everything unknown.
+/// How IValues are flattened. Value (arguments): collects tensors, and accepts only what can be rebuilt.
+/// State (modules): distinguishes tensors and unknown objects by identity.
 enum class Walk { Value, State };
 
 void flatten_value(const c10::IValue& value, Walk walk, Leaves& leaves);
@@ -117,9 +117,9 @@ void flatten_value(const c10::IValue& value, Walk walk, Leaves& leaves) {
   }
 }
 
-/// Named tuples keep their names this way. A plain tuple works its type out when first asked, which fails on
-/// undefined tensors and, in a pattern that threads share, would be a race: every rebuilt tuple gets its type
-/// at once.
+/// Returns a type that keeps the field names of named tuples. A plain tuple computes its type when first
+/// asked, which fails on undefined tensors and would be a data race in a pattern that threads share; so every
+/// rebuilt tuple is given its type.
 c10::TupleTypePtr type_of(const c10::ivalue::Tuple& tuple) {
   try {
     return tuple.type();
@@ -136,7 +136,7 @@ c10::IValue rebuild_tuple(const c10::IValue& like, LeafReader& reader) {
   return c10::ivalue::Tuple::createNamed(std::move(elements), type_of(tuple));
 }
 
-/// The attributes of a module, or the elements of arguments, at one moment, with all containers below them.
+/// A snapshot of the attributes of a module or the elements of arguments, with all nested containers.
 class Contents {
  public:
   void note(const c10::IValue& value) {
@@ -174,7 +174,7 @@ class Contents {
   std::vector<std::pair<c10::impl::GenericDict, c10::impl::GenericDict>> dicts_;
 };
 
-/// Watches over everything a forward() could change besides tensors.
+/// Detects and undoes changes by forward() to anything but tensors.
 class Unchanged {
  public:
   Unchanged(const torch::jit::Module& module, const std::vector<c10::IValue>& inputs)
@@ -184,7 +184,7 @@ class Unchanged {
     before_ = key();
   }
 
-  /// Puts back what was changed; true when something was.
+  /// Restores what was changed; returns whether anything was.
   bool put_back() {
     if (key() == before_) return false;
     contents_.put_back();
@@ -205,8 +205,8 @@ class Unchanged {
   c10::SmallVector<int64_t, 8> before_;
 };
 
-/// TorchScript gets a method ready when it is first run, and compares constants for that. This must not be
-/// recorded.
+/// Lets TorchScript prepare the method, which it otherwise does on the first run; it compares constants for
+/// that, and these ops must not be recorded.
 void prepare(const torch::jit::Module& module) {
   const c10::impl::ExcludeDispatchKeyGuard unrecorded(
       c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot}));

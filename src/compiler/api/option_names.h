@@ -3,8 +3,7 @@
 
 #include "antegrad/options.h"
 
-/// The values of options as people write them: in the environment, and in programs that have no enums of
-/// ours.
+/// Names of option values, for the environment and for interfaces without our enums.
 namespace antegrad::compiler {
 
 template <class Choice>

@@ -9,11 +9,11 @@
 
 namespace antegrad::compiler {
 
-/// What became of one function's lookups, for its report. Thread-safe.
+/// The outcomes of one function's cache lookups, for its report. Thread-safe.
 class CacheLog {
  public:
   void count(cache::Outcome outcome) { outcomes_.add(outcome); }
-  void note(const std::string& reason);  ///< kept once
+  void note(const std::string& reason);  ///< duplicates are dropped
   void add_key(const std::string& key);
   void add_saved(double forward, double backward);
   void fill(Report& report) const;
@@ -25,7 +25,7 @@ class CacheLog {
   double forward_ = 0, backward_ = 0;
 };
 
-/// As public reports have them.
+/// Converts counters to their form in public reports.
 CacheCounts counts_of(const cache::OutcomeCounter& counter);
 
 }  // namespace antegrad::compiler

@@ -31,8 +31,8 @@ struct Current {
   std::shared_ptr<Caches> caches;
 };
 
-/// Never destroyed. What waits at the end of the process is written then. OpenSSL is made ready first: that
-/// is hashed.
+/// Never destroyed; pending writes are done at the end of the process. OpenSSL must be initialised before
+/// that handler is registered, because writing uses hashes.
 Current& current_caches() {
   static auto& current = *[] {
     cache::sha256("");
@@ -49,7 +49,7 @@ void write_what_waits() try {
   const auto caches = current.caches;
   lock.unlock();
   if (caches != nullptr) caches->flush(cache::BackgroundLimits().exit_time);
-} catch (...) {  // the end of a process is no time to complain about its cache
+} catch (...) {  // errors of the cache at process exit are ignored
 }
 
 cache::System system_here() {
@@ -105,7 +105,7 @@ std::string Caches::why_no_store() const {
 std::string Caches::nearest_difference(const cache::Key& key, std::string_view kind,
                                        std::string_view name) const {
   if (local_ == nullptr) return "";
-  cache::LocalSettings settings;  // reading must not make old entries look used
+  cache::LocalSettings settings;  // read-only, so that reading does not refresh entries' times of use
   settings.directory = local_->directory();
   settings.read_only = true;
   const auto opened = cache::open_local_store(settings, secret_, std::make_shared<cache::FileSystem>());

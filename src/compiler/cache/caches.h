@@ -21,32 +21,33 @@ class Secret;
 
 namespace antegrad::compiler {
 
-/// The stores of this process and what became of lookups in them. Thread-safe.
+/// The cache stores of this process, with statistics of lookups. Thread-safe.
 class Caches {
  public:
   explicit Caches(const CacheConfig& config);
   ~Caches();
 
   static std::shared_ptr<Caches> current();
-  /// What current() gives from now on.
+  /// Replaces the instance that current() returns.
   static void configure(const CacheConfig& config);
 
-  cache::Store* store() const;  ///< null: nothing is kept
-  /// What differs between a key and the nearest one of the same kind and name in the local store, for people;
-  /// "": there is none.
+  cache::Store* store() const;  ///< null when there is no store
+  /// Returns, for people, how a key differs from the nearest one of the same kind and name in the local
+  /// store; "" when there is none.
   std::string nearest_difference(const cache::Key& key, std::string_view kind, std::string_view name) const;
   std::string why_no_store() const;
 
   cache::OutcomeCounter functions, kernels;
-  void note(const std::string& reason);  ///< kept once
+  void note(const std::string& reason);  ///< duplicates are dropped
 
-  /// Whether an entry that came from a store of this name may be missing in one that is written to.
+  /// Whether an entry found in the store of this name may be missing in a store farther away that is written
+  /// to.
   bool may_lack(std::string_view found_in) const;
-  /// Kernels that this process has put into the store or got from there.
+  /// Kernels that this process has stored or loaded.
   void set_has_kernel(const cache::Digest& key);
   bool has_kernel(const cache::Digest& key) const;
-  /// Kernels whose object in the store is not the one that a function was made with. They are compiled again,
-  /// after which the store has them.
+  /// Kernels whose stored object is not the one that a function was built with. They are compiled and stored
+  /// again.
   void set_wrong_kernel(const cache::Digest& key);
   bool is_wrong_kernel(const cache::Digest& key) const;
 
@@ -60,7 +61,8 @@ class Caches {
   std::shared_ptr<cache::BackgroundStore> background_;
   std::shared_ptr<cache::RecordingStore> store_;
   std::shared_ptr<const cache::Secret> secret_;
-  std::set<std::string, std::less<>> nearer_stores_;  ///< than one that is written to
+  /// Names of stores that are nearer than one that is written to.
+  std::set<std::string, std::less<>> nearer_stores_;
   mutable BriefMutex mutex_;
   std::vector<std::string> reasons_;
   std::set<cache::Digest> kernels_in_store_, wrong_kernels_;

@@ -51,7 +51,7 @@ cache::Digest read_digest(ByteReader& in) {
   return digest;
 }
 
-/// `key`: "" where nothing was looked up.
+/// `key` is "" when nothing was looked up.
 void trace_lookup(cache::Outcome outcome, const std::string& reason, const std::string& key, double seconds) {
   if (!trace::on()) return;
   trace::Event("cache")
@@ -64,13 +64,13 @@ void trace_lookup(cache::Outcome outcome, const std::string& reason, const std::
 
 }  // namespace
 
-/// What a lookup found.
+/// The result of a lookup.
 struct FunctionCache::Part {
   cache::Outcome outcome = cache::Outcome::Miss;
   std::string reason;
   cache::Entry entry;
   double seconds = 0;
-  std::shared_ptr<const Lowered> code;  ///< only with Hit
+  std::shared_ptr<const Lowered> code;  ///< set only for a hit
 
   void fail(cache::Outcome with, std::string why) {
     outcome = with;
@@ -160,7 +160,7 @@ FunctionCache::Part FunctionCache::decode(cache::Loaded loaded) const {
   return part;
 }
 
-/// Counts what became of a lookup.
+/// Records the outcome of a lookup. Throws on a miss when the cache is strict.
 void FunctionCache::finish(const Part& part) const {
   trace_lookup(part.outcome, part.reason, digest_.hex(), part.code ? part.seconds : 0);
   lowering_->cache_log().count(part.outcome);

@@ -12,35 +12,36 @@
 
 namespace antegrad::compiler {
 
-/// The entries of one captured function in the caches: its plan with the code of the forward pass, and the
-/// code of each case of the backward pass, which may be added later. Entries of kind "function" and "code":
+/// The cache entries of one captured function: its plan with the code of the forward pass, and the code of
+/// each case of the backward pass, which may be added later. Entries are of kind "function" and "code", with
+/// the sections
 ///     "text"  the captured graph, for people                       kind "function" only
-///     "plan"  Plan, as write() has it                              likewise
+///     "plan"  Plan, as written by write()                          kind "function" only
 ///     "code"  eager:u8 count:varint (key:32 bytes object:32 bytes)*count    the kernels, then
-///             Program, as schedule::write() has it; eager: nothing but its graph
+///             Program, as written by schedule::write(); if eager, it has only its graph
 /// Thread-safe.
 class FunctionCache {
  public:
-  /// `graph`: as captured, by a call in this `ambient` state. Throws Error(CacheMiss) where the cache is
+  /// `graph` is as captured, by a call in this `ambient` state. Throws Error(CacheMiss) when the cache is
   /// strict and the function cannot be cached.
   static FunctionCache open(const CaptureSettings& settings, const ir::Graph& graph,
                             const CaptureFacts& facts, const runtime::Ambient& ambient);
 
-  /// Whether there is an entry; load() takes it from there.
+  /// Fetches the entry for load() and returns whether there is one.
   bool prefetch();
-  /// What is not there may be there for other sizes.
+  /// Reports a miss as one for these sizes only: the cache has the function at other sizes.
   void set_known_at_other_sizes() { known_at_other_sizes_ = true; }
 
   struct Stored {
     Plan plan;
     std::shared_ptr<const Lowered> forward;
   };
-  /// Throws Error(CacheMiss) where the cache is strict and does not have it; so does load_backward().
+  /// Throws Error(CacheMiss) on a miss when the cache is strict, as does load_backward().
   std::optional<Stored> load();
-  /// `seconds`: that it took to make. Done in the background; what fails is noted.
+  /// Writes in the background and notes failures. `seconds` is the time that compiling took.
   void store(const ir::Graph& graph, const Plan& plan, const Lowered& forward, double seconds) const;
 
-  std::shared_ptr<const Lowered> load_backward(const std::vector<bool>& which) const;  ///< null: not there
+  std::shared_ptr<const Lowered> load_backward(const std::vector<bool>& which) const;  ///< null on a miss
   void store_backward(const std::vector<bool>& which, const Lowered& code, double seconds) const;
 
  private:
@@ -56,14 +57,14 @@ class FunctionCache {
   std::string name_;
   bool strict_;
   std::shared_ptr<const Lowering> lowering_;
-  std::shared_ptr<Caches> caches_;  ///< null: neither looked up nor stored
+  std::shared_ptr<Caches> caches_;  ///< null when nothing is looked up or stored
   cache::Key key_;
   cache::Digest digest_;
   std::optional<cache::Loaded> prefetched_;
   bool known_at_other_sizes_ = false;
 };
 
-/// The caches that a function with these options uses; null: none.
+/// Returns the caches that a function with these options uses; null when it uses none.
 std::shared_ptr<Caches> usable_caches(const Options& options);
 
 }  // namespace antegrad::compiler

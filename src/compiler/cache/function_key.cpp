@@ -18,7 +18,7 @@
 namespace antegrad::compiler {
 namespace {
 
-/// The library that kernels of LibTorch are called from.
+/// Returns the build id of the library that extern calls go to.
 const std::string& libtorch_build() {
   static const auto& id =
       *new const std::string(toolchain::build_id_of(reinterpret_cast<const void*>(&at::globalContext)));
@@ -35,7 +35,7 @@ struct PolicyText {
   std::string operator()(const UserPolicy& policy) const { return "user's: " + policy.id; }
 };
 
-/// A line for each option that changes code, in an order that does not depend on the user's.
+/// Returns a line for each option that affects code, independent of the order in which the user gave them.
 std::string options_text(const Options& options) {
   auto disabled = options.disabled_passes;
   std::sort(disabled.begin(), disabled.end());
@@ -60,7 +60,7 @@ std::string ambient_text(const runtime::Ambient& ambient) {
       ambient.excluded_keys);
 }
 
-/// Scopes decide where a rule or a user's policy does.
+/// Whether scopes of nodes affect the partition: if there are rules or a user's policy.
 bool scopes_matter(const Options& options) {
   return !options.scope_rules.empty() || std::holds_alternative<UserPolicy>(options.policy);
 }
@@ -81,7 +81,7 @@ std::string facts_text(const CaptureFacts& facts) {
   return text;
 }
 
-/// The schemas of ops that are not LibTorch's, whose version says nothing of them.
+/// Returns the schemas of custom ops, which the version of LibTorch does not identify.
 std::string foreign_ops_text(const ir::Graph& graph) {
   std::set<std::string> schemas;
   for (const auto& node : graph.nodes)
@@ -90,7 +90,7 @@ std::string foreign_ops_text(const ir::Graph& graph) {
   return fmt::format("{}", fmt::join(schemas, "\n"));
 }
 
-/// What does not change with the sizes: the ops in order, and the kinds of the inputs.
+/// Returns what is independent of sizes: the ops in order, and the dtypes, devices and ranks of the inputs.
 std::string structure_text(const ir::Graph& graph) {
   std::string text;
   for (const auto& input : graph.inputs) {

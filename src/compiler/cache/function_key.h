@@ -8,15 +8,15 @@
 
 namespace antegrad::compiler {
 
-/// Why a function with these options cannot be cached; empty: it can.
+/// Returns why a function with these options cannot be cached; empty when it can.
 std::string why_not_cacheable(const Options& options);
 
-/// What a compiled function is found by. `graph`: as captured, over symbols where sizes may change;
-/// `ambient`: of the call that it was captured for.
+/// Returns the cache key of a compiled function. `graph` is as captured, with symbols for dynamic sizes;
+/// `ambient` is the state of the call that was captured.
 cache::Key function_key(const CaptureSettings& settings, const ir::Graph& graph, const CaptureFacts& facts,
                         const runtime::Ambient& ambient);
 
-/// What the symbols of a function are found by: all graphs of one function at different sizes have the same.
+/// Returns the key for the symbols of a function, which is the same for its graphs at all sizes.
 cache::Key sizes_key(const Options& options, const ir::Graph& graph, const runtime::Ambient& ambient);
 
 }  // namespace antegrad::compiler

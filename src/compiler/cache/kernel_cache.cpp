@@ -17,12 +17,12 @@
 namespace antegrad::compiler {
 namespace {
 
-/// Above so many, kernels that no function uses any more are forgotten.
+/// When there are this many kernels in memory, those that no function uses are dropped.
 constexpr size_t kMaxKernels = 4096;
-/// Every kernel has this name in its object, so that equal kernels have equal objects.
+/// The name of every kernel in its object file, so that equal kernels have equal objects.
 constexpr const char* kFunctionName = "antegrad_kernel";
 
-/// Equal for kernels that are equal but for names and comments.
+/// Equal for kernels that differ only in names and comments.
 cache::Key key_of(schedule::Kernel kernel, const KernelTarget& target) {
   kernel.name = kFunctionName;
   kernel.text.clear();
@@ -39,7 +39,7 @@ std::string source_of(schedule::Kernel kernel) {
   return codegen::cpu::unit_source({&kernel});
 }
 
-/// The kernels in this process.
+/// The kernels loaded in this process.
 class Memory {
  public:
   std::optional<LoadedKernel> find(const cache::Digest& key) {
@@ -64,7 +64,7 @@ class Memory {
   }
 
   static Memory& instance() {
-    static auto& memory = *new Memory;  // statics may call compiled functions
+    static auto& memory = *new Memory;  // never destroyed: static destructors may call compiled functions
     return memory;
   }
 
@@ -84,13 +84,13 @@ LoadedKernel load(const cache::Digest& key, std::string object) {
           std::make_shared<const std::string>(std::move(object))};
 }
 
-/// A kernel of the cache. `expected`: the hash of its object, where it is known.
+/// A kernel from the cache. `expected` is the hash of its object, if known.
 struct FromCache {
   std::optional<LoadedKernel> kernel;
   cache::Outcome outcome = cache::Outcome::Miss;
   std::string reason;
-  std::string store = {};  ///< the name of the one that it came from
-  bool wrong = false;      ///< a sound entry, but not with that object
+  std::string store = {};  ///< the name of the store it came from
+  bool wrong = false;      ///< a valid entry, but with another object than expected
 };
 FromCache from_cache(const cache::Digest& key, const cache::Digest* expected, cache::Loaded loaded) {
   if (loaded.outcome != cache::Outcome::Hit) return {{}, loaded.outcome, std::move(loaded.reason)};
@@ -106,7 +106,7 @@ FromCache from_cache(const cache::Digest& key, const cache::Digest* expected, ca
   }
 }
 
-/// Unless it is there.
+/// Stores a kernel unless the store has it.
 void store(const cache::Key& key, const LoadedKernel& kernel, const KernelTarget& target) {
   if (!target.caches || target.caches->has_kernel(kernel.reference.key)) return;
   auto entry = cache::labelled({"kernel", "", key, {}});
@@ -117,7 +117,7 @@ void store(const cache::Key& key, const LoadedKernel& kernel, const KernelTarget
     target.caches->note(saved.reason);
 }
 
-/// `from`: "process", "cache" or "compiled".
+/// `from` is "process", "cache" or "compiled".
 void trace_kernel(const schedule::Kernel& kernel, const LoadedKernel& loaded, const char* from,
                   const std::string& toolchain, double seconds) {
   if (!trace::on()) return;
@@ -128,7 +128,7 @@ void trace_kernel(const schedule::Kernel& kernel, const LoadedKernel& loaded, co
   event.send();
 }
 
-/// In this process, else in the cache; `from` gets which.
+/// Looks in this process, then in the cache; `from` says where it was found.
 std::optional<LoadedKernel> find(const cache::Key& key, const cache::Digest& digest,
                                  const KernelTarget& target, const char*& from) {
   if (target.caches && target.caches->is_wrong_kernel(digest)) return std::nullopt;
@@ -144,7 +144,7 @@ std::optional<LoadedKernel> find(const cache::Key& key, const cache::Digest& dig
   if (!cached.reason.empty()) target.caches->note(cached.reason);
   if (cached.kernel) {
     Memory::instance().add(*cached.kernel, false);
-    // A function that is stored everywhere needs its kernels there.
+    // A function is stored in all stores that are written to, so its kernels must be there too.
     if (target.caches->may_lack(cached.store))
       store(key, *cached.kernel, target);
     else
@@ -153,7 +153,7 @@ std::optional<LoadedKernel> find(const cache::Key& key, const cache::Digest& dig
   return cached.kernel;
 }
 
-/// Kernels that are to be compiled: each once, with all places that use it.
+/// A kernel to be compiled once, with all the places that use it.
 struct Missing {
   cache::Key key;
   std::string source;
@@ -166,7 +166,7 @@ void compile(const std::vector<schedule::Kernel>& kernels, std::map<cache::Diges
   std::vector<std::string> sources;
   for (const auto& [digest, kernel] : missing) sources.push_back(kernel.source);
   const auto objects = toolchain::compile_all(target.compiler(), sources, target.isa, target.progress);
-  // Where clang could not be opened, the system's compiler has made them: they are not what the keys say.
+  // When clang could not be opened, the system's compiler made the objects and they do not match their keys.
   const auto toolchain = target.compiler().name();
   const bool as_named = toolchain == target.toolchain;
   size_t next = 0;
@@ -226,7 +226,7 @@ FoundKernels find_kernels(const std::vector<KernelReference>& references, Caches
   for (size_t i = 0; i < places.size(); ++i) {
     const auto& reference = references[places[i]];
     auto cached = from_cache(reference.key, &reference.object, std::move(loaded[i]));
-    // All are looked at: whoever compiles the function now must not take any wrong one from the cache.
+    // All are checked, so that no wrong kernel is taken from the cache when the function is compiled next.
     if (cached.wrong) caches.set_wrong_kernel(reference.key);
     if (!cached.kernel) {
       if (cached.reason.empty()) cached.reason = fmt::format("kernel {} is gone", reference.key.hex());

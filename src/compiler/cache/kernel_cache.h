@@ -13,7 +13,7 @@
 
 namespace antegrad::compiler {
 
-/// A kernel that can be found again: by what it was made of, and checked by what it is.
+/// Identifies a kernel by what it was compiled from, and its object file for checking.
 struct KernelReference {
   cache::Digest key;     ///< of source, compiler, instruction set
   cache::Digest object;  ///< SHA-256 of the object file
@@ -23,26 +23,26 @@ struct KernelReference {
 struct LoadedKernel {
   KernelReference reference;
   runtime::KernelCode code;
-  std::shared_ptr<const std::string> object;  ///< the file, for caches that do not have it
+  std::shared_ptr<const std::string> object;  ///< the object file, for caches that do not have it
 };
 
-/// What kernels are made with, and where they are kept.
+/// How kernels are compiled and where they are cached.
 struct KernelTarget {
   std::string toolchain;  ///< its name
   toolchain::Isa isa;
-  std::function<const toolchain::Toolchain&()> compiler;  ///< opened when something must be compiled
-  std::shared_ptr<Caches> caches;                         ///< null: nothing is looked up or stored
-  toolchain::CompileProgress progress;                    ///< may be empty
+  /// Opens the toolchain; called only when something must be compiled.
+  std::function<const toolchain::Toolchain&()> compiler;
+  std::shared_ptr<Caches> caches;       ///< null when nothing is looked up or stored
+  toolchain::CompileProgress progress;  ///< may be empty
 };
 
-/// Kernels as code, in order. Those that this process has compiled or loaded before, for whichever function,
-/// are taken from there, then from the cache; the others are compiled in parallel and stored. Throws
+/// Returns the code of kernels, in order. Takes kernels that this process has compiled or loaded before, for
+/// any function, from memory, others from the cache, compiles the rest in parallel and stores them. Throws
 /// Error(Compile). Thread-safe.
 std::vector<LoadedKernel> make_kernels(const std::vector<schedule::Kernel>& kernels,
                                        const KernelTarget& target);
 
-/// The code of kernels that were made before; nothing when the cache does not have all of them, with a
-/// reason.
+/// The code of kernels that were compiled before; nothing, with a reason, when the cache lacks one of them.
 struct FoundKernels {
   std::optional<std::vector<LoadedKernel>> kernels;
   cache::Outcome outcome = cache::Outcome::Hit;

@@ -12,7 +12,7 @@
 namespace antegrad::compiler {
 namespace {
 
-/// Throws Error(Io) for what is no such entry.
+/// Throws Error(Io) for an invalid entry.
 Generalized read(const cache::Entry& entry) {
   const auto* shapes = entry.find("shapes");
   const auto* graph = entry.find("graph");
@@ -28,7 +28,7 @@ Generalized read(const cache::Entry& entry) {
   return out;
 }
 
-/// Whether a call of these shapes that gave this graph is one of the calls that the symbols stand for.
+/// Whether the symbols cover a call with these shapes and this graph.
 bool serves(const Generalized& known, const ir::Graph& graph, const symbolic::CallShapes& call) {
   const auto& tensors = known.shapes.tensors;
   if (tensors.size() != call.size()) return false;
@@ -62,7 +62,7 @@ KnownSizes find_sizes(const CaptureSettings& settings, const Captured& captured,
       if (!serves(known, graph, call)) return false;
       out.found = std::move(known);
       return true;
-    } catch (const Error& error) {  // no entry of sizes, or a division by a size that is 0 here
+    } catch (const Error& error) {  // an invalid entry, or a division by a size that is 0 here
       settings.lowering->cache_log().note(error.what());
       return false;
     }

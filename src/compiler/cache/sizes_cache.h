@@ -6,12 +6,13 @@
 
 namespace antegrad::compiler {
 
-/// Which symbols a function works for, as found by generalize() in some process. Entries of kind "sizes":
-///     "shapes"  symbolic::Shapes, "graph"  ir::Graph over their symbols; as their write() has them
-/// Many are kept under one key; the sizes of a call and its graph decide which one serves it.
+/// Symbols for which a function was found to work by generalize(), possibly in another process. Entries are
+/// of kind "sizes", with the sections
+///     "shapes"  symbolic::Shapes  and  "graph"  ir::Graph over their symbols, as written by their write()
+/// There may be several under one key; the sizes and the graph of a call decide which of them serves it.
 struct KnownSizes {
   std::optional<Generalized> found;
-  bool others = false;  ///< there are some, but for other sizes
+  bool others = false;  ///< whether there are entries for other sizes
 };
 KnownSizes find_sizes(const CaptureSettings& settings, const Captured& captured,
                       const symbolic::CallShapes& call, const runtime::Ambient& ambient);

@@ -6,12 +6,12 @@
 
 namespace antegrad::compiler {
 
-/// The build id of this antegrad; empty: it was linked without one.
+/// Returns the build id of this antegrad; empty when it was linked without one.
 const std::string& own_build();
 
-/// What compiled code depends on besides what was compiled: this antegrad, the compiler, the processor.
+/// Adds what compiled code depends on besides its source: this antegrad, the compiler, the instruction set.
 void add_system(cache::Key& key, std::string_view toolchain, std::string_view isa);
-/// Why nothing of this process can be cached; empty: it can.
+/// Returns why nothing can be cached in this process; empty when it can.
 std::string why_not_cacheable();
 
 }  // namespace antegrad::compiler

@@ -16,8 +16,8 @@
 namespace antegrad::compiler {
 namespace {
 
-/// The views and their bases; bases that the user does not pass are appended to the inputs. Groups that are
-/// no views of one tensor are left as they are, and refused.
+/// Returns the views with their bases and appends to the inputs those bases that the user does not pass.
+/// Groups that are not views of one tensor are skipped; functionalization rejects them.
 std::vector<capture::ViewInput> share_bases(const std::vector<std::vector<int32_t>>& groups,
                                             std::vector<at::Tensor>& inputs, std::vector<SharedBase>& bases) {
   std::vector<capture::ViewInput> views;
@@ -54,7 +54,7 @@ std::vector<capture::ViewInput> share_bases(const std::vector<std::vector<int32_
   return views;
 }
 
-/// Input `i` begins its memory, as far as the graph tells, unless matters[i].
+/// Sets the storage offset of input `i` to 0 in the graph unless matters[i].
 void drop_input_offsets(ir::Graph& graph, const std::vector<bool>& matters) {
   ir::PerValue<ir::Dim> offsets(graph.values.size());
   for (size_t i = 0; i < matters.size(); ++i) {
@@ -67,8 +67,8 @@ void drop_input_offsets(ir::Graph& graph, const std::vector<bool>& matters) {
       type->offset = type->offset - offsets[graph.storage_of(v)];
 }
 
-/// Puts the settings of the thread back that a function changes and does not put back itself. Its grad mode
-/// is left to the caller of the function as it is; anything else is an error.
+/// Restores the thread's settings that a function changes. check() throws if the function leaves any but the
+/// grad mode changed; the grad mode is part of the function's result.
 class KeepSettings {
  public:
   ~KeepSettings() {
@@ -89,8 +89,8 @@ class KeepSettings {
   const runtime::Ambient before_ = runtime::Ambient::now();
 };
 
-/// Notices that the function seeds the default generator, which is then put back. The generator is
-/// everyone's: threads may draw from it meanwhile, so that another state alone says nothing.
+/// Detects that the function seeds the default generator, and restores it then. The generator is global and
+/// other threads may draw from it meanwhile, so a changed state alone proves nothing.
 class KeepSeed {
  public:
   ~KeepSeed() {
@@ -111,7 +111,7 @@ class KeepSeed {
   }
 
  private:
-  /// Captures draw nothing, so that a generator which had been drawn from is fresh only if it was seeded.
+  /// Captures draw nothing, so a generator that had been drawn from is fresh only if it was seeded.
   bool is_seeded(const at::mt19937& now) const {
     const auto before = engine_of(before_);
     return now.seed() != before.seed() || (is_fresh(now) && !is_fresh(before));
@@ -151,7 +151,7 @@ capture::Trace trace_call(const CaptureSettings& settings, const std::vector<at:
       [&](const std::vector<at::Tensor>& fakes) {
         const KeepSettings keep;
         std::optional<KeepSeed> seed;
-        if (!process_end::destroys_statics()) seed.emplace();  // the generator is one
+        if (!process_end::destroys_statics()) seed.emplace();  // the generator is a static
         auto outcome = run(fakes);
         keep.check();
         if (seed) seed->check();
@@ -214,7 +214,7 @@ void run_passes(const Options& options, bool effects, bool lazy_bits, Rng rng, i
   const trace::Span span("passes");
   passes::PipelineOptions pipeline;
   pipeline.disabled = options.disabled_passes;
-  pipeline.verify = true;  // a microsecond for ten nodes
+  pipeline.verify = true;  // takes about a microsecond for ten nodes
   passes::run_pipeline(graph, passes::functional_passes({rng == Rng::Fused, effects, lazy_bits}), pipeline);
 }
 

@@ -10,30 +10,30 @@
 
 namespace antegrad::compiler {
 
-/// How a function is to be captured.
+/// How to capture a function.
 struct CaptureSettings {
   const Options& options;
-  bool effects = true;  ///< false: what it does to its inputs is left out
+  bool effects = true;  ///< false to omit what the function does to its inputs
   std::shared_ptr<const Lowering> lowering;
   bool may_keep = false;   ///< as in capture::CaptureOptions
-  size_t* kept = nullptr;  ///< likewise
+  size_t* kept = nullptr;  ///< as in capture::CaptureOptions
   std::vector<at::Tensor>* met = nullptr;
 };
 
-/// Inputs that are views of one tensor for autograd, one of them written. The tensor is an input of its own,
-/// after the user's, unless the user passes it too.
+/// Inputs that autograd treats as views of one tensor, at least one of which is written. The base is an
+/// additional input after the user's, unless the user passes it too.
 struct SharedBase {
   std::vector<int32_t> views;
   int32_t base = 0;
 };
 
-/// What a run of the function leaves besides its graph.
+/// State at the end of a run of the function, besides its graph.
 struct RunEnd {
   std::shared_ptr<const void> pattern;  ///< as in Outcome
-  bool grad_mode = false;               ///< of the thread; it is put back
+  bool grad_mode = false;               ///< of the thread, which gets its own mode back
 };
 
-/// What one capture of a function gave.
+/// The result of capturing a function once.
 struct Captured {
   capture::Trace trace;
   aot::FunctionalGraph functional;  ///< before any pass
@@ -42,22 +42,22 @@ struct Captured {
   std::vector<SharedBase> bases;
 };
 
-/// Captures and functionalizes. Throws what capture throws.
+/// Captures and functionalizes. Throws what capture::capture() throws.
 Captured capture_call(const CaptureSettings& settings, std::vector<at::Tensor> inputs,
                       const ModuleState* modules, const detail::RunOnTensors& run);
 
-/// Its functional graph as one of tensors that begin where their memory does: where in a larger tensor an
-/// input begins is no part of the program, unless the signature says so.
+/// Returns the functional graph with inputs at offset 0: the storage offset of an input is not part of the
+/// program unless the signature says so.
 ir::Graph without_input_offsets(const Captured& captured);
-/// What was recorded, as text, for comparing calls that one instance serves: wherever inputs begin in their
-/// memory.
+/// Returns the recorded graph as text, without the storage offsets of inputs, for comparing calls that one
+/// instance serves.
 std::string traced_text(const Captured& captured);
 
-/// Whether some tensor of the trace may be conjugated or negated when it is read. Types do not say which, so
-/// a copy that resolves it looks like a no-op.
+/// Whether some tensor of the trace may have its conjugate or negative bit set. Types do not record these
+/// bits, so a copy that resolves them looks like a no-op.
 bool has_lazy_bits(const capture::Trace& trace);
 
-/// What is known of a captured function besides its graph.
+/// What is known about a captured function besides its graph.
 struct CaptureFacts {
   bool differentiable = false;
   bool lazy_bits = false;                     ///< as has_lazy_bits()
@@ -65,8 +65,8 @@ struct CaptureFacts {
 };
 CaptureFacts facts_of(const capture::Trace& trace);
 
-/// The passes that a captured graph goes through. `effects`: as in CaptureSettings; `rng`: as in Options,
-/// which exports override.
+/// Runs the passes for a captured graph. `effects` as in CaptureSettings; `rng` as in Options, passed
+/// separately because exports override it.
 void run_passes(const Options& options, bool effects, bool lazy_bits, Rng rng, ir::Graph& graph);
 
 }  // namespace antegrad::compiler

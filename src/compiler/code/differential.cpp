@@ -36,7 +36,7 @@ class Search {
   Generalized run() {
     if (attempt(wanted_)) return std::move(*found_);
     if (auto related = with_relations(); related && attempt(*related)) return std::move(*found_);
-    // Each symbol alone, the others as they are now.
+    // Each symbol alone, with the other sizes as they are now.
     const auto count = wanted_.symbols.size();
     std::vector<std::optional<Dim>> usable(count);
     std::vector<std::string> reasons(count);
@@ -70,8 +70,8 @@ class Search {
   }
 
  private:
-  /// Whether the function is one program over these symbols; then `found_` is that, else `reason_` why not.
-  /// Without `now` the sizes of this call do not count.
+  /// Tries to find one program over these symbols; sets `found_`, or `reason_` on failure. With `now` false,
+  /// the sizes of this call are left out.
   bool attempt(const Shapes& shapes, bool now = true) {
     found_.reset();
     if (!shapes.dynamic()) return false;
@@ -82,12 +82,13 @@ class Search {
     if (!attempt(shapes, {samples.begin(), samples.begin() + static_cast<int64_t>(enough)}, now, captured))
       return false;
     if (sure_ || enough == samples.size()) return true;
-    auto guessed = std::move(found_);  // where more samples have no form in common it may still do for some
+    // With more samples there may be no common form, and the guess may still hold for some sizes.
+    auto guessed = std::move(found_);
     if (!attempt(shapes, samples, now, captured)) found_ = std::move(guessed);
     return true;
   }
 
-  /// The same at these samples, of which the first have been captured.
+  /// The same at these samples, the first of which have been captured already.
   bool attempt(const Shapes& shapes, const std::vector<std::vector<int64_t>>& samples, bool now,
                std::vector<ir::Graph>& captured) {
     for (size_t k = captured.size(); k < samples.size(); ++k)
@@ -97,7 +98,7 @@ class Search {
                  {captured.begin() + first, captured.end()});
   }
 
-  /// Adds what the function is at these sizes; false: it is nothing there.
+  /// Appends the graph of the function at these sizes; returns false when it cannot be captured there.
   bool capture(const Shapes& shapes, const std::vector<int64_t>& sample, bool is_now,
                std::vector<ir::Graph>& captured) {
     if (is_now) {
@@ -116,7 +117,7 @@ class Search {
     return false;
   }
 
-  /// `sure_` is set where more samples would not tell more.
+  /// Sets `sure_` when more samples would not change the result.
   bool merge(const Shapes& shapes, const std::vector<std::vector<int64_t>>& samples,
              const std::vector<ir::Graph>& captured) {
     symbolic::Solver solver(samples);
@@ -156,7 +157,7 @@ class Search {
     return wanted_.with(replacements);
   }
 
-  /// The symbol itself, or a multiple of another, that works where all others are constants.
+  /// Returns the symbol itself, or a multiple of it, that works when all other sizes are constants.
   std::optional<Dim> alone(int32_t symbol) {
     std::vector<Dim> replacements;
     for (const auto& other : wanted_.symbols) replacements.emplace_back(other.hint);
@@ -172,8 +173,8 @@ class Search {
     return std::nullopt;
   }
 
-  /// Whether only the value of this call is special, such as 1: then it is no reason to give up the symbol
-  /// for the calls to come.
+  /// Whether the failure is due to the value in this call, such as 1, and the symbol works for others. It is
+  /// then kept for later calls.
   bool works_elsewhere(int32_t symbol) {
     std::vector<Dim> replacements;
     for (const auto& other : wanted_.symbols) replacements.emplace_back(other.hint);
@@ -181,7 +182,8 @@ class Search {
     return attempt(scaled(replacements), false);
   }
 
-  /// `wanted_` with these; a symbol that stands for a multiple has another value now, and another range.
+  /// Returns `wanted_` with these replacements; a symbol that is replaced by a multiple gets another value
+  /// and range.
   Shapes scaled(const std::vector<Dim>& replacements) const {
     auto base = wanted_;
     for (size_t s = 0; s < replacements.size(); ++s)

@@ -8,24 +8,24 @@
 
 namespace antegrad::compiler {
 
-/// So many combinations of sizes a function is captured at, at most.
+/// The most combinations of sizes at which a function is captured.
 constexpr size_t kMostSamples = 7;
 
 /// Captures the function at other sizes.
 using CaptureAt = std::function<Captured(const symbolic::CallShapes&)>;
 
-/// A size that stays what it is in this call.
+/// A size that has to stay constant.
 struct Pinned {
   std::string what;    ///< "tensor 0 size 1"
-  std::string reason;  ///< what went wrong with another one
+  std::string reason;  ///< what went wrong at another size
 };
 
-/// The sizes that the options mark. Throws Error(InvalidArgument) for marks that make no sense.
+/// Returns the sizes that the options mark as dynamic. Throws Error(InvalidArgument) for invalid marks.
 std::vector<symbolic::Mark> marks_of(const Options& options);
-/// Whether sizes are part of the program whatever they are: tensors that share memory, or are read
-/// conjugated or negated.
+/// Whether the program is only valid for its sizes: some tensors share memory or are lazily conjugated or
+/// negated.
 bool must_keep_sizes(const Captured& captured);
-/// The arguments of a call in other shapes, without memory.
+/// Returns the arguments of a call with other shapes and without memory.
 std::vector<at::Tensor> stand_ins(const Leaves& leaves, const symbolic::CallShapes& shapes);
 
 /// A program over those symbols that it was found to work for.
@@ -35,10 +35,11 @@ struct Generalized {
   std::vector<Pinned> pinned;
 };
 
-/// Differential tracing: user code computes with plain integers, so symbols cannot go through it. The
-/// function is captured at several sizes, and what differs between the graphs is solved as expressions of the
-/// symbols. Symbols that this does not work for are given up: first for a relation to others that holds in
-/// all `calls` (the newest last, which `now` is the capture of), then for multiples, then for constants.
+/// Differential tracing. User code computes with plain integers, so symbols cannot be passed through it;
+/// instead the function is captured at several sizes, and numbers that differ between the graphs are solved
+/// for as expressions over the symbols. A symbol for which this fails is replaced: by a relation to other
+/// symbols that holds in all `calls` (newest last; `now` is its capture), then by a multiple of a symbol,
+/// then by a constant.
 Generalized generalize(const Captured& now, const symbolic::Shapes& wanted,
                        const std::vector<symbolic::CallShapes>& calls, const CaptureAt& capture_at);
 

@@ -1,5 +1,5 @@
-// A cold call from top to bottom. Comments at the right name the folder that each stage is in.
-//   Driver::record   on the thread of the call: capture → functionalize → generalize over sizes
+// A cold call from top to bottom. Comments at the right name the folder of each stage.
+//   Driver::record   on the calling thread: capture → functionalize → generalize over sizes
 //   Driver::compile  on any thread: look up → optimise → partition → schedule → kernels → store → a version
 #include "compiler/code/driver.h"
 
@@ -21,7 +21,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Refuses an argument whose shape the function changes, and which it also reaches as a captured tensor.
+/// Rejects an argument whose shape the function changes and which it also reaches as a captured tensor.
 void check_changed_inputs(const Captured& captured, const Leaves& leaves) {
   for (auto i : captured.functional.signature.changed)
     for (const auto& lifted : captured.trace.lifted)
@@ -40,7 +40,7 @@ std::shared_ptr<const Lowered> lower(const TemplateParts& parts, const ir::Graph
   return std::make_shared<const Lowered>(graph);
 }
 
-/// From a program over its sizes to stored code.
+/// Compiles a program over its sizes, or loads it from the cache.
 TemplateParts compile_program(const CaptureSettings& settings, GeneralProgram program,
                               const CaptureFacts& facts) {
   TemplateParts parts{.captured = std::move(program.found.graph),
@@ -98,7 +98,7 @@ void Driver::record(const Call& call, const Versions& versions, Recorded& record
   if (recorded.keeps()) return;
   generalize(call, versions, recorded);  // symbolic/, cache/
   if (!recorded.program->kept_tensors) return;
-  // What the function has kept at other sizes may have replaced what this call needs.
+  // Tensors that the function kept at other sizes may have replaced some that this call needs.
   auto fixed_sizes = std::move(recorded.program->fixed_sizes);
   recorded.captured.reset();
   recorded.kept_elsewhere = true;

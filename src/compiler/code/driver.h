@@ -12,34 +12,36 @@
 
 namespace antegrad::compiler {
 
-/// A call that no version serves, and what running the user's function over fakes has given for it: all that
-/// compiling it takes.
+/// A call that no version serves, and the result of running the user's function over fakes for it: everything
+/// needed to compile it.
 struct Recorded {
-  std::string reason;                ///< why no version serves it
-  std::optional<Captured> captured;  ///< holds lifted tensors until Match::inputs does
+  std::string reason;                ///< why no version serves the call
+  std::optional<Captured> captured;  ///< keeps lifted tensors alive until Match::inputs does
   std::optional<GeneralProgram> program;
-  std::string eager_reason;  ///< "": there is to be code
-  /// At other sizes it kept tensors, which may have replaced some that this call needs.
+  std::string eager_reason;  ///< why the call runs eagerly; empty when it is to be compiled
+  /// The function kept tensors while it was captured at other sizes; they may have replaced some that this
+  /// call needs.
   bool kept_elsewhere = false;
-  size_t kept = 0;              ///< tensors that it has kept, also when it threw
-  std::vector<at::Tensor> met;  ///< captured tensors that it had used when it threw
+  size_t kept = 0;              ///< how many tensors the function kept, also when it threw
+  std::vector<at::Tensor> met;  ///< captured tensors that the function had used when it threw
   bool keeps() const { return captured && captured->trace.kept > 0; }
 };
 
-/// Drives a cold call of one function, from capture to stored code. The first half runs the user's function
-/// and so belongs to the thread of the call; the second half needs data only, and may run on another one.
+/// Drives a cold call of a function, from capture to stored code. The first half runs the user's function and
+/// therefore belongs to the calling thread; the second half works on plain data and may run on another
+/// thread.
 class Driver {
  public:
-  /// Throws Error(InvalidArgument) for marks of sizes that make no sense.
+  /// Throws Error(InvalidArgument) for invalid marks of dynamic sizes.
   explicit Driver(const CaptureSettings& settings);
 
-  /// Captures and functionalizes, unless `recorded` has been captured.
+  /// Captures and functionalizes, unless `recorded` holds a capture already.
   const Captured& capture(const Call& call, Recorded& recorded) const;
-  /// Finds the sizes that the captured program works for.
+  /// Determines the sizes for which the captured program is valid.
   void generalize(const Call& call, const Versions& versions, Recorded& recorded);
-  /// The first half: both of these. It ends early where the function keeps tensors.
+  /// The first half: capture() and generalize(). Returns early when the function keeps tensors.
   void record(const Call& call, const Versions& versions, Recorded& recorded);
-  /// The second half: a version with an instance for the call, of what record() has left.
+  /// The second half: makes a version, with an instance for the call, from what record() left in `recorded`.
   std::shared_ptr<Version> compile(const Call& call, Recorded& recorded) const;
 
  private:
@@ -47,12 +49,12 @@ class Driver {
   SizeChoice sizes_;
 };
 
-/// The code of one case of the backward pass, which is made when a backward pass first needs it.
+/// Compiles one case of the backward pass; called when a backward pass first needs it.
 std::shared_ptr<const Lowered> compile_backward(const TemplateParts& parts,
                                                 const runtime::BackwardCase& which);
 
-/// A graph as code: scheduled, and its kernels compiled. Where that fails and Options::compile_failure says
-/// so, LibTorch runs every op instead; else throws Error(Compile).
+/// Schedules a graph and compiles its kernels. When that fails, returns code in which LibTorch runs every op
+/// if Options::compile_failure allows it; throws Error(Compile) otherwise.
 std::shared_ptr<const Lowered> lower(const Lowering& lowering, const ir::Graph& graph);
 
 }  // namespace antegrad::compiler

@@ -28,7 +28,7 @@ void fill_kept(const capture::Kept& kept, const std::vector<at::Tensor>& inputs)
     real.push_back(!stands_in ? input
                               : runtime::empty_with_offset(input.sizes(), input.strides(),
                                                            input.storage_offset(), input.options())
-                                    .zero_());  // nothing that is wanted depends on it
+                                    .zero_());  // no kept tensor that is wanted depends on its contents
   }
   for (const auto& lifted : kept.trace.lifted) real.push_back(lifted.tensor);
   const runtime::Caller caller(functional.signature,

@@ -6,11 +6,11 @@
 
 namespace antegrad::compiler {
 
-/// Runs the ops that tensors follow from which a captured function has kept, on the real inputs, and fills
-/// them in. Inputs are not written, and random numbers are drawn again by whoever comes next.
+/// Computes the tensors that a captured function kept, by running the recorded ops on the real inputs, and
+/// fills them in. Neither writes the inputs nor advances the random number generator.
 void fill_kept(const capture::Kept& kept, const std::vector<at::Tensor>& inputs);
 
-/// For a function that does so at every call.
+/// Throws the error for a function that keeps tensors in every call.
 [[noreturn]] void throw_keeps(const std::string& function);
 
 }  // namespace antegrad::compiler

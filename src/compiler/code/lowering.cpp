@@ -55,7 +55,7 @@ Lowered::Lowered(const ir::Graph& graph) : is_eager_(true) { program_.graph = gr
 
 Lowered::Lowered(schedule::Program program, std::vector<LoadedKernel> kernels, bool compare)
     : program_(std::move(program)), kernels_(std::move(kernels)), is_eager_(false), compare_(compare) {
-  program_.decisions.clear();  // for people, as are the texts
+  program_.decisions.clear();  // for people only, as are the texts
   for (auto& kernel : program_.kernels) {
     kernel.text.clear();
     for (auto& section : kernel.sections)
@@ -72,7 +72,7 @@ std::shared_ptr<const runtime::Executable> Lowered::at(const std::vector<int64_t
                                                      compare_);
 }
 
-/// Watched modules are none of its business, and who owns them tells when one is replaced (watch.h).
+/// Lowering does not need watched modules, and owning them would hide that one is replaced (watch.h).
 static Options without_modules(Options options) {
   options.watch.clear();
   return options;
@@ -121,7 +121,7 @@ schedule::Program Lowering::program(const ir::Graph& graph) const {
   settings.fuse = options_.backend != Backend::NoFuse;
   settings.supports = codegen::cpu::expression_supported;
   auto program = schedule::schedule(graph, settings);
-  ir::verify(program.graph);  // the memory plan believes it
+  ir::verify(program.graph);  // the memory plan relies on it
   return program;
 }
 
@@ -131,7 +131,7 @@ std::vector<LoadedKernel> Lowering::kernels(const schedule::Program& program) co
 }
 
 void Lowering::tolerate(const Error& error) const {
-  // Calls from static destructors get their results still.
+  // Calls from static destructors still get their results.
   const bool ending = dynamic_cast<const process_end::Ending*>(&error) != nullptr;
   if (!ending && (error.code() != ErrorCode::Compile || options_.compile_failure != CompileFailure::Eager))
     throw;

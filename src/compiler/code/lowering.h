@@ -16,13 +16,13 @@
 
 namespace antegrad::compiler {
 
-/// A graph as code, for all values of its symbols. Immutable.
+/// The code of a graph for all values of its symbols. Immutable.
 class Lowered {
  public:
-  /// Every op is run by LibTorch.
+  /// LibTorch runs every op.
   explicit Lowered(const ir::Graph& graph);
   Lowered(schedule::Program program, std::vector<LoadedKernel> kernels, bool compare = false);
-  /// `symbols`: a value for each.
+  /// Returns the code for given values of the symbols.
   std::shared_ptr<const runtime::Executable> at(const std::vector<int64_t>& symbols) const;
 
   bool is_eager() const { return is_eager_; }
@@ -36,29 +36,29 @@ class Lowered {
   bool compare_ = false;
 };
 
-/// The backend of one function: from graphs to executables, as its options say. Thread-safe.
+/// The backend of one function: turns graphs into executables according to its options. Thread-safe.
 class Lowering {
  public:
-  /// Throws Error(InvalidArgument) for an instruction set that this machine does not have.
+  /// Throws Error(InvalidArgument) for an instruction set that this machine lacks.
   explicit Lowering(const Options& options);
 
-  /// Whether kernels are made for the graph at all.
+  /// Whether the graph is compiled to kernels at all.
   bool makes_kernels(const ir::Graph& graph) const;
-  /// The passes that make a joint (or functional) graph one that fuses well.
+  /// Runs the passes that prepare a joint or functional graph for fusion.
   void prepare(ir::Graph& graph) const;
   schedule::Program program(const ir::Graph& graph) const;
   /// Throws Error(Compile).
   std::vector<LoadedKernel> kernels(const schedule::Program& program) const;
-  /// Notes a failure to make code where LibTorch may run every op instead: at the end of the process, and as
-  /// Options::compile_failure says. Throws it on elsewhere. To be called where it is caught.
+  /// Records a compile failure for which LibTorch may run every op instead: while the process ends, or when
+  /// Options::compile_failure allows it. Rethrows it otherwise. Must be called inside the catch block.
   void tolerate(const Error& error) const;
-  /// What compiles kernels, or will: known without opening it.
+  /// Returns the name of the toolchain that compiles kernels, without opening it if possible.
   std::string toolchain_name() const;
   std::string isa_name() const { return std::string(toolchain::isa_name(isa_)); }
 
   struct Failures {
     uint64_t count = 0;
-    std::vector<std::string> reasons;  ///< each once
+    std::vector<std::string> reasons;  ///< without duplicates
   };
   Failures failures() const;
   bool debug_compare() const { return options_.debug_compare; }

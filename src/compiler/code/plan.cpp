@@ -11,7 +11,7 @@ Optimised optimise(const CaptureSettings& settings, const ir::Graph& graph, cons
   Optimised out;
   out.graph = graph;
   run_passes(settings.options, settings.effects, facts.lazy_bits, settings.options.rng, out.graph);
-  // A kernel reads memory as it is, not what a conjugated or negated tensor stands for.
+  // Kernels read memory as it is and would ignore lazy conjugation and negation.
   out.has_kernels = settings.lowering->makes_kernels(out.graph) && !facts.lazy_bits;
   out.before_fusion = out.graph;
   if (out.has_kernels) settings.lowering->prepare(out.before_fusion);

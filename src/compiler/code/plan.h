@@ -8,12 +8,13 @@
 
 namespace antegrad::compiler {
 
-/// What is decided of a captured function before code is made: plain data, the same for all its sizes.
+/// What is decided about a captured function before code is generated: plain data, the same for all its
+/// sizes.
 struct Plan {
   ir::Graph graph;                                ///< after the passes
-  ir::Graph forward;                              ///< what a call runs, unless there is a partition
-  std::optional<partition::Partition> partition;  ///< nothing: no backward pass
-  bool has_kernels = false;                       ///< else every op is run by LibTorch
+  ir::Graph forward;                              ///< what a call runs when there is no partition
+  std::optional<partition::Partition> partition;  ///< nothing when there is no backward pass
+  bool has_kernels = false;                       ///< false when LibTorch runs every op
 
   const ir::Graph& forward_graph() const { return partition ? partition->forward : forward; }
 };
@@ -21,18 +22,18 @@ struct Plan {
 /// A captured graph after the passes.
 struct Optimised {
   ir::Graph graph;           ///< after the pipeline `functional`
-  ir::Graph before_fusion;   ///< after the pipeline of that name too, where there are kernels
+  ir::Graph before_fusion;   ///< also after the pipeline `before_fusion`, if there are kernels
   bool has_kernels = false;  ///< as in Plan
 };
 
-/// The passes. `graph`: functional or joint, as captured.
+/// Runs the passes on a captured functional or joint graph.
 Optimised optimise(const CaptureSettings& settings, const ir::Graph& graph, const CaptureFacts& facts);
-/// What of it a call runs, and what its backward pass runs.
+/// Splits the graph into what a call runs and what its backward pass runs.
 Plan divide(const CaptureSettings& settings, Optimised optimised, const CaptureFacts& facts);
-/// Both, one after the other.
+/// optimise() and divide().
 Plan make_plan(const CaptureSettings& settings, const ir::Graph& graph, const CaptureFacts& facts);
 
 void write(ByteWriter& out, const Plan& plan);
-Plan read_plan(ByteReader& in);  ///< throws Error(Io) for bytes that are no plan
+Plan read_plan(ByteReader& in);  ///< throws Error(Io) for bytes that do not encode a plan
 
 }  // namespace antegrad::compiler

@@ -24,18 +24,17 @@ ir::PerValue<bool> read_by_gradients(const ir::Graph& joint) {
   return read;
 }
 
-/// Per graph input: whether gradients read what the function has overwritten it with.
+/// Per graph input: whether gradients read the value with which the function overwrote it.
 std::vector<bool> overwritten_inputs(const ir::Graph& captured) {
   const auto read = read_by_gradients(captured);
   std::vector<bool> overwritten(captured.inputs.size());
   for (const auto& output : captured.outputs)
-    if (output.role == ir::OutputRole::MutatedInput && read[output.value])
-      overwritten[output.target] = true;
+    if (output.role == ir::OutputRole::MutatedInput && read[output.value]) overwritten[output.target] = true;
   return overwritten;
 }
 
-/// To autograd an input that was overwritten without gradients is the same variable as before, even where
-/// nothing of its old contents is left: `x.fill_(1)` under a NoGradGuard.
+/// Whether autograd regards an overwritten input as the same variable: it does if it was overwritten without
+/// recording gradients, e.g. by `x.fill_(1)` under a NoGradGuard, even if none of its old contents are left.
 bool is_same_variable(const capture::Trace& trace, int32_t slot) {
   const auto& end = trace.inputs[slot].end;
   return end.version_bumps > 0 && !end.history_changed &&

@@ -7,8 +7,9 @@
 
 namespace antegrad::compiler {
 
-/// The caller's inputs that derivatives of the gradients are taken with respect to, as slots.
-/// `joint`: after the passes. `captured`: the same function before them. `trace`: of a capture of it.
+/// Returns the slots of the caller's inputs on which the gradients depend, i.e. with respect to which
+/// gradients can be differentiated again. `joint` is the graph after the passes, `captured` the graph before
+/// them, and `trace` a capture of the function.
 std::vector<int32_t> primals_of(const ir::Graph& joint, const ir::Graph& captured,
                                 const aot::Signature& signature, const capture::Trace& trace);
 

@@ -12,18 +12,19 @@ namespace {
 
 std::vector<int64_t> key_of(const Leaves& leaves) { return {leaves.key.begin(), leaves.key.end()}; }
 
-/// Captures at all sizes that a search may ask for, so that caches are large enough for the next one.
+/// Captures at all sizes that a search may ask for, so that the function's own caches are large enough for
+/// the next search.
 void let_grow(const symbolic::Shapes& wanted, const CaptureAt& capture_at) {
   for (const auto& sample : symbolic::assignments(wanted, kMostSamples)) {
     try {
       capture_at(wanted.at(sample));
     } catch (const std::exception&) {
-      // The function need not work there; the search will say so.
+      // The function need not work at these sizes; the search reports it.
     }
   }
 }
 
-/// The program at the sizes of the call and no others.
+/// Returns the program for the sizes of the call only.
 Generalized as_it_is(const Call& call, const Captured& captured) {
   return {
       symbolic::generalize({shapes_of(call.leaves.tensors)}, {}, false), without_input_offsets(captured), {}};
@@ -34,7 +35,7 @@ Generalized as_it_is(const Call& call, const Captured& captured) {
 SizeChoice::SizeChoice(const CaptureSettings& settings, std::vector<symbolic::Mark> marks)
     : settings_{settings.options, settings.effects, settings.lowering}, marks_(std::move(marks)) {}
 
-/// Going by this call and those before it.
+/// Chooses symbols based on this call and earlier ones.
 SizeChoice::Wanted SizeChoice::choose(const Call& call, const Versions& versions) const {
   Wanted out;
   for (auto version = versions.rbegin(); version != versions.rend(); ++version)

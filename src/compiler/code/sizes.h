@@ -15,30 +15,30 @@ namespace antegrad::compiler {
 /// The versions of a function, newest first.
 using Versions = std::vector<std::shared_ptr<Version>>;
 
-/// A captured program over the sizes that it works for, and where its code may be found.
+/// A captured program over the sizes for which it is valid, and its place in the cache.
 struct GeneralProgram {
   Generalized found;
   FunctionCache cache;
   std::vector<std::string> fixed_sizes;  ///< sizes that could not be made symbols, and why
-  /// The function has kept tensors (capture/kept.h) while it was run at other sizes: what was captured before
-  /// may have read others in their place.
+  /// The function kept tensors (capture/kept.h) while it was captured at other sizes, so the first capture
+  /// may have read tensors that have since been replaced.
   bool kept_tensors = false;
 };
 
-/// Decides which sizes of one function are symbols. That follows from earlier calls and from the options;
-/// whether the function works for symbols is known from the cache, or found by capturing it at other sizes.
+/// Decides which sizes of a function become symbols, based on earlier calls and on the options. Whether the
+/// function works for these symbols is looked up in the cache or found by capturing it at other sizes.
 class SizeChoice {
  public:
-  /// `marks`: of marks_of().
+  /// `marks` as returned by marks_of().
   SizeChoice(const CaptureSettings& settings, std::vector<symbolic::Mark> marks);
 
-  /// Runs the function for captures at other sizes. `captured`: at the sizes of the call.
+  /// Runs the function to capture it at other sizes. `captured` is the capture at the sizes of the call.
   GeneralProgram generalize(const Call& call, const Captured& captured, const Versions& versions);
 
  private:
   struct Wanted {
     symbolic::Shapes shapes;
-    std::vector<symbolic::CallShapes> calls;  ///< the shapes of calls so far, the newest last
+    std::vector<symbolic::CallShapes> calls;  ///< shapes of the calls so far, newest last
   };
   Wanted choose(const Call& call, const Versions& versions) const;
   GeneralProgram search(const Call& call, const Captured& captured, const Wanted& wanted);
@@ -46,9 +46,10 @@ class SizeChoice {
 
   const CaptureSettings settings_;
   const std::vector<symbolic::Mark> marks_;
-  /// Sizes that could not be made symbols, by the key of the call: not tried again.
+  /// Sizes that could not be made symbols, with the key of the call. They are not tried again.
   std::set<std::pair<std::vector<int64_t>, std::string>> pinned_;
-  /// Keys of calls for which it kept tensors at other sizes. A cache that grows is large enough after that.
+  /// Keys of calls for which the function kept tensors at other sizes. A cache of the user's that grows with
+  /// the size is then large enough for the next search.
   std::set<std::vector<int64_t>> grown_;
 };
 

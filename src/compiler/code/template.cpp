@@ -19,13 +19,13 @@ bool takes_rng_state(const ir::Graph& graph) {
                      [](const ir::Input& input) { return input.role == ir::InputRole::RngState; });
 }
 
-/// The state of fused random ops is an input that each call fills by itself.
+/// Adds the generator state of fused random ops as an input that each call fills itself.
 void take_rng_input(aot::Signature& signature) {
   signature.steps.insert(signature.steps.begin(), aot::TakeRngState{signature.slots});
   signature.graph_inputs.push_back(signature.slots++);
 }
 
-/// The first place where two graphs differ.
+/// Describes the first place where two graphs differ.
 std::string first_difference(const ir::Graph& expected, const ir::Graph& found) {
   for (size_t n = 0; n < std::min(expected.nodes.size(), found.nodes.size()); ++n) {
     const auto line = [n](const ir::Graph& graph) {
@@ -54,7 +54,7 @@ std::string Template::difference(const std::vector<int64_t>& symbols, const Capt
   ir::Graph expected;
   try {
     expected = ir::substitute(parts_.captured, symbols);
-  } catch (const Error& error) {  // a division by a size that is 0 here
+  } catch (const Error& error) {  // e.g. division by a size that is 0 here
     return error.what();
   }
   const auto found = without_input_offsets(captured);

@@ -15,7 +15,7 @@
 
 namespace antegrad::compiler {
 
-/// What compiling a captured function gives: the same for all its sizes.
+/// The result of compiling a captured function, the same for all its sizes.
 struct TemplateParts {
   ir::Graph captured;  ///< functional or joint, before any pass
   CaptureFacts facts;
@@ -23,20 +23,20 @@ struct TemplateParts {
   std::shared_ptr<const Lowered> forward;  ///< code of plan.forward_graph()
   FunctionCache cache;
   std::shared_ptr<const Lowering> lowering;
-  trace::Context traced;  ///< what events of this version belong to
+  trace::Context traced;  ///< the trace context of events of this version
 };
 
-/// What is compiled once for all sizes of a captured function: the graph over symbols, its halves and their
-/// kernels. A function of fixed sizes is one without symbols. Thread-safe.
+/// What is compiled once for all sizes of a captured function: the graph over symbols, its forward and
+/// backward halves and their kernels. A function of fixed sizes has a template without symbols. Thread-safe.
 class Template : public std::enable_shared_from_this<Template> {
  public:
-  /// `backward_ahead`: as in Options.
+  /// `backward_ahead` as in Options.
   Template(TemplateParts parts, bool backward_ahead)
       : parts_(std::move(parts)), backward_ahead_(backward_ahead) {}
 
-  /// What a capture at these sizes differs in from the graph; "": in nothing.
+  /// Returns how a capture at these sizes differs from the graph, or "" when it does not.
   std::string difference(const std::vector<int64_t>& symbols, const Captured& captured) const;
-  /// The function at these sizes.
+  /// Returns the function at these sizes.
   std::unique_ptr<runtime::Caller> instantiate(std::vector<int64_t> symbols, const Captured& captured,
                                                std::shared_ptr<runtime::HigherOrder> higher_order) const;
 
@@ -49,7 +49,7 @@ class Template : public std::enable_shared_from_this<Template> {
   const TemplateParts parts_;
   const bool backward_ahead_;
   mutable std::atomic<bool> memory_traced_{false};
-  mutable LongMutex mutex_{"compiling its backward pass"};  ///< one backward pass is made at a time
+  mutable LongMutex mutex_{"compiling its backward pass"};  ///< backward passes are compiled one at a time
   mutable std::map<std::vector<bool>, std::shared_ptr<const Lowered>> backward_code_;
 };
 

@@ -35,8 +35,8 @@ std::vector<std::string> labels_of(const ir::Graph& graph) {
   return out;
 }
 
-/// Bytes over the steps of a program. The arena is there while something is in it; the rest is
-/// allocated by the step that makes it, and let go of after the last that reads it.
+/// Bytes in use at each step of a program. The arena exists while it holds a value; other memory is allocated
+/// by the step that makes a value and freed after the last step that reads it.
 class StepMemory {
  public:
   StepMemory(const schedule::Program& program, const std::vector<int64_t>& symbols)
@@ -52,7 +52,7 @@ class StepMemory {
     }
   }
 
-  /// What is there before the first step.
+  /// Adds memory that exists before the first step.
   void add_input(ir::ValueId v, int64_t bytes) { add(v, 0, bytes); }
 
   std::vector<int64_t> run() {
@@ -85,7 +85,8 @@ class StepMemory {
       add(v, step, runtime::bytes_of(*type));
   }
 
-  /// Memory that an input of its step hands on is counted there already, and stays.
+  /// Whether the value reuses memory donated by an input of its step, which is already counted; extends its
+  /// lifetime then.
   bool takes_memory_over(ir::ValueId v, size_t step) {
     for (const auto& birth : placement_.steps[step].births)
       if (birth.value == v && birth.donor >= 0) {
@@ -111,8 +112,8 @@ class StepMemory {
   const schedule::Program& program_;
   const ir::Graph& graph_;
   const runtime::Placement placement_;
-  std::vector<int64_t> changes_;  ///< per step, when it begins
-  ir::PerValue<int32_t> ends_;    ///< by value that owns its memory: the last step that needs it
+  std::vector<int64_t> changes_;  ///< change at the beginning of each step
+  ir::PerValue<int32_t> ends_;    ///< per value that owns memory: the last step that needs it
   ir::PerValue<bool> seen_;
 };
 

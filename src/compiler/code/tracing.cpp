@@ -14,7 +14,7 @@ namespace {
 using trace::Event;
 using trace::JsonObject;
 
-/// Hexadecimal digits of a constant that are shown.
+/// Most hexadecimal digits of a constant that are shown.
 constexpr size_t kMostDigits = 64;
 
 std::string policy_name(const Policy& policy) {
@@ -62,7 +62,7 @@ std::vector<std::string> guards_of(const Version& version, const Options& option
 std::string toolchain_of(const Lowering& lowering) {
   try {
     return lowering.toolchain_name();
-  } catch (const Error&) {  // it does not run; who compiles is told so
+  } catch (const Error&) {  // it cannot be opened; compiling reports the error
     return "";
   }
 }

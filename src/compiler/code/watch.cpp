@@ -9,8 +9,8 @@ namespace {
 using Tensors = torch::OrderedDict<std::string, at::Tensor>;
 using Children = torch::OrderedDict<std::string, std::shared_ptr<torch::nn::Module>>;
 
-/// A module's own containers. Its public accessors copy them, strings included, which a check at every call
-/// cannot afford; an explicit instantiation may name private members.
+/// Gives access to a module's containers. Its public accessors copy them, including strings, which is too
+/// expensive for a check in every call; an explicit instantiation may name private members.
 template <class Which, auto kMember>
 struct Open {
   friend constexpr auto member_of(Which) { return kMember; }

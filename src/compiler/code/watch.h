@@ -12,23 +12,25 @@ class Module;
 
 namespace antegrad::compiler {
 
-/// The training flags and the identity of every submodule, parameter and buffer of some modules, as they
-/// were. A variable that a function gets a module from cannot be seen; but when another module is assigned to
-/// it, the old one loses an owner.
+/// A snapshot of the training flags and the identity of every submodule, parameter and buffer of some
+/// modules. The variable through which a function reaches a module cannot be observed; but assigning another
+/// module to it makes the old one lose an owner, so use counts are recorded too.
 class ModuleState {
  public:
   explicit ModuleState(const std::vector<std::shared_ptr<torch::nn::Module>>& roots);
 
-  /// Empty: nothing changed since. Else what did, e.g. "module 'layer1': training was true and is false".
+  /// Returns what changed since, e.g. "module 'layer1': training was true and is false"; empty when nothing
+  /// did.
   std::string difference() const;
-  /// The same, but for owners that modules have lost.
+  /// Like difference(), but ignores use counts.
   std::string difference_of_contents() const;
 
-  bool dead() const;  ///< a submodule is gone
-  /// Whether this module has lost an owner since; null: any of them.
+  bool dead() const;  ///< whether a submodule no longer exists
+  /// Whether the module has lost an owner since; with null, whether any of the modules has.
   bool lost_owner(const torch::nn::Module* module) const;
 
-  /// "layer1.weight" for a parameter or buffer of the modules, "" for any other tensor.
+  /// Returns the name of a parameter or buffer of the modules, such as "layer1.weight"; "" for any other
+  /// tensor.
   std::string name_of(const at::Tensor& tensor) const;
 
  private:

@@ -27,7 +27,7 @@ void BackgroundWorker::submit(const void* owner, std::function<void()> job) {
 void BackgroundWorker::forget(const void* owner) {
   std::unique_lock lock(mutex_);
   std::erase_if(jobs_, [&](const Job& job) { return job.owner == owner; });
-  // A job that destroys the last copy of its own function does not wait for itself.
+  // A job that destroys the last copy of its own function must not wait for itself.
   if (std::this_thread::get_id() == thread_.get_id()) return;
   changed_.wait(lock, [&] { return running_ != owner; });
 }
@@ -40,13 +40,13 @@ void BackgroundWorker::work() {
     const process_end::Section making(process_end::Work::Making);
     lock.lock();
     if (stop_ || !making.entered()) return;
-    if (jobs_.empty()) continue;  // forgotten
+    if (jobs_.empty()) continue;  // dropped by forget()
     auto job = std::move(jobs_.front());
     jobs_.pop_front();
     running_ = job.owner;
     lock.unlock();
     job.run();
-    job.run = nullptr;  // what it holds goes before anybody is told that it is over
+    job.run = nullptr;  // destroys what it holds before waiters are notified
     lock.lock();
     running_ = nullptr;
     changed_.notify_all();
@@ -54,7 +54,7 @@ void BackgroundWorker::work() {
 }
 
 BackgroundWorker& BackgroundWorker::instance() {
-  // Never destroyed: functions in static variables are, after it, and a job may be running.
+  // Never destroyed: functions in static variables are destroyed later, and a job may be running.
   static auto& worker =
       *new cache::PerProcess<BackgroundWorker>([] { return std::make_unique<BackgroundWorker>(); });
   return worker.get();

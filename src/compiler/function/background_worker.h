@@ -7,21 +7,21 @@
 
 namespace antegrad::compiler {
 
-/// The thread that compiles for Compile::Background: one for the process, started by the first job. exit()
-/// waits for the job that is running; those that have not begun never do. Thread-safe.
+/// The process's thread for Compile::Background, started by the first job. exit() waits for the running job;
+/// jobs that have not begun are dropped. Thread-safe.
 class BackgroundWorker {
  public:
   BackgroundWorker() = default;
-  ~BackgroundWorker();  ///< drops what has not begun, waits for what has
+  ~BackgroundWorker();  ///< drops jobs that have not begun and waits for the running one
   BackgroundWorker(const BackgroundWorker&) = delete;
   BackgroundWorker& operator=(const BackgroundWorker&) = delete;
 
-  /// The job throws nothing. Throws std::system_error when there is no thread.
+  /// `job` must not throw. Throws std::system_error when no thread can be started.
   void submit(const void* owner, std::function<void()> job);
-  /// Drops the jobs of an owner. When it returns none of them is running or ever will.
+  /// Drops the jobs of an owner. After it returns, none of them is running or will run.
   void forget(const void* owner);
 
-  /// A child made by fork() has one of its own. It lives until the process ends.
+  /// Returns the worker of this process; a child of fork() gets its own. It is never destroyed.
   static BackgroundWorker& instance();
 
  private:

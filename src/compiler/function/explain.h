@@ -5,7 +5,7 @@
 
 namespace antegrad::compiler {
 
-/// What a version of a function became, as texts. Compiles nothing.
+/// Describes what a version was compiled to. Compiles nothing.
 Explanation explain(const Version& version, const Lowering& lowering);
 
 }  // namespace antegrad::compiler

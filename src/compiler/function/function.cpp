@@ -1,4 +1,4 @@
-// The path of a call: a version that serves it is found, or made, and run.
+// The path of a call: a version that serves it is found or made, and run.
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/function.h>
@@ -19,7 +19,8 @@ namespace {
 
 constexpr int kMostEagerTries = 4;
 
-/// Outputs become what the function has kept of them; the grad mode becomes what the function leaves behind.
+/// Makes outputs share memory with tensors that the function kept, and sets the grad mode that it leaves
+/// behind.
 Outcome finish(const Match& match, std::vector<at::Tensor> outputs) {
   capture::share(match.kept_outputs, outputs);
   if (c10::GradMode::is_enabled() != match.instance->grad_mode_after)
@@ -104,7 +105,7 @@ std::optional<Match> Function::Impl::find_or_compile(const Call& call) {
   }
   const process_end::Section section(process_end::Work::Making);
   const std::scoped_lock capturing(capture_mutex);
-  if (auto match = find(call)) return match;  // another thread was first
+  if (auto match = find(call)) return match;  // another thread made a version meanwhile
   const Making making(*this);
   auto outcome = record(call);
   if (auto* match = std::get_if<Match>(&outcome)) return std::move(*match);
@@ -144,8 +145,8 @@ std::optional<Match> Function::Impl::make_version(const Call& call, Recorded rec
     recorded.eager_reason = eager_reason_of(error);
   }
   if (!recorded.eager_reason.empty()) {
-    // Tensors that are others at every call are no reason to try again at every call, and a function that has
-    // a state is not to be run more often than need be.
+    // Captured tensors that differ in every call should not cause a new attempt in every call, and a function
+    // with state should run as few times as possible: later eager versions do not guard on captured tensors.
     if (recorded.kept > 0 || ++eager_versions > kMostEagerTries) recorded.met.clear();
     version = std::make_shared<Version>(compiler::guards_of_attempt(options, call, recorded.met));
   }

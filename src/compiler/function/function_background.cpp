@@ -1,4 +1,4 @@
-// Calls run eagerly while their code is made on another thread.
+// Calls that run eagerly while their code is compiled on another thread.
 #include <ATen/ThreadLocalState.h>
 #include <unistd.h>
 
@@ -9,8 +9,8 @@
 namespace antegrad::detail {
 namespace {
 
-/// Whether the uncompiled call changes what the guards of a version are made of: the shape of an argument, or
-/// whether it requires a gradient.
+/// Whether the uncompiled call changes something that is guarded: the shape of an argument or its
+/// requires_grad.
 bool changes_arguments(const compiler::Captured& captured, const Leaves& leaves) {
   const auto& signature = captured.functional.signature;
   const auto is_argument = [&](int32_t input) { return static_cast<size_t>(input) < leaves.tensors.size(); };
@@ -19,7 +19,7 @@ bool changes_arguments(const compiler::Captured& captured, const Leaves& leaves)
           std::any_of(signature.written.begin(), signature.written.end(), is_argument));
 }
 
-/// Tensors as they are now, but for their gradients.
+/// A snapshot of the metadata of tensors, without their gradients.
 class Snapshot {
  public:
   explicit Snapshot(const Leaves& leaves) {
@@ -37,12 +37,12 @@ class Snapshot {
 
 }  // namespace
 
-/// Only the thread that calls the function knows that nobody trains meanwhile what is captured, so it
-/// captures. What is left to do where the outcome is a recorded call can wait.
+/// Only the calling thread knows that nobody modifies the captured tensors meanwhile, so it does the capture.
+/// When the outcome is a recorded call, the rest can be done later.
 Function::Impl::ColdCall Function::Impl::record_for_later(const Call& call) {
   const process_end::Section section(process_end::Work::Making);
   const std::scoped_lock capturing(capture_mutex);
-  if (auto match = find(call)) return std::move(*match);  // another thread was first
+  if (auto match = find(call)) return std::move(*match);  // another thread made a version meanwhile
   const Making making(*this);
   auto outcome = record(call);
   auto* recorded = std::get_if<Recorded>(&outcome);
@@ -62,7 +62,7 @@ std::optional<Match> Function::Impl::compile_in_background(const Call& call) {
   {
     const std::scoped_lock lock(background_mutex);
     if (background_error) std::rethrow_exception(std::exchange(background_error, nullptr));
-    if (in_background == ::getpid()) return std::nullopt;  // this call's turn comes when it is made again
+    if (in_background == ::getpid()) return std::nullopt;  // a later call like this one will be compiled
     in_background = ::getpid();
   }
   const auto end = [this](std::exception_ptr error) {
@@ -83,7 +83,7 @@ std::optional<Match> Function::Impl::compile_in_background(const Call& call) {
                       run = call.keep(), state = at::ThreadLocalState()] {
       std::exception_ptr error;
       const auto unchanged = [&] { return before.holds(leaves); };
-      if (!unchanged()) return end(nullptr);  // the next call is captured anew
+      if (!unchanged()) return end(nullptr);  // the next call is captured again
       try {
         const at::ThreadLocalStateGuard as_the_caller(state);
         const runtime::AmbientGuard autocast(ambient);

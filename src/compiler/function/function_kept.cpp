@@ -1,4 +1,4 @@
-// Functions that keep some of their tensors: caches that are filled on first use, and states.
+// Functions that keep some of their tensors: caches filled on first use, and state.
 #include <fmt/format.h>
 
 #include "antegrad/error.h"
@@ -8,11 +8,11 @@
 namespace antegrad::detail {
 namespace {
 
-/// Every op by LibTorch, for one call.
+/// Options for code that serves a single call: LibTorch runs every op.
 Options once(Options options) {
   options.backend = Backend::Eager;
   options.cache = Cache::Off;
-  options.rng = Rng::Eager;  // as what was kept has been computed with
+  options.rng = Rng::Eager;  // the kept tensors were computed with these random numbers
   options.dynamic = Dynamic::None;
   options.dynamic_sizes.clear();
   options.backward_ahead = false;
@@ -40,11 +40,12 @@ std::optional<Match> Function::Impl::make_once(const Call& call, Recorded& recor
     recorded.eager_reason = eager_reason_of(error);
     return std::nullopt;
   }
-  if (!recorded.kept_elsewhere) count_kept(call, recorded);  // else that was not the function's own doing
+  if (!recorded.kept_elsewhere) count_kept(call, recorded);  // else the capture at other sizes caused it
   return match;
 }
 
-/// The second call like this one that keeps tensors, and one of too many, is the last that is captured.
+/// Counts calls that keep tensors. After the second call like this one, or after too many, such calls are
+/// refused or run eagerly without capture.
 void Function::Impl::count_kept(const Call& call, const Recorded& recorded) {
   const bool again = ++kept_calls > std::max(1, options.max_versions) ||
                      (kept_before != nullptr && compiler::match({&kept_before, 1}, call));

@@ -13,7 +13,7 @@ Explanation Function::explain(const Leaves& leaves, const RunOnTensors& run, con
   auto match = impl_->find(call);
   if (!match) match = impl_->find_or_compile(call);
   if (match && match->once)
-    match = impl_->find_or_compile(call);  // it may have kept a cache that is there now
+    match = impl_->find_or_compile(call);  // the first call may have filled a cache that now exists
   if (match && match->once) compiler::throw_keeps(impl_->options.name);
   if (match) match->version->throw_if_refused();
   if (!match || match->instance == nullptr)
@@ -50,7 +50,7 @@ std::string Function::graph_text() const {
   return version ? ir::print(version->compiled().plan().graph) : "";
 }
 
-/// Null: it has no backward pass.
+/// Null when there is no backward pass.
 static const partition::Partition* partition_of(const Version* version) {
   if (version == nullptr || !version->compiled().plan().partition) return nullptr;
   return &*version->compiled().plan().partition;

@@ -1,4 +1,4 @@
-// The versions of a function, and what is reported of them.
+// The versions of a function, and reports on them.
 #include <fmt/format.h>
 
 #include <sstream>
@@ -10,7 +10,7 @@
 namespace antegrad::detail {
 namespace {
 
-/// Errors that say "this function cannot be compiled", as against "this call is wrong".
+/// Whether the error means that the function cannot be compiled, rather than that the call is wrong.
 bool is_unsupported(ErrorCode code) {
   switch (code) {
     case ErrorCode::DataRead:
@@ -25,7 +25,7 @@ bool is_unsupported(ErrorCode code) {
   }
 }
 
-/// The first lines in which two graph texts differ.
+/// Describes the first line in which two graph texts differ.
 std::string first_difference(const std::string& before, const std::string& after) {
   std::istringstream a(before);
   std::istringstream b(after);
@@ -54,10 +54,10 @@ void Function::Impl::add(std::shared_ptr<Version> version, const std::string& re
   versions.insert(versions.begin(), std::move(version));
 }
 
-/// A version that has symbols may serve these sizes too. If one should and does not, `recorded` has the
-/// reason.
+/// Adds an instance to a version with symbols that allows these sizes. When one should serve them but does
+/// not, `recorded` gets the reason.
 std::optional<Match> Function::Impl::reuse(const Call& call, Recorded& recorded) {
-  for (const auto& version : versions) {  // nobody else changes them: capture_mutex is taken
+  for (const auto& version : versions) {  // capture_mutex is held, so nobody else changes them
     if (!version->is_dynamic() || !version->allows(call)) continue;
     const auto& captured = driver->capture(call, recorded);
     if (recorded.keeps()) return std::nullopt;
@@ -75,9 +75,9 @@ std::optional<Match> Function::Impl::reuse(const Call& call, Recorded& recorded)
   return std::nullopt;
 }
 
-/// A version may serve the call after all, of which it seemed that a watched module was replaced.
+/// Finds a version that serves the call after all, although a watched module seemed to have been replaced.
 std::optional<Match> Function::Impl::confirm(const Call& call, Recorded& recorded) {
-  for (const auto& version : versions) {  // nobody else changes them: capture_mutex is taken
+  for (const auto& version : versions) {  // capture_mutex is held, so nobody else changes them
     if (!version->may_be_confirmed(call)) continue;
     const auto& captured = driver->capture(call, recorded);
     if (recorded.keeps()) return std::nullopt;
@@ -91,21 +91,21 @@ std::optional<Match> Function::Impl::confirm(const Call& call, Recorded& recorde
   return std::nullopt;
 }
 
-/// Why the call is captured, where there are versions; "": it is the first capture.
+/// Returns why the call is captured although there are versions; "" for the first capture.
 std::string Function::Impl::recapture_reason(const Call& call) {
   std::shared_lock lock(versions_mutex);
   if (!kept_reason.empty()) return std::exchange(kept_reason, "");
   return versions.empty() ? "" : versions.front()->mismatch(call);
 }
 
-/// Drops versions that can never match again. False: there are too many of the rest.
+/// Drops versions that can never match again. Returns false when too many are left.
 bool Function::Impl::has_room() {
   std::unique_lock lock(versions_mutex);
   std::erase_if(versions, [](const auto& version) { return version->dead(); });
   return versions.size() < static_cast<size_t>(std::max(1, options.max_versions));
 }
 
-/// Calls from static destructors get their results still.
+/// Calls from static destructors still get their results.
 void Function::Impl::run_eagerly_at_exit() {
   const auto reason = fmt::format("'{}' runs eagerly: the process is ending", options.name);
   trace::warn("eager", reason, "Call it once with such arguments before main() returns");
@@ -113,7 +113,7 @@ void Function::Impl::run_eagerly_at_exit() {
   keep_once(report.eager_reasons, reason);
 }
 
-/// Why the call is to run eagerly; throws the error on where that is not wanted.
+/// Returns why the call runs eagerly; rethrows the error when it must not.
 std::string Function::Impl::eager_reason_of(const Error& error) const {
   if (options.unsupported != Unsupported::Eager || !is_unsupported(error.code())) {
     trace::warn("error", error.what());
@@ -129,7 +129,7 @@ void Function::Impl::keep_fixed_sizes(const std::vector<std::string>& reasons) {
       trace::warn("fixed_size", reason, "Each value of it is compiled for itself");
 }
 
-/// There are too many versions.
+/// Throws Error(TooManyVersions), or records that calls run eagerly from now on.
 void Function::Impl::give_up(const std::string& reason) {
   auto text = fmt::format("'{}' was captured {} times, the last time because {}", options.name,
                           options.max_versions, reason);

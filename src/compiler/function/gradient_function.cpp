@@ -16,13 +16,13 @@ Options options_for(const Options& options) {
   own.name += "_gradients";
   own.unsupported = Unsupported::Error;
   own.check_recapture = false;
-  own.compile = Compile::Blocking;  // there is nothing that could run instead
-  own.dynamic_sizes.clear();        // they name the function's own arguments
-  own.watch.clear();  // each version has one of its own, which goes with the state of the modules
+  own.compile = Compile::Blocking;  // nothing could run instead
+  own.dynamic_sizes.clear();        // they refer to the function's own arguments
+  own.watch.clear();  // each version has its own gradient function, valid for the state of its modules
   return own;
 }
 
-/// An argument that no gradient depends on: its contents do not matter.
+/// An argument that no gradient depends on, so that its contents do not matter.
 struct Placeholder {
   std::vector<int64_t> sizes, strides;
   int64_t offset = 0;
@@ -30,7 +30,7 @@ struct Placeholder {
   bool defined = false;
   bool requires_grad = false;
   bool is_leaf = true;
-  int32_t same_as = -1;  ///< an earlier argument that is the same tensor
+  int32_t same_as = -1;  ///< an earlier argument that is the same tensor, or -1
 
   at::Tensor make() const {
     if (!defined) return {};
@@ -64,10 +64,11 @@ struct GradientFunction::Recipe {
   std::string fingerprint;
   runtime::Ambient ambient;
   std::vector<Placeholder> arguments;
-  std::vector<int32_t> targets;  ///< per gradient: the input
+  std::vector<int32_t> targets;  ///< per gradient: the input it belongs to
   std::vector<c10::weak_intrusive_ptr<c10::TensorImpl>> lifted;
 
-  /// Whether these are of the sizes that the fingerprint is for; differential tracing takes others too.
+  /// Whether the primals have the sizes that the fingerprint was taken at; differential tracing also uses
+  /// others.
   bool has_own_sizes(const std::vector<at::Tensor>& primals) const {
     for (size_t i = 0; i < arguments.size(); ++i)
       if (primals[i].defined() && primals[i].sizes() != at::IntArrayRef(arguments[i].sizes)) return false;
@@ -111,7 +112,7 @@ at::Tensor GradientFunction::Recipe::gradient_of(int32_t input, const std::vecto
   return {};
 }
 
-/// Runs inside a capture: the function, then autograd's engine over what it did.
+/// Called within a capture: runs the function, then autograd's engine over its graph.
 detail::Outcome GradientFunction::Recipe::run_gradients(const std::vector<at::Tensor>& fakes) const {
   auto& recorder = *capture::active_recorder();
   const auto middle = fakes.begin() + static_cast<int64_t>(arguments.size());
@@ -134,7 +135,7 @@ detail::Outcome GradientFunction::Recipe::run_gradients(const std::vector<at::Te
                 fmt::format("'{}' does something else than when its result was computed", name),
                 "Do not change modules or captured variables between a call and its backward(create_graph)");
   for (const auto& output : outputs)
-    if (output.defined()) recorder.value_of(output);  // a captured tensor that is only returned is lifted too
+    if (output.defined()) recorder.value_of(output);  // also lifts a captured tensor that is only returned
   auto roots = capture::find_roots(recorder, own, edges, outputs);
   if (roots.size() != tangents.size())
     throw Error(ErrorCode::GraphChanged, "backward",

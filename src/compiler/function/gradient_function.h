@@ -11,15 +11,15 @@
 
 namespace antegrad::compiler {
 
-/// The gradients of a captured function as a compiled function of its own, of the inputs and the tangents:
-/// what backward() with create_graph needs. Captured when first needed, by running the function again over
-/// fakes. As it is compiled like any other function, its own derivatives are there too.
+/// The gradients of a captured function as a compiled function of its own, of the inputs and the tangents, as
+/// backward() with create_graph needs it. Captured when first needed, by running the function again over
+/// fakes. Since it is compiled like any other function, it is differentiable too.
 class GradientFunction final : public runtime::HigherOrder {
  public:
-  /// What compiles the gradients of a function: one for all its sizes.
+  /// Returns the function that compiles the gradients, shared by all sizes.
   static std::shared_ptr<detail::Function> make_function(const Options& options);
 
-  /// `function`: of make_function(). `trace`: of this call.
+  /// `function` is from make_function(), `trace` is the capture of this call.
   GradientFunction(std::shared_ptr<detail::Function> function, const std::string& name, const Call& call,
                    const capture::Trace& trace);
 
@@ -28,7 +28,7 @@ class GradientFunction final : public runtime::HigherOrder {
 
  private:
   struct Recipe;
-  std::shared_ptr<const Recipe> recipe_;  ///< shared with derivatives of higher order, which may outlive this
+  std::shared_ptr<const Recipe> recipe_;  ///< shared with higher-order derivatives, which may outlive this
   std::shared_ptr<detail::Function> function_;
 };
 

@@ -12,7 +12,7 @@ bool relies_on_aliasing(const aot::Signature& signature) {
          !signature.same.empty() || !signature.changed.empty();
 }
 
-/// Where both are defined: as many dims, and zeros in the same places.
+/// Whether the defined tensors have equal ranks and zeros in the same places.
 bool of_one_kind(const symbolic::CallShapes& a, const symbolic::CallShapes& b) {
   const auto zeros_alike = [](const std::vector<int64_t>& x, const std::vector<int64_t>& y) {
     return std::equal(x.begin(), x.end(), y.begin(), y.end(),
@@ -102,7 +102,7 @@ bool Version::gather(const Call& call, const Symbols& symbols, Match& match) con
 }
 
 std::optional<Match> match(std::span<const std::shared_ptr<Version>> versions, const Call& call) {
-  std::optional<Match> match;  // made where the caller wants it: nothing is moved in a warm call
+  std::optional<Match> match;  // named so that it is constructed in place: a warm call moves nothing
   for (const auto& version : versions) {
     const auto symbols = version->guards_.hold(call);
     if (!symbols) continue;

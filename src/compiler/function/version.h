@@ -24,12 +24,12 @@ struct Instance {
   Symbols symbols;
   std::unique_ptr<runtime::Caller> caller;
   std::shared_ptr<const void> pattern;
-  bool grad_mode_after = false;  ///< what the function leaves behind
-  std::vector<int64_t> offsets;  ///< storage offsets of all inputs when captured
+  bool grad_mode_after = false;  ///< the grad mode that the function leaves behind
+  std::vector<int64_t> offsets;  ///< storage offsets of all inputs at capture
   bool check_aliasing = false;
   bool has_assumptions = false;           ///< as in capture::Trace
   std::string traced_text;                ///< only with Options::check_recapture
-  mutable std::atomic<uint64_t> used{0};  ///< the number of the last call that used it
+  mutable std::atomic<uint64_t> used{0};  ///< the value of the version's clock when it was last used
   mutable std::atomic<int> broken{0};     ///< calls since the last one in which the assumptions held
 };
 using InstancePtr = std::shared_ptr<const Instance>;
@@ -41,49 +41,50 @@ struct Match {
   explicit Match(std::shared_ptr<const Version> by) : version(std::move(by)) {}
 
   std::shared_ptr<const Version> version;
-  InstancePtr instance;                           ///< null: the call is to run eagerly, or is refused
-  Inputs inputs;                                  ///< the tensors to call the instance with
-  bool once = false;                              ///< for this call only: the function has kept tensors
+  InstancePtr instance;  ///< null when the call runs eagerly or is refused
+  Inputs inputs;         ///< the tensors to call the instance with
+  bool once = false;     ///< serves only this call, because the function has kept tensors
   std::vector<capture::KeptOutput> kept_outputs;  ///< as in capture::Trace
 };
 
-/// One captured form of a function: what must hold for it to be used, and how to run it. Its code is made
-/// once; each set of sizes that its guards allow has an instance, added when a capture at those sizes has
-/// given the same program. add(), confirm() and watch_again() are the caller's to synchronize.
+/// One captured form of a function: its guards and its code. The code is compiled once; each combination of
+/// sizes that the guards allow has an instance, added after a capture at those sizes has given the same
+/// program. The caller must synchronise add(), confirm() and watch_again().
 class Version {
  public:
-  /// Has code. `gradients`: derivatives of higher order, null where there are none; `shape_fallbacks`: as in
-  /// Report.
+  /// A version with code. `gradients` computes higher-order derivatives and is null when there are none;
+  /// `shape_fallbacks` as in Report.
   Version(VersionGuards guards, std::shared_ptr<const Template> code,
           std::shared_ptr<detail::Function> gradients, std::map<std::string, uint64_t> shape_fallbacks);
-  /// Stands for calls that run eagerly or, with a refusal, throw that.
+  /// A version whose calls run eagerly or, with a refusal, throw it.
   explicit Version(VersionGuards guards, std::exception_ptr refusal = nullptr);
 
-  /// What serves the sizes of this call. Fails where the function does something else at them.
+  /// Makes the instance for the sizes of this call. Fails when the function does something else at them.
   Result<InstancePtr> make_instance(const CaptureSettings& settings, const Call& call,
                                     const Captured& captured) const;
-  /// Whether it has served calls like this one, and nothing but the number of owners of watched modules can
-  /// have changed since.
+  /// Whether it has served calls like this one, and nothing but the use counts of watched modules may have
+  /// changed since.
   bool may_be_confirmed(const Call& call) const;
-  /// Where that is so, and a capture for this call gave the same program over the same tensors: it serves the
-  /// call after all.
+  /// If so, and if the capture for this call is the same program over the same tensors, accepts the modules
+  /// as they are now and returns true.
   bool confirm(const Options& options, const Call& call, const Captured& captured);
-  /// Watches the modules as they are now.
+  /// Takes a new snapshot of the watched modules.
   void watch_again(const Options& options);
   /// Throws Error(GraphChanged) when in calls like this one the function used tensors of a watched module
-  /// that has since lost an owner, and uses none of them now: it is another module that would have to be
+  /// that has since lost an owner, and now uses none of them: the module was replaced by one that is not
   /// watched.
   void check_not_replaced(const Options& options, const Call& call, const capture::Trace& trace) const;
-  /// `most`: so many are kept; the one not used for the longest time makes room.
+  /// Adds an instance. Of more than `most` instances, the least recently used is dropped.
   void add(InstancePtr instance, int most);
 
   /// Whether it may serve this call once it has an instance for it.
   bool allows(const Call& call) const { return guards_.contents_hold(call).has_value(); }
-  /// Why it may not, for people.
+  /// Returns why it does not serve the call, for people.
   std::string mismatch(const Call& call) const;
-  bool dead() const { return guards_.dead(); }  ///< a lifted tensor is gone: it can never match again
+  /// A lifted tensor or watched module no longer exists, so it can never match again.
+  bool dead() const { return guards_.dead(); }
 
-  /// The shapes that it was captured for, where nothing but shapes differs from this call; else nothing.
+  /// Returns the shapes it was captured for when the call differs in nothing but shapes; else nothing.
   std::optional<symbolic::CallShapes> shapes_if_like(const Call& call) const;
 
   void throw_if_refused() const {
@@ -103,14 +104,15 @@ class Version {
   };
   friend std::optional<Match> match(std::span<const std::shared_ptr<Version>> versions, const Call& call);
   friend std::optional<Match> match_made(const std::shared_ptr<Version>& version, const Call& call);
-  /// The instance and the inputs for a call that the guards hold for; false: it does not serve the call.
+  /// Sets the instance and the inputs for a call whose guards hold. Returns false when it does not serve the
+  /// call.
   bool gather(const Call& call, const Symbols& symbols, Match& match) const;
   InstancePtr find_instance(const Symbols& symbols) const;
   std::string instance_mismatch(const Leaves& leaves) const;
 
   VersionGuards guards_;
-  std::shared_ptr<const Template> template_;     ///< null: is_eager()
-  std::shared_ptr<detail::Function> gradients_;  ///< derivatives of higher order, of all instances
+  std::shared_ptr<const Template> template_;     ///< null for an eager version
+  std::shared_ptr<detail::Function> gradients_;  ///< higher-order derivatives of all instances
   std::unordered_map<Symbols, InstancePtr, SymbolsHash> instances_;
   InstancePtr newest_;
   mutable std::atomic<uint64_t> clock_{0};
@@ -118,10 +120,10 @@ class Version {
   std::exception_ptr refusal_;
 };
 
-/// What the first of these versions that serves the call serves it with.
+/// Returns the match of the first version that serves the call.
 std::optional<Match> match(std::span<const std::shared_ptr<Version>> versions, const Call& call);
-/// What a version serves the call with that it was just made or confirmed for. The owners of watched modules
-/// are not counted: other threads come to own them and let go of them right now.
+/// Returns the match of a version that was just made or confirmed for the call. Ignores use counts of watched
+/// modules, which other threads may be changing right now.
 std::optional<Match> match_made(const std::shared_ptr<Version>& version, const Call& call);
 
 }  // namespace antegrad::compiler

@@ -17,9 +17,9 @@ VersionGuards::Lifted guard_lifted(const at::Tensor& tensor) {
   return {c10::weak_intrusive_ptr<c10::TensorImpl>(tensor.getIntrusivePtr()), runtime::TensorGuard(tensor)};
 }
 
-/// Training changes the .grad of leaves all the time, also between the evaluations of a model. A function
-/// that reads one has lifted it. One without a backward pass may be an optimizer's step and ask whether there
-/// is one.
+/// Makes guards ignore .grad where the function did not read it (it would have lifted it): training changes
+/// .grad all the time, also between evaluations of a model. A function without a backward pass may be an
+/// optimizer step that tests whether .grad is defined, so that remains guarded.
 void ignore_unread_grads(VersionGuards& guards, const Leaves& leaves, const capture::Trace& traced) {
   auto is_read = [&](const at::Tensor& tensor) {
     if (!tensor.defined() || !tensor.is_leaf() || !tensor.grad().defined()) return false;

@@ -15,7 +15,7 @@ namespace antegrad::compiler {
 using Inputs = c10::SmallVector<at::Tensor, 16>;
 using Symbols = c10::SmallVector<int64_t, 4>;
 
-/// What must hold of a call for a version to serve it. Captured tensors are held weakly.
+/// The conditions under which a version may serve a call. Captured tensors are held weakly.
 struct VersionGuards {
   struct Lifted {
     c10::weak_intrusive_ptr<c10::TensorImpl> tensor;
@@ -29,39 +29,41 @@ struct VersionGuards {
   c10::SmallVector<int64_t, 8> key;
   runtime::Ambient ambient;
   std::vector<runtime::TensorGuard> arguments;
-  std::optional<symbolic::ShapeGuard> shapes;  ///< nothing: the sizes are in `arguments`
+  std::optional<symbolic::ShapeGuard> shapes;  ///< nothing when `arguments` fix the sizes
   std::vector<Lifted> lifted;
   std::vector<Base> bases;
-  std::unique_ptr<ModuleState> modules;  ///< null: none are watched
+  std::unique_ptr<ModuleState> modules;  ///< null when no modules are watched
 
-  /// Each of these gives the values of the symbols where the guards hold, and nothing where they do not.
+  /// Each of these returns the values of the symbols when its guards hold, nothing otherwise.
   std::optional<Symbols> shapes_hold(const Leaves& leaves) const;
-  std::optional<Symbols> arguments_hold(const Call& call) const;  ///< those of shapes included
-  std::optional<Symbols> contents_hold(const Call& call) const;   ///< and those of what modules contain
-  std::optional<Symbols> hold(const Call& call) const;            ///< and those of who owns them
+  /// Key, ambient state and arguments, including shapes.
+  std::optional<Symbols> arguments_hold(const Call& call) const;
+  /// Arguments_hold() and the contents of modules.
+  std::optional<Symbols> contents_hold(const Call& call) const;
+  std::optional<Symbols> hold(const Call& call) const;  ///< contents_hold() and the use counts of modules
 
   bool same_key(const Leaves& leaves) const;
   bool lifts_same(const capture::Trace& trace) const;
-  /// Append the tensors that a call needs besides its arguments; false: they are no longer what they were.
+  /// Append the tensors that a call needs besides its arguments. Return false when these have changed.
   bool add_bases(Inputs& inputs, const std::vector<int64_t>& offsets) const;
   bool add_lifted(Inputs& inputs) const;
-  bool dead() const;  ///< they can never hold again
+  bool dead() const;  ///< whether they can never hold again
 
-  /// Why they do not hold, for people; "": they do, as far as these can tell.
+  /// Return why they do not hold, for people; "" when these checks find nothing.
   std::string mismatch(const Call& call) const;
   std::string shapes_mismatch(const Leaves& leaves) const;
   std::string lifted_mismatch() const;
 };
 
-/// For calls like this one, of which nothing was captured.
+/// Guards for calls like this one, without a capture.
 VersionGuards guards_of_call(const Options& options, const Call& call);
-/// The same where capturing threw; `met`: captured tensors that the function had used by then.
+/// The same for a capture that threw. `met` are the captured tensors that the function had used by then.
 VersionGuards guards_of_attempt(const Options& options, const Call& call, const std::vector<at::Tensor>& met);
-/// For what was captured, at all sizes that `shapes` allow.
+/// Guards for a captured program, at all sizes that `shapes` allows.
 VersionGuards guards_of_capture(const Options& options, const Call& call, const Captured& captured,
                                 const symbolic::Shapes& shapes);
 
-/// The shapes of a call.
+/// Returns the shapes of a call's tensors.
 symbolic::CallShapes shapes_of(c10::ArrayRef<at::Tensor> tensors);
 
 }  // namespace antegrad::compiler
