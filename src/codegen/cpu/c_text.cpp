@@ -74,7 +74,7 @@ std::string integer_literal(DType dtype, int64_t number) {
 std::string literal(DType dtype, const schedule::Literal& number) {
   const auto type = schedule::compute_type(dtype);
   const auto print = [&](auto value) -> std::string {
-    if (type == DType::F32) return floating_literal(type, static_cast<float>(value));  // rounded once
+    if (type == DType::F32) return floating_literal(type, static_cast<float>(value));  // a single rounding
     if (type == DType::F64) return floating_literal(type, static_cast<double>(value));
     if (type == DType::Bool) return value != 0 ? "1" : "0";
     return integer_literal(type, static_cast<int64_t>(value));
@@ -93,7 +93,7 @@ std::string literal(DType dtype, const std::string& number, bool is_double) {
 
 namespace {
 
-/// Prints sizes, and notes which functions of the prelude they call.
+/// Prints sizes and records the prelude functions that they call.
 class DimPrinter {
  public:
   explicit DimPrinter(std::set<std::string>& functions) : functions_(functions) {}

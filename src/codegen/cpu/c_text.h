@@ -11,13 +11,13 @@ namespace antegrad::codegen::cpu {
 std::string_view memory_type(ir::DType dtype);  ///< of an element in memory: "uint16_t" for f16 and bf16
 std::string_view scalar_type(ir::DType dtype);  ///< of a variable: "float" for f16 and bf16, "_Bool" for bool
 
-/// A number of the type of variables of a dtype, exactly. It does not depend on sizes.
+/// Returns the exact C literal of a number for a variable of a dtype. The number must not depend on sizes.
 std::string literal(ir::DType dtype, const schedule::Literal& number);
-/// The text of an int64_t or a double as such a number; it needs no parentheses.
+/// Converts a C expression of type int64_t or double to such a number; the result needs no parentheses.
 std::string literal(ir::DType dtype, const std::string& number, bool is_double);
 
-/// An expression over the int64_t variables s0, s1, … Names of the prelude's functions that it calls are
-/// added to `functions`.
+/// Returns a C expression over the int64_t variables s0, s1, … Adds the names of prelude functions that it
+/// calls to `functions`.
 std::string dim_text(const ir::Dim& dim, std::set<std::string>& functions);
 
 }  // namespace antegrad::codegen::cpu

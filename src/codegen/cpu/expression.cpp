@@ -17,7 +17,8 @@ namespace {
 
 using ir::DType;
 
-/// A printed part: what binds its outermost operator has, larger is tighter, and whether it is 0 or 1.
+/// A printed subexpression: the precedence of its outermost operator (larger binds tighter), and whether its
+/// value is 0 or 1.
 struct Piece {
   std::string text;
   int binding = 0;
@@ -31,7 +32,7 @@ struct Operator {
   int binding;
   enum Kind : uint8_t { Logical, Bitwise, Comparison, Shift, Arithmetic } kind;
 };
-/// Longer symbols before their prefixes.
+/// Longer symbols precede their prefixes.
 constexpr std::array<Operator, 18> kOperators{{
     {"||", 2, Operator::Logical},
     {"&&", 3, Operator::Logical},
@@ -53,7 +54,7 @@ constexpr std::array<Operator, 18> kOperators{{
     {"%", 11, Operator::Arithmetic},
 }};
 
-/// A recursive descent that prints as it reads.
+/// A recursive-descent parser that prints as it reads.
 class Printer {
  public:
   Printer(std::string_view text, DType operand, const std::vector<std::string>& arguments,
@@ -74,7 +75,7 @@ class Printer {
   }
 
   bool is_floating() const { return type_ == DType::F32 || type_ == DType::F64; }
-  /// C computes in int what is narrower.
+  /// C computes narrower types in int.
   bool is_narrow() const { return type_ != DType::Bool && ir::size_in_bytes(type_) < 4; }
 
   void skip_space() {
@@ -126,7 +127,7 @@ class Printer {
 
   Piece combine(const Operator& op, const Piece& left, const Piece& right) {
     switch (op.kind) {
-      case Operator::Logical:  // without branches, which would keep loops from being vectorised
+      case Operator::Logical:  // without branches, which would prevent vectorisation
         return {fmt::format("({}) {} ({})", truth(left).text, op.symbol.substr(0, 1), truth(right).text),
                 op.symbol == "&&" ? 6 : 4, true};
       case Operator::Shift:
@@ -231,7 +232,7 @@ class Printer {
   size_t at_ = 0;
 };
 
-/// Forms that have a better function than their parts.
+/// Replaces expressions for which there is a more accurate or faster function.
 std::string_view preferred(std::string_view text) {
   if (text == "1 / (1 + exp(-a))") return "sigmoid(a)";
   return text;

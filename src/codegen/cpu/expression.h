@@ -1,5 +1,5 @@
 #pragma once
-// The expressions of ops.def as C text: ?: || && | ^ & == != < <= > >= << >> + - * / % ! ~ and calls, over
+// Prints the expressions of ops.def as C: ?: || && | ^ & == != < <= > >= << >> + - * / % ! ~ and calls, over
 // the letters a … h, numbers, pi, inf and nan.
 #include <set>
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace antegrad::codegen::cpu {
 
-/// The expression with arguments[0] for a, arguments[1] for b, … Arithmetic is that of C in the operand type:
-/// results are rounded or wrapped to it after each operation. && and || evaluate both sides. Names of the
-/// prelude's functions that it calls are added to `functions`. Throws Error(Internal) for what
-/// expression_supported() denies.
+/// Prints the expression with arguments[0] for a, arguments[1] for b, … Arithmetic is C arithmetic in the
+/// operand type: every operation rounds or wraps to it. && and || evaluate both sides. Adds the names of
+/// prelude functions that it calls to `functions`. Throws Error(Internal) for expressions that
+/// expression_supported() rejects.
 std::string expression_text(std::string_view text, ir::DType operand,
                             const std::vector<std::string>& arguments, std::set<std::string>& functions);
 

@@ -74,7 +74,7 @@ TEST(Expression, SaysWhatIsNotSupported) {
   EXPECT_THROW(printed("what(a)"), Error);
 }
 
-/// Rows of the table whose expression is no C over floats: they need a decomposition or integers.
+/// Rows of the table whose expression is not C over floats need a decomposition or integers.
 TEST(Expression, AlmostAllRowsOfTheTableAreSupportedForFloats) {
   std::set<std::string> unsupported;
   for (const auto& op : ir::all_ops())

@@ -7,9 +7,8 @@
 
 namespace antegrad::codegen::cpu {
 
-/// The C function that a function of expressions stands for: `ag_exp_f32` of the prelude for operands of a
-/// type, one of the prelude for all types (`ag_below_32`), or a builtin of compilers where that is one
-/// instruction.
+/// Returns the C function for a function in an expression: one of the prelude for the operand type
+/// (`ag_exp_f32`) or for all types (`ag_below_32`), or a compiler builtin that compiles to one instruction.
 std::optional<std::string> function_name(std::string_view function, ir::DType type);
 
 }  // namespace antegrad::codegen::cpu

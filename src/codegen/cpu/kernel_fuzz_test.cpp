@@ -1,5 +1,5 @@
-// Random kernels against the interpreter of kernels. ANTEGRAD_FUZZ_SEED and ANTEGRAD_FUZZ_KERNELS choose
-// others.
+// Compares random kernels with the interpreter of kernels. ANTEGRAD_FUZZ_SEED and ANTEGRAD_FUZZ_KERNELS
+// choose other kernels.
 #include <cstdlib>
 
 #include "kernels/meanings.h"

@@ -56,7 +56,8 @@ class KernelPrinter {
     return out;
   }
 
-  /// Where scratch memory of this unit is: on the stack, or in memory if it is too long for that.
+  /// Prints the pointers to this unit's scratch memory: on the stack, or in the spill buffer if it is too
+  /// long.
   void print_spills(Writer& out) {
     for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
       const auto& buffer = kernel_.buffers[i];
@@ -67,8 +68,8 @@ class KernelPrinter {
     }
   }
 
-  /// Pointers, sizes and scratch memory that the text printed so far needs. With lanes the strips have their
-  /// own.
+  /// Declares the pointers, sizes and scratch memory that the text printed so far uses. With lanes, the strip
+  /// function has its own declarations.
   void print_declarations(Writer& out, bool all) {
     for (const auto symbol : names_.used_symbols()) out.line("const int64_t s{} = dims[{}];", symbol, symbol);
     for (size_t i = 0; i < names_.used_dims().size(); ++i)
@@ -97,7 +98,8 @@ class KernelPrinter {
     return kernel_.lane >= 0 ? elements * lanes(kernel_) : elements;
   }
 
-  /// Where nothing has a place, every index is out of range, and there is nothing that could be read instead.
+  /// Prints early returns for indexed dims of size 0: every index is out of range then, and there is no
+  /// element to read instead.
   void print_empty_checks(Writer& out) {
     for (const auto& section : plan_.sections)
       for (const auto& position : section.positions) {
@@ -143,7 +145,7 @@ class KernelPrinter {
     out.close();
   }
 
-  /// Whether something is read before the loops: then there must be a first iteration.
+  /// Whether something is loaded before the loops, which is only allowed if there is a first iteration.
   bool may_read_ahead() const {
     for (const auto& section : plan_.sections)
       for (size_t i = 0; i < section.depth.size(); ++i)
@@ -158,7 +160,8 @@ class KernelPrinter {
   std::string unit_variable(int32_t loop) const {
     return loop == kernel_.lane ? "strip" : fmt::format("i{}", loop);
   }
-  /// Divided by only in kernels that have units, but compilers complain about constants.
+  /// Returns the extent to divide by. Only kernels that have units reach the division, but compilers warn
+  /// about a constant 0.
   std::string divisor(int32_t loop) {
     const auto text = unit_extent(loop);
     return text == "0"                                          ? "1"
@@ -166,7 +169,7 @@ class KernelPrinter {
                                                                 : text;
   }
 
-  /// The variables of the outer loops are found by division once, and then counted on.
+  /// Computes the variables of the outer loops by division once; print_step() then increments them.
   void open_outer_loops(Writer& out, const std::string& first, const std::string& last) {
     const auto& outer = kernel_.outer;
     if (outer.size() == 1) {
@@ -240,7 +243,7 @@ class KernelPrinter {
     for (size_t i = 0; i < kernel_.outer.size(); ++i) out.close();
   }
 
-  /// A function of a strip, to be inlined with the number of lanes as a constant: then sums stay in
+  /// Prints a function for one strip, to be inlined with a constant number of lanes so that sums stay in
   /// registers.
   void print_strip_function(Writer& out) {
     Writer body(1);
@@ -291,7 +294,7 @@ class KernelPrinter {
   KernelPlan plan_;
   Names names_;
   bool checks_;
-  std::set<int32_t> outside_of_strips_;  ///< buffers that the function of a kernel with lanes itself uses
+  std::set<int32_t> outside_of_strips_;  ///< buffers used outside of the strip function
 };
 
 }  // namespace

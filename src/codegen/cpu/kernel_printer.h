@@ -8,7 +8,7 @@ namespace antegrad::codegen::cpu {
 
 struct PrintedKernel {
   std::string text;
-  std::set<std::string> functions;  ///< of the prelude
+  std::set<std::string> functions;  ///< functions of the prelude that it calls
   bool checks_indices = false;
 };
 

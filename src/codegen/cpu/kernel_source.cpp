@@ -18,7 +18,7 @@ constexpr std::string_view kMacros =
 #define AG_NAN_MAX(a, b) ((((b) > (a)) | ((b) != (b))) ? (b) : (a))
 )";
 
-/// Index 0 stands for one that is out of range, so that nothing outside is read.
+/// An index out of range is replaced by 0, so that nothing outside the buffer is accessed.
 constexpr std::string_view kIndexing =
     R"(AG_INLINE int64_t ag_outside(int64_t index, int64_t size, int wraps) {
   const int64_t at = wraps && index < 0 ? index + size : index;

@@ -1,5 +1,5 @@
 #pragma once
-// Kernels as C text: plain loops over scalars that compilers vectorise. The text depends on nothing but the
+// Prints kernels as C: plain loops over scalars that compilers vectorise. The text depends on nothing but the
 // kernels.
 #include <string>
 #include <vector>
@@ -8,11 +8,11 @@
 
 namespace antegrad::codegen::cpu {
 
-/// The function of one kernel; needs what unit_source() prints before it.
+/// Returns the function of one kernel; it needs the declarations that unit_source() prints before it.
 std::string kernel_source(const schedule::Kernel& kernel);
 
-/// A whole translation unit without includes: types, macros, the functions of the prelude that are used,
-/// kernels. For compilers with -fopenmp-simd, -fwrapv and -ffp-contract=off.
+/// Returns a whole translation unit without includes: types, macros, the prelude functions that are used, and
+/// kernels. It must be compiled with -fopenmp-simd, -fwrapv and -ffp-contract=off.
 std::string unit_source(const std::vector<const schedule::Kernel*>& kernels);
 
 }  // namespace antegrad::codegen::cpu

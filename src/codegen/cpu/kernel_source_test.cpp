@@ -1,4 +1,4 @@
-// Hand-made kernels of every kind, printed, compiled, run and compared with the interpreter of kernels.
+// Hand-written kernels of every kind, printed, compiled, run and compared with the interpreter of kernels.
 #include "codegen/cpu/kernel_source.h"
 
 #include "kernels/meanings.h"
@@ -28,7 +28,7 @@ class KernelSource : public ::testing::TestWithParam<toolchain::Isa> {
   void TearDown() override { check_all(std::move(cases_), meanings(), compiler(), GetParam()); }
 
   std::mt19937_64 random_{7};
-  std::deque<Case> cases_;  ///< references to them stay valid
+  std::deque<Case> cases_;  ///< a deque, so that references to cases stay valid
 };
 
 INSTANTIATE_TEST_SUITE_P(Isas, KernelSource, ::testing::ValuesIn(toolchain::runnable_isas()),
@@ -260,7 +260,7 @@ TEST_P(KernelSource, CastsBetweenAllTypes) {
                       DType::F16, DType::BF16, DType::F32, DType::F64, DType::Bool};
   for (const auto from : types) {
     for (const auto to : types) {
-      if (ir::is_floating(from) && to == DType::U8) continue;  // negative numbers do not fit
+      if (ir::is_floating(from) && to == DType::U8) continue;  // negative numbers are out of range
       KernelBuilder b("cast");
       const auto x = b.input(from, 67), y = b.output(to, 67);
       const auto i = b.loop(67);

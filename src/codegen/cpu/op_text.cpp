@@ -39,7 +39,8 @@ std::string cast_text(Names& names, const Op& op) {
     return from_memory(names, op.dtype, to_memory(names, op.dtype, value, from));
   if (from == to) return value;
   if (to == DType::Bool) return value + " != 0";
-  // What does not fit is as in LibTorch: the low bits of an integer of 64 bits for u8, of 32 for others.
+  // Out-of-range values convert as in LibTorch: u8 takes the low byte of a 64-bit integer, narrower types the
+  // low bits of a 32-bit integer.
   if (ir::is_floating(from) && to == DType::U8)
     return fmt::format("{}({})", names.function(fmt::format("ag_low_byte_{}", ir::name(from))), value);
   if (ir::is_floating(from) && !ir::is_floating(to) && ir::size_in_bytes(to) < 4)
@@ -72,7 +73,7 @@ std::string value_text(Names& names, const Op& op) {
 
 std::string variable_type(const Target& target, Combine combine) {
   if (target.form == Target::Form::Ordered) return target.type == DType::F32 ? "int32_t" : "int64_t";
-  // Vectors of bytes would only be in the way of the wider values beside them.
+  // Vectors of bytes would not match the wider values beside them.
   if (combine == Combine::Any || combine == Combine::All || target.type == DType::Bool) return "int32_t";
   return std::string(scalar_type(target.type));
 }

@@ -1,5 +1,5 @@
 #pragma once
-// C text of single steps.
+// C text of single ops.
 #include <string>
 
 #include "codegen/cpu/names.h"
@@ -9,17 +9,18 @@ namespace antegrad::codegen::cpu {
 std::string from_memory(Names& names, ir::DType memory, const std::string& element);
 std::string to_memory(Names& names, ir::DType memory, const std::string& value, ir::DType type);
 
-/// The value of an op that defines a scalar from others: Constant, Index, Compute, Cast.
+/// Returns the value of an op that defines a scalar from others: Constant, Index, Compute, Cast.
 std::string value_text(Names& names, const schedule::Op& op);
 
-/// How a target is called, begun, continued and ended. Values have the target's type.
+/// The type and the initial value of a target's variable.
 std::string variable_type(const Target& target, schedule::Combine combine);
 std::string neutral_text(Names& names, const Target& target, schedule::Combine combine);
-std::string neutral_text(ir::DType type, schedule::Combine combine);  ///< in memory, or plain
-/// A statement: into = into combined with value; both of a plain type.
+/// For elements in memory and plain variables.
+std::string neutral_text(ir::DType type, schedule::Combine combine);
+/// Returns the statement that combines `value` into `into`, both of a plain type.
 std::string combine_text(const std::string& into, const std::string& value, ir::DType type,
                          schedule::Combine combine);
-/// The operator of an OpenMP reduction clause.
+/// Returns the operator of an OpenMP reduction clause.
 std::string_view clause(schedule::Combine combine, ir::DType type);
 
 }  // namespace antegrad::codegen::cpu

@@ -85,7 +85,7 @@ std::string trimmed(std::string_view text) {
   return begin == std::string_view::npos ? "" : std::string(text.substr(begin, end + 1 - begin)) + "\n";
 }
 
-/// Appends what the marker line `//@ <words>` and the text below it stand for.
+/// Appends the blocks for a marker line `//@ <words>` and the text below it.
 void append_block(std::vector<PreludeBlock>& blocks, std::vector<std::string> words,
                   const std::string& text) {
   const auto keyword = std::find(words.begin(), words.end(), "for");
@@ -103,7 +103,7 @@ void append_block(std::vector<PreludeBlock>& blocks, std::vector<std::string> wo
   }
 }
 
-/// What stands above the first marker of a file is for its readers only.
+/// Text above the first marker of a file is documentation and is skipped.
 void append_file(std::vector<PreludeBlock>& blocks, std::string_view file) {
   constexpr std::string_view kMarker = "\n//@ ";
   for (size_t at = file.find(kMarker); at != std::string_view::npos;) {
@@ -116,7 +116,7 @@ void append_file(std::vector<PreludeBlock>& blocks, std::string_view file) {
 
 using Index = std::map<std::string, int, std::less<>>;
 
-/// The earlier blocks whose names occur in a block's text, and those that they use.
+/// Returns the earlier blocks whose names occur in a block's text, with the blocks they use.
 std::vector<int> find_uses(const std::vector<PreludeBlock>& blocks, const Index& index, int self) {
   std::set<int> uses;
   const std::string& text = blocks[self].text;

@@ -1,4 +1,4 @@
-// Errors of the prelude's functions in units of the last place, over all exponents, against libm in a wider
+// Errors of the prelude's functions in units in the last place, over all exponents, against libm in a wider
 // type.
 #include <gtest/gtest.h>
 
@@ -17,8 +17,8 @@ namespace {
 
 constexpr double kMaxUlp = 2;
 
-/// Distance in units of the last place that a Real near `expected` has; infinity counts as the next power of
-/// two.
+/// Returns the distance in units in the last place of a Real near `expected`; infinity counts as the next
+/// power of two.
 template <class Real, class Wide>
 double ulp_error(Real got, Wide expected) {
   using Limits = std::numeric_limits<Real>;
@@ -32,8 +32,8 @@ double ulp_error(Real got, Wide expected) {
   return static_cast<double>(std::abs(wide - target) / std::ldexp(Wide{1}, exponent - Limits::digits));
 }
 
-/// Every 4099th of all float32 numbers (NaN among them), more of middling size, and special ones. A count
-/// that is a multiple of no vector length, so that the scalar tail is used as well.
+/// Every 4099th float (including NaN), more of moderate size, and special ones. The count is not a multiple
+/// of a vector length, so that the scalar tail is tested too.
 std::vector<float> float_points() {
   std::vector<float> points;
   for (uint64_t bits = 0; bits < uint64_t{1} << 32; bits += 4099)
@@ -50,7 +50,7 @@ std::vector<float> float_points() {
   return points;
 }
 
-/// Numbers of exponents from low to high, both signs, and special ones.
+/// Numbers with exponents from low to high and both signs, and special ones.
 std::vector<double> double_points(int low, int high, unsigned seed) {
   std::mt19937_64 random(seed);
   std::vector<double> points;
@@ -109,7 +109,7 @@ const DoubleCase kDoubleCases[] = {
     {"rsqrt", rsqrt_l, -1022, 1024},
 };
 
-/// Fails where the error exceeds kMaxUlp, a zero has the wrong sign, and reports the largest error.
+/// Reports the largest error; fails if it exceeds kMaxUlp or a zero has the wrong sign.
 template <class Real, class Wide>
 void expect_accurate(const std::string& what, const std::vector<Real>& got, const std::vector<Wide>& expected,
                      const std::function<std::string(size_t)>& input) {
@@ -176,7 +176,7 @@ TEST_P(Accuracy, Float32OfTwo) {
   }
 }
 
-// Those of 16 bits and others that stand in loops of their own kind.
+// Conversions of 16-bit floats and other helpers.
 TEST_P(Accuracy, HelpersVectorise) {
   const std::string f32 = "float", u16 = "uint16_t", u32 = "uint32_t", i32 = "int32_t";
   const std::vector<Signature> functions = {

@@ -1,4 +1,4 @@
-// Random numbers of generated code are those of util/philox.h.
+// Generated code draws the random numbers of util/philox.h.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -71,7 +71,7 @@ std::vector<Bits> random_bits() {
   return bits;
 }
 
-/// What must be equal to the last bit, for one width of bits.
+/// Checks what must be equal to the last bit, for one width of words.
 template <class Real, class Bits>
 void check_exact(const CompiledPrelude& prelude, const std::string& type, const std::string& width,
                  const std::vector<int>& digits) {
@@ -94,7 +94,7 @@ void check_exact(const CompiledPrelude& prelude, const std::string& type, const 
   }
 }
 
-/// What may differ by rounding.
+/// Checks what may differ by rounding.
 template <class Real, class Bits>
 void check_close(const CompiledPrelude& prelude, const std::string& type) {
   const Real tolerance = 16 * std::numeric_limits<Real>::epsilon();

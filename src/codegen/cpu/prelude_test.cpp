@@ -1,4 +1,4 @@
-// The prelude's texts, and what is exact about its functions: conversions, choices, integers, random bits.
+// The prelude's texts, and the functions with exact results: conversions, selections, integers, random bits.
 #include "codegen/cpu/prelude.h"
 
 #include <gtest/gtest.h>
@@ -93,7 +93,7 @@ TEST(PreludeHalf, Bfloat16) {
     EXPECT_EQ(std::bit_cast<uint32_t>(x) & 0xffff, 0U);
 }
 
-/// The value of a half, by its definition.
+/// Returns the value of a half by definition.
 float value_of_half(uint16_t bits) {
   const int exponent = bits >> 10 & 31, mantissa = bits & 1023;
   const float magnitude = exponent == 31  ? (mantissa == 0 ? kInf : kNaN)
@@ -112,7 +112,7 @@ TEST(PreludeHalf, Float16) {
   for (const uint16_t bits : halves)
     ASSERT_TRUE(values[bits] == value_of_half(bits) ||
                 std::isnan(values[bits]) == std::isnan(value_of_half(bits)));
-  // Every number, the middle to the next one and what is beside the middle go where they should.
+  // Every number, the midpoint to the next one and the neighbours of the midpoint round correctly.
   std::vector<float> points;
   std::vector<uint16_t> expected;
   for (uint16_t bits = 0; bits < 0x7c00; ++bits) {
@@ -145,7 +145,7 @@ TEST(PreludeSelect, ZerosAndNaNs) {
         std::isnan(expected) ? std::isnan(got) : std::bit_cast<int>(got) == std::bit_cast<int>(expected);
     EXPECT_TRUE(same) << name << " of " << a << " and " << b << " is " << got << ", expected " << expected;
   };
-  // As LibTorch does it, the sign of zero included.
+  // As in LibTorch, including the sign of zero.
   for (const char* name : {"nan_max", "nan_min"}) {
     check(name, -0.0F, 0.0F, 0.0F), check(name, 0.0F, -0.0F, -0.0F);
     check(name, kNaN, 1, kNaN), check(name, 1, kNaN, kNaN);
@@ -297,7 +297,7 @@ void check_integers(const std::string& type, const std::string& c_type) {
   check("floor_div", [](Wide a, Wide b) { return b == 0 ? 0 : a / b - (a % b != 0 && (a < 0) != (b < 0)); });
   check("remainder", [](Wide a, Wide b) { return b == 0 ? 0 : (a % b + b) % b; });
   check("gcd", [](Wide a, Wide b) {
-    // The smallest integer has no magnitude in its type, and stays what it is.
+    // The magnitude of the smallest integer overflows and stays as it is.
     for (a = T(a < 0 ? -a : a), b = T(b < 0 ? -b : b); a != 0;) b = std::exchange(a, b % a);
     return b;
   });

@@ -1,6 +1,6 @@
 #pragma once
-// For tests: functions of the prelude, compiled by the system's C compiler into loops over arrays, with the
-// flags of generated code and for one instruction set.
+// For tests: prelude functions, compiled by the system's C compiler into loops over arrays, with the flags of
+// generated code and for one instruction set.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -20,13 +20,14 @@
 
 namespace antegrad::codegen::cpu {
 
-/// Of ag_pow_f32: {"ag_pow_f32", "float", {"float", "float"}}. One without arguments gets no loop.
+/// The signature of ag_pow_f32 is {"ag_pow_f32", "float", {"float", "float"}}. A function without arguments
+/// gets no loop.
 struct Signature {
   std::string name, result;
   std::vector<std::string> arguments;
 };
 
-/// The instruction sets of x86-64 that this machine has.
+/// Returns the x86-64 instruction sets that this machine supports.
 inline std::vector<std::string> testable_isas() {
   std::vector<std::string> isas = {"x86-64"};
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) isas.emplace_back("x86-64-v3");
@@ -38,7 +39,7 @@ inline std::vector<std::string> testable_isas() {
 
 class CompiledPrelude {
  public:
-  /// `more` is C text that follows the functions. PRELUDE_CC names another compiler than cc.
+  /// `more` is C text to append. The environment variable PRELUDE_CC overrides the compiler cc.
   CompiledPrelude(const std::vector<Signature>& functions, const std::string& isa,
                   const std::string& more = "") {
     std::string pattern = std::filesystem::temp_directory_path() / "antegrad-prelude-XXXXXX";
@@ -74,7 +75,7 @@ class CompiledPrelude {
     return reinterpret_cast<Function*>(address);
   }
 
-  /// Whether the compiler says so of the function's loop.
+  /// Whether the compiler reports that the function's loop was vectorised.
   bool is_vectorised(const std::string& name) const {
     const std::string place = "loops.c:" + std::to_string(lines_.at(name)) + ":";
     for (size_t at = 0; (at = report_.find(place, at)) != std::string::npos; ++at) {

@@ -20,7 +20,8 @@ std::string row_call(Names& names, const Op& op, const std::string& into, const 
                      names.number(ir::DType::I64, op.number), first, count);
 }
 
-/// The number of an element of even or odd place, made from the words of both elements of its pair.
+/// Returns a normally distributed number; elements at even and odd places form pairs that share their random
+/// words.
 std::string normal_call(Names& names, const Op& op, const std::string& place) {
   const auto function = names.function(is_64(op) ? "ag_normal_f64" : "ag_normal_f32");
   return fmt::format("{0}(r{1}[({2}) & ~1ll], r{1}[({2}) | 1], ({2}) & 1)", function, op.result, place);
@@ -35,7 +36,7 @@ void print_random_tile(Writer& writer, Names& names, const Op& op, const Tile& t
     writer.line("{}", row_call(names, op, fmt::format("r{}", op.result), first, tile.count));
     return;
   }
-  // Pairs of elements share their words: begin with a whole pair, end with one.
+  // Pairs of elements share their words, so the row starts and ends with a whole pair.
   writer.line("const int64_t o{} = ({}) & 1;", op.result, first);
   writer.line("{} r{}[{}];", word(op), op.result, tile.capacity + 2);
   writer.line("{}", row_call(names, op, fmt::format("r{}", op.result), fmt::format("({}) & ~1ll", first),

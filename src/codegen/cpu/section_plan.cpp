@@ -17,12 +17,13 @@ using schedule::Op;
 using schedule::OpCode;
 using schedule::Section;
 
-/// Floats added up by one lane of a vector before the sum goes on in double. Vectors have four lanes or more.
+/// The number of floats that one vector lane adds up before the sum continues in double. Vectors have at
+/// least four lanes.
 constexpr int64_t kFloatSum = 1024;
 constexpr int64_t kFewestLanes = 4;
-/// Random numbers made at once.
+/// The number of random numbers generated at once.
 constexpr int64_t kRandomTile = 1024;
-/// Loops shorter than this are not worth vectorising.
+/// Shorter loops are not worth vectorising.
 constexpr int64_t kShortLoop = 4;
 
 bool has_effect(const Op& op) {
@@ -66,7 +67,7 @@ class SectionPlanner {
   }
   int depth_of(int32_t scalar) const { return scalar_depth_[scalar]; }
 
-  /// Scratch memory has elements for each lane.
+  /// Whether the op addresses scratch memory, which has elements for each lane.
   bool is_per_lane(const Op& op) const {
     return kernel_.lane >= 0 && kernel_.buffers[op.buffer].kind == schedule::Buffer::Kind::Scratch;
   }
@@ -193,7 +194,7 @@ class SectionPlanner {
                        [&](const Op& op) { return is_independent(op, loop); });
   }
 
-  /// Whether neighbouring iterations of the loop may run together as far as this op goes.
+  /// Whether this op allows neighbouring iterations of the loop to run at the same time.
   bool is_independent(const Op& op, int32_t loop) const {
     if (op.code == OpCode::Store) return is_per_lane(op) || op.address.coefficient(loop) != ir::Dim(0);
     if (op.code == OpCode::Scatter)
@@ -229,7 +230,8 @@ DType result_type(const Op& op) {
   return schedule::compute_type(op.dtype);
 }
 
-/// Scalars that a section without loops, or a Reduce, makes for later sections.
+/// Marks the scalars that a section without loops, or a Reduce, defines for later sections as per-lane
+/// arrays.
 void mark_lanes(const Kernel& kernel, KernelPlan& plan, size_t index) {
   const auto& section = kernel.sections[index];
   for (size_t i = 0; i < section.ops.size(); ++i) {

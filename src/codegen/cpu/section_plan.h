@@ -1,5 +1,5 @@
 #pragma once
-// Where each op of a section is printed: decided before any text is made.
+// Decides where each op of a section is printed, before any text is generated.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -8,50 +8,50 @@
 
 namespace antegrad::codegen::cpu {
 
-/// What a Reduce or an Accumulate combines into while loops run.
+/// The variable or memory that a Reduce or an Accumulate combines into while loops run.
 struct Target {
   enum class Form : uint8_t {
     Plain,    ///< a variable of `type`, or one per lane
-    Widened,  ///< a float per block of iterations, and a double for all blocks
-    Ordered,  ///< an integer that orders like the floating point number: compilers vectorise its maximum
+    Widened,  ///< a float per block of iterations and a double over all blocks
+    Ordered,  ///< an integer with the order of the floating-point number, whose maximum compilers vectorise
     Direct    ///< the accumulator of the chunk itself
   };
-  size_t op = 0;  ///< in the section
-  int depth = 0;  ///< how many loops it stands inside of
+  size_t op = 0;  ///< its index in the section
+  int depth = 0;  ///< the number of loops around it
   Form form = Form::Plain;
   ir::DType type = ir::DType::F32;
   bool per_lane = false;
-  std::string name;         ///< of the variable that the innermost loop combines into
-  std::string accumulator;  ///< Accumulate: what stands for the chunk's memory
-  std::string total;        ///< Widened: of the double
+  std::string name;         ///< the variable that the innermost loop combines into
+  std::string accumulator;  ///< Accumulate: the variable or pointer for the chunk's memory
+  std::string total;        ///< Widened: the name of the double
 };
 
-/// An index read from a tensor, checked: one per different (index, size, wraps).
+/// A checked index from a tensor; one per distinct (index, size, wraps).
 struct Position {
   schedule::Indirect part;
   int depth = 0;
   std::string name;
 };
 
-/// The loop at `level` runs in blocks of `step` iterations. -1: none does.
+/// The loop at `level` runs in blocks of `step` iterations; -1 when none does.
 struct Block {
   int level = -1;
   int64_t step = 0;
 };
 
-/// Depth d is the body of the d-th loop of the nest; 0 is before all loops. What does not depend on inner
-/// loops is printed outside of them; what has an effect stands in the innermost.
+/// Depth d is the body of the d-th loop of the nest; 0 is before all loops. Ops that do not depend on inner
+/// loops are printed outside of them; ops with effects are printed in the innermost loop.
 struct SectionPlan {
   const schedule::Section* section = nullptr;
-  std::vector<int32_t> nest;  ///< loops of the section, then the lane
+  std::vector<int32_t> nest;  ///< loops of the section, then the lane loop
   std::vector<int> depth;     ///< of each op
   std::vector<Position> positions;
   std::vector<Target> targets;
-  std::vector<size_t> tiled;  ///< Random ops whose numbers are made before the innermost loop, for
-  int64_t tile = 0;           ///< … so many iterations at most
+  std::vector<size_t> tiled;  ///< Random ops whose numbers are generated before the innermost loop
+  int64_t tile = 0;           ///< the most iterations for which they are generated at once
   Block block;
-  bool simd = false;  ///< iterations of the innermost loop do not depend on each other, reductions aside
-  int owner_position = -1;  ///< the position that all effects of the section go to, in an owner kernel
+  bool simd = false;        ///< iterations of the innermost loop are independent except for reductions
+  int owner_position = -1;  ///< in an owner kernel: the position that all effects of the section address
 
   int depth_of_loops() const { return static_cast<int>(nest.size()); }
   size_t find_position(const schedule::Indirect& part) const;  ///< positions.size() when there is none
@@ -60,7 +60,7 @@ struct SectionPlan {
 struct KernelPlan {
   std::vector<SectionPlan> sections;
   std::vector<ir::DType> types;  ///< of each scalar
-  std::vector<bool> per_lane;    ///< scalars that are arrays over the lanes
+  std::vector<bool> per_lane;    ///< scalars that are per-lane arrays
 };
 
 KernelPlan plan_kernel(const schedule::Kernel& kernel);

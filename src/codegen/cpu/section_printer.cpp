@@ -19,7 +19,7 @@ class SectionPrinter {
   SectionPrinter(Writer& writer, Names& names, const SectionPlan& plan, const Bounds& bounds)
       : writer_(writer), names_(names), plan_(plan), bounds_(bounds), ops_(plan.section->ops) {}
 
-  /// The body of the loop at depth - 1, inner loops included.
+  /// Prints the body of the loop at depth - 1, including inner loops.
   void print_body(int depth) {
     int guards = 0;
     if (depth == 0) declare_lanes();
@@ -43,7 +43,7 @@ class SectionPrinter {
   }
 
  private:
-  /// Arrays for what this section computes per lane and later ones use.
+  /// Declares arrays for what this section computes per lane and later sections use.
   void declare_lanes() {
     for (const auto& op : ops_)
       if (op.result >= 0 && op.code != OpCode::Reduce && names_.plan().per_lane[op.result])
@@ -67,7 +67,7 @@ class SectionPrinter {
     if (!op.comment.empty()) comment_ = op.comment;
   }
 
-  /// 1 when a block has been opened that only the owner of the position enters.
+  /// Returns 1 when it has opened a block that only the owner of the position enters, else 0.
   int print_position(size_t index) {
     const auto& position = plan_.positions[index];
     const auto arguments = fmt::format("{}, {}, {}", names_.scalar(position.part.index),
@@ -206,7 +206,7 @@ class SectionPrinter {
   const Bounds& bounds_;
   const std::vector<Op>& ops_;
   std::string comment_;
-  std::string tile_first_;  ///< the first iteration that random numbers have been made for
+  std::string tile_first_;  ///< the first iteration for which random numbers were generated
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The C text of typical kernels, whole, in tests/data/source/<name>.c. With ANTEGRAD_UPDATE_GOLDEN=1 in the
-// environment the files are written anew; review the diff. The prelude is not part of them.
+// The complete C text of typical kernels, in tests/data/source/<name>.c. With ANTEGRAD_UPDATE_GOLDEN=1 in the
+// environment the files are rewritten; review the diff. The prelude is not part of them.
 #include <gtest/gtest.h>
 
 #include <algorithm>

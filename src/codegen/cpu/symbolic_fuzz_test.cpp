@@ -1,5 +1,5 @@
-// Random graphs with symbols, compiled once and run at several sizes, against the interpreter of kernels for
-// the graph with constants. ANTEGRAD_FUZZ_SEED and ANTEGRAD_FUZZ_GRAPHS choose others.
+// Random graphs with symbols, compiled once and run at several sizes, are compared with the interpreter of
+// kernels on the graph with constant sizes. ANTEGRAD_FUZZ_SEED and ANTEGRAD_FUZZ_GRAPHS choose other graphs.
 #include <cstdlib>
 
 #include "kernels/compiled_program.h"

@@ -1,5 +1,5 @@
-// Graphs with symbols, scheduled and compiled once, run at many sizes: each time they compute what the graph
-// with these sizes as constants does.
+// Graphs with symbols are scheduled and compiled once and run at many sizes; each time they compute the same
+// as the graph with these sizes as constants.
 #include <algorithm>
 
 #include "kernels/compiled_program.h"

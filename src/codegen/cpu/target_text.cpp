@@ -14,7 +14,7 @@ using schedule::OpCode;
 
 const Op& op_of(const SectionPlan& plan, const Target& target) { return plan.section->ops[target.op]; }
 
-/// A variable, or an array over the lanes whose elements are set.
+/// Declares and initialises a variable or a per-lane array.
 void declare(Writer& writer, const Names& names, const Target& target, std::string_view type,
              const std::string& name, const std::string& value) {
   if (!target.per_lane) {
@@ -25,7 +25,7 @@ void declare(Writer& writer, const Names& names, const Target& target, std::stri
   writer.line("for (int64_t l = 0; l < n; ++l) {}[l] = {};", name, value);
 }
 
-/// The chunk's accumulator of an op: one variable, or an element of memory.
+/// Returns the chunk's accumulator of an op: a variable, or an element of memory.
 std::string accumulator(Names& names, const Op& op, const Target& target) {
   if (op.address.terms.empty())
     return names.kernel().lane >= 0 ? "*" + target.accumulator : target.accumulator;
@@ -45,7 +45,7 @@ std::string value_of(Names& names, const Op& op, const Target& target) {
                      value);
 }
 
-/// Whether the target's variable lives in a block, inside of what it is for.
+/// Whether the target has a variable per block.
 bool is_of_block(const SectionPlan& plan, const Target& target) {
   return target.form == Form::Widened && plan.block.level >= target.depth;
 }

@@ -1,7 +1,7 @@
 #pragma once
-// What a Reduce or an Accumulate is in C, in the order of the text: it begins before the loops that it
-// combines over, combines in the innermost, and ends after them. Where those run in blocks, it begins and
-// ends in each block too.
+// The C text of a Reduce or an Accumulate: its variable is initialised before the loops that it combines
+// over, updated in the innermost loop, and finished after the loops. When the loops run in blocks, there is
+// also a variable per block.
 #include "codegen/cpu/names.h"
 #include "codegen/cpu/writer.h"
 
@@ -13,7 +13,7 @@ void combine_target(Writer& writer, Names& names, const SectionPlan& plan, const
 void end_block(Writer& writer, Names& names, const SectionPlan& plan, const Target& target);
 void end_target(Writer& writer, Names& names, const SectionPlan& plan, const Target& target);
 
-/// The type of an accumulator while its chunk runs; sums of floats are doubles.
+/// Returns the type of an accumulator while its chunk runs; sums of floats use double.
 ir::DType accumulator_type(const Names& names, const schedule::Op& op, const Target& target);
 
 }  // namespace antegrad::codegen::cpu

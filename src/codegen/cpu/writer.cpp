@@ -6,7 +6,7 @@ void Writer::comment(std::string_view text) {
   while (!text.empty()) {
     const auto end = text.find('\n');
     auto part = text.substr(0, end);
-    // A backslash at the end would make the next line part of the comment.
+    // A trailing backslash would continue the comment on the next line.
     while (part.ends_with('\\') || part.ends_with(' ') || part.ends_with('/')) part.remove_suffix(1);
     line("//{}{}", part.empty() ? "" : " ", part);
     if (end == std::string_view::npos) return;

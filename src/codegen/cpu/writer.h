@@ -5,7 +5,7 @@
 
 namespace antegrad::codegen::cpu {
 
-/// Lines of C, indented by blocks.
+/// Writes lines of C, indented by nesting.
 class Writer {
  public:
   explicit Writer(int depth = 0) : depth_(depth) {}
@@ -16,7 +16,7 @@ class Writer {
     fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
     text_ += '\n';
   }
-  /// A line that ends with an opening brace, and what follows inside of it.
+  /// Writes a line that ends with an opening brace and indents what follows.
   template <class... Args>
   void open(fmt::format_string<Args...> format, Args&&... args) {
     line(format, std::forward<Args>(args)...);
@@ -28,7 +28,7 @@ class Writer {
   }
   void pragma(std::string_view text) { text_ += fmt::format("#pragma {}\n", text); }
   void append(std::string_view text) { text_ += text; }
-  /// A comment of one or more lines.
+  /// Writes a comment of one or more lines.
   void comment(std::string_view text);
 
   const std::string& text() const { return text_; }
