@@ -26,7 +26,7 @@ bool holds(const dl_phdr_info& module, uintptr_t address) {
 
 constexpr size_t padded(size_t size) { return (size + 3) / 4 * 4; }
 
-/// The id in a segment of notes; the linker wrote it, so its lengths are believed.
+/// Returns the id in a note segment. The linker wrote it, so its lengths are trusted.
 std::string id_in(const char* notes, size_t size) {
   while (size >= sizeof(ElfW(Nhdr))) {
     ElfW(Nhdr) head;

@@ -3,8 +3,8 @@
 
 namespace antegrad::toolchain {
 
-/// The build id that the linker gave to the library or program that holds an address, as hex digits: another
-/// one for other contents. Empty when it has none.
+/// Returns the build id that the linker gave to the library or program containing an address, as hex digits.
+/// It identifies the contents. Empty when there is none.
 std::string build_id_of(const void* address);
 
 }  // namespace antegrad::toolchain

@@ -1,5 +1,5 @@
-// clang where memory is limited: in another process, with the same bytes; and LLVM without memory is no end
-// of this one.
+// clang under a memory limit runs in another process and gives the same bytes; LLVM running out of memory
+// does not end this process.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -34,7 +34,7 @@ class ClangMemory : public ::testing::Test {
   }
 };
 
-/// Something to optimise.
+/// Returns a source with something to optimise.
 std::string source(int statements) {
   std::string text =
       "void f(float* restrict a, const float* restrict b, long n) {\n  for (long i = 0; i < n; ++i) {\n"
@@ -43,7 +43,8 @@ std::string source(int statements) {
   return text + "    a[i] = x;\n  }\n}\n";
 }
 
-/// The program with clang has the same limit, and this one takes less than programs with LibTorch do.
+/// The clang program gets the same limit, and this process uses less memory than programs with LibTorch do,
+/// so it maps some more first.
 void limit_to(size_t more) {
   ASSERT_NE(::mmap(nullptr, size_t{1} << 30, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0),
             MAP_FAILED);
@@ -54,13 +55,13 @@ void limit_to(size_t more) {
   ASSERT_EQ(::setrlimit(RLIMIT_AS, &limit), 0);
 }
 
-/// The stack of a main thread grows when it is used, which a limit stops by a signal.
+/// The stack of a main thread grows on use; under a limit that may end in a signal.
 void grow_stack() {
   volatile char bytes[size_t{1} << 20];
   for (size_t i = 0; i < sizeof(bytes); i += 4096) bytes[i] = 1;
 }
 
-/// The exit status of a child that runs it; 128 + signal.
+/// Runs the body in a child and returns its exit status, or 128 + signal number.
 int in_child(const std::function<int()>& body) {
   const auto child = ::fork();
   if (child == 0) {

@@ -22,7 +22,7 @@ namespace {
 
 constexpr const char* kPluginFile = "libantegrad_clang.so";
 
-/// Where the library or the program that holds this code lies.
+/// Returns the folder of the library or program that contains this code.
 std::filesystem::path own_folder() {
   Dl_info info;
   if (!dladdr(reinterpret_cast<const void*>(&own_folder), &info) || !info.dli_fname) return {};
@@ -36,7 +36,7 @@ std::filesystem::path plugin_path() {
   const auto folder = own_folder();
   const auto beside = folder / kPluginFile;
   if (std::filesystem::exists(beside, ignored)) return beside;
-  // The programs of an installation are in its bin and libexec/antegrad.
+  // Programs of an installation are in its bin and libexec/antegrad folders.
   for (const auto* prefix : {"..", "../.."}) {
     auto path = (folder / prefix / ANTEGRAD_LIBRARY_FOLDER / kPluginFile).lexically_normal();
     if (std::filesystem::exists(path, ignored)) return path;
@@ -63,8 +63,8 @@ std::atomic<const ClangPlugin*> opened = nullptr;
 
 const ClangPlugin& clang_plugin() {
   if (const auto* plugin = opened.load()) return *plugin;
-  // exit() waits: it would destroy objects of LLVM that are just being made. A child that was forked now does
-  // not come here.
+  // exit() waits for this section: it would destroy LLVM objects that are being constructed. A child forked
+  // meanwhile does not get here.
   const process_end::Section section(process_end::Work::OpeningLlvm);
   static auto& mutex = *new std::mutex;
   const std::scoped_lock lock(mutex);

@@ -20,7 +20,7 @@ namespace antegrad::toolchain {
 namespace {
 
 constexpr const char* kProgramFile = "antegrad-clang";
-constexpr int kMadeNone = 1;  ///< its exit status when clang rejects the source
+constexpr int kMadeNone = 1;  ///< the program's exit status when clang rejects the source
 
 [[noreturn]] void fail(const std::string& fact) {
   throw Error(ErrorCode::Compile, "toolchain", fact,
@@ -28,7 +28,7 @@ constexpr int kMadeNone = 1;  ///< its exit status when clang rejects the source
               "Options::toolchain to System");
 }
 
-/// A file without a name, of memory that is not this process's.
+/// An anonymous file in memory, outside the address space of this process.
 class MemoryFile {
  public:
   MemoryFile() : descriptor_(::memfd_create("antegrad", MFD_CLOEXEC)) {

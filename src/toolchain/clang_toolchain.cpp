@@ -18,19 +18,20 @@
 namespace antegrad::toolchain {
 namespace {
 
-/// LLVM is opened here only where that leaves much of what a limit allows to the program (it takes some 300
-/// MB of address space for good), and compiles here only where one large kernel and a thread fit easily.
+/// Free address space required to open LLVM in this process (it permanently takes about 300 MB, and the
+/// program should keep most of what its limit allows) and to compile in it (one large kernel and a thread
+/// must fit easily).
 constexpr size_t kRoomToOpen = size_t{1} << 30, kRoomToCompile = size_t{1} << 28;
 
-std::atomic<bool> broken = false;  ///< LLVM ran out of memory in this process
+std::atomic<bool> broken = false;  ///< LLVM ran out of memory in this process and must not be used again
 
-/// Whether LLVM can be used in this process now; else in another one.
+/// Whether LLVM can be used in this process now; otherwise another process is used.
 bool fits_here() {
   if (broken || process_end::llvm_lost()) return false;
   return has_room(opened_clang_plugin() != nullptr ? kRoomToCompile : kRoomToOpen);
 }
 
-/// Why no process could be started for clang.
+/// Returns why no process can be started for clang.
 std::string program_problem() {
   std::error_code ignored;
   for (const auto& path : {clang_plugin_path(), clang_program_path()})
@@ -38,9 +39,9 @@ std::string program_problem() {
   return {};
 }
 
-/// Measured on pointwise and row kernels: vectorising straight-line code (-vectorize-slp) costs a few percent
-/// of the time and changes none of them; -O2 makes the same code in the same time. Two thirds of the time go
-/// into making machine code, so less code (sizes that are constants, no remainders) is what compiles faster.
+/// Measured on pointwise and row kernels: SLP vectorisation (-vectorize-slp) adds a few percent of compile
+/// time and changes none of them; -O2 generates the same code in the same time. Two thirds of the time go
+/// into machine code generation, so less code (constant sizes, no remainder loops) is what compiles faster.
 std::vector<std::string> arguments_for(Isa isa) {
   std::vector<std::string> arguments = {"-triple",
                                         "x86_64-pc-linux-gnu",
@@ -67,14 +68,14 @@ std::vector<std::string> arguments_for(Isa isa) {
   return arguments;
 }
 
-/// The stack of the main thread grows when it is used; where there is no memory left then, the process gets a
-/// signal. LLVM uses some of it: that much is made sure of while there is room.
+/// Touches 1 MB of stack. The stack of the main thread grows on use, and if there is no memory left then, the
+/// process gets a signal; LLVM's share is claimed while there is room.
 [[gnu::noinline]] void grow_stack() {
   volatile char bytes[size_t{1} << 20];
   for (size_t i = 0; i < sizeof(bytes); i += 4096) bytes[i] = 0;
 }
 
-/// Nothing: LLVM found no memory.
+/// Returns nothing when LLVM ran out of memory.
 std::optional<ClangRun> run_plugin(const ClangPlugin& plugin, const std::vector<std::string>& arguments,
                                    const std::string& source) {
   std::vector<const char*> pointers;

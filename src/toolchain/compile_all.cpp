@@ -15,7 +15,7 @@
 namespace antegrad::toolchain {
 namespace {
 
-/// Compiles what no other thread has taken yet.
+/// Sources to compile; each thread takes the next one that is not taken.
 class Job {
  public:
   Job(const Toolchain& toolchain, std::vector<const std::string*> sources, Isa isa,
@@ -56,7 +56,7 @@ class Job {
     try {
       progress_(done_, sources_.size());
     } catch (...) {
-      next_ = sources_.size();  // nobody takes another one
+      next_ = sources_.size();  // makes all threads stop
       throw;
     }
   }
@@ -73,10 +73,10 @@ class Job {
   std::vector<std::exception_ptr> errors_;
 };
 
-/// A thread's stack and the memory that it is given to take its own from, with room to compile in.
+/// Address space for a thread: its stack, its malloc arena and room to compile.
 constexpr size_t kRoomForThread = size_t{1} << 29;
 
-/// The calling thread works too, so that a machine that gives no more threads still compiles.
+/// The calling thread works too, so that compilation succeeds even if no threads can be started.
 void work_in_parallel(Job& job, size_t count) {
   const size_t threads = std::min<size_t>(count, std::max(1u, std::thread::hardware_concurrency()));
   std::vector<std::jthread> helpers;

@@ -10,7 +10,7 @@
 namespace antegrad::toolchain {
 namespace {
 
-/// The object of source "n" is the byte n; "bad…" fails. Counts.
+/// The object of source "n" is the byte n; "bad…" fails. Counts compilations.
 class CountingToolchain final : public Toolchain {
  public:
   std::string name() const override { return "counting"; }

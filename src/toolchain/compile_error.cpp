@@ -28,7 +28,7 @@ std::string_view trimmed(std::string_view text) {
   return end == std::string_view::npos ? std::string_view() : text.substr(0, end + 1);
 }
 
-/// Line numbers, from 1, of the first "kernel.c:12:…" in the diagnostics.
+/// Returns the line numbers, from 1, of the first few "kernel.c:12:…" in the diagnostics.
 std::set<size_t> named_lines(std::string_view diagnostics) {
   const auto mark = fmt::format("{}:", kSourceName);
   std::set<size_t> named;

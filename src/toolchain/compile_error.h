@@ -7,11 +7,11 @@
 
 namespace antegrad::toolchain {
 
-/// The name that generated sources have in diagnostics.
+/// The file name of generated sources in diagnostics.
 constexpr const char* kSourceName = "kernel.c";
 
-/// The error for a source that a compiler rejects: diagnostics, the lines they name, the command, the whole
-/// source.
+/// Returns the error for a source that a compiler rejects, with the diagnostics, the lines they refer to, the
+/// command and the whole source.
 Error compile_error(const std::string& toolchain, const std::vector<std::string>& command,
                     std::string_view diagnostics, std::string_view source);
 

@@ -9,9 +9,8 @@
 
 namespace antegrad::toolchain {
 
-/// A checked view of a relocatable ELF64 file for x86-64. Bytes may come from anywhere: every offset, size
-/// and index is checked, and what is wrong throws Error with ErrorCode::Compile. The bytes must outlive the
-/// view.
+/// A checked view of a relocatable ELF64 file for x86-64. The bytes may be untrusted: every offset, size and
+/// index is checked, and errors throw Error(Compile). The bytes must outlive the view.
 class ElfFile {
  public:
   explicit ElfFile(std::span<const uint8_t> bytes);
@@ -22,9 +21,9 @@ class ElfFile {
   size_t size() const { return bytes_.size(); }
   std::string_view section_name(const Elf64_Shdr& section) const;
   std::string_view symbol_name(const Elf64_Sym& symbol) const;
-  /// What a section holds in the file; empty for SHT_NOBITS.
+  /// Returns the contents of a section; empty for SHT_NOBITS.
   std::span<const uint8_t> contents(const Elf64_Shdr& section) const;
-  /// The entries of a section of type SHT_RELA.
+  /// Returns the entries of a section of type SHT_RELA.
   std::vector<Elf64_Rela> relocations(const Elf64_Shdr& section) const;
 
  private:
@@ -38,17 +37,17 @@ class ElfFile {
   std::span<const uint8_t> bytes_;
   std::vector<Elf64_Shdr> sections_;
   std::vector<Elf64_Sym> symbols_;
-  uint32_t section_names_ = 0;  ///< indices of string tables
+  uint32_t section_names_ = 0;  ///< index of the string table
   uint32_t symbol_names_ = 0;
 };
 
-/// A function that other files could call: global, defined here.
+/// Whether the symbol is a global function defined in this file.
 bool is_global_function(const Elf64_Sym& symbol);
 
-/// The names of such functions, in the order of the symbol table.
+/// Returns the names of global functions, in the order of the symbol table.
 std::vector<std::string> defined_functions(std::span<const uint8_t> object);
 
-/// Throws Error(ErrorCode::Compile) about object bytes that cannot be loaded.
+/// Throws Error(Compile) for an object that cannot be loaded.
 [[noreturn]] void fail_load(const std::string& fact);
 
 }  // namespace antegrad::toolchain

@@ -16,7 +16,7 @@ constexpr size_t kSlotSize = 8, kStubSize = 8;
 
 size_t aligned(size_t offset, size_t alignment) { return (offset + alignment - 1) & ~(alignment - 1); }
 
-/// Unwinding and notes are for debuggers and linkers: kernels do not throw.
+/// Unwind tables and notes are for debuggers and linkers; kernels do not throw.
 bool is_ignored(std::string_view name, const Elf64_Shdr& section) {
   return section.sh_type == SHT_NOTE || section.sh_type == SHT_X86_64_UNWIND || name == ".eh_frame";
 }

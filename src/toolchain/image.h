@@ -9,22 +9,21 @@
 
 namespace antegrad::toolchain {
 
-/// Where a section went.
+/// Where a section was placed.
 struct Placement {
   size_t offset = 0;  ///< in the mapping
   size_t size = 0;
   bool executable = false;
 };
 
-/// The sections of an object that take memory, laid out in one mapping and copied there; writable until
-/// protect().
+/// The sections of an object that occupy memory, copied into one mapping; writable until protect().
 ///
-/// Segments follow each other on whole pages: code (stubs, then sections), constants (slots, then sections),
-/// variables. A *slot* holds the address of a symbol that code reaches through memory (the global offset
-/// table); its *stub* jumps there, for calls to functions too far away for 32-bit offsets.
+/// Segments start on page boundaries: code (stubs, then sections), constants (slots, then sections),
+/// variables. A *slot* is an entry of the global offset table: it holds the address of a symbol that code
+/// reaches indirectly. Its *stub* jumps there, for calls to functions too far away for 32-bit offsets.
 class Image {
  public:
-  /// For a file that passed check_sections(). Makes room for `slots` slots and stubs.
+  /// The file must have passed check_sections(). Reserves `slots` slots and stubs.
   Image(const ElfFile& file, size_t slots);
 
   const std::optional<Placement>& section(size_t index) const { return sections_[index]; }
@@ -35,7 +34,7 @@ class Image {
   uint64_t stub_address(size_t slot) const;
   void set_slot(size_t slot, uint64_t target) const;
 
-  /// Code becomes read-execute, constants read-only. Gives the mapping away.
+  /// Makes code read-execute and constants read-only, and returns the mapping.
   std::unique_ptr<Mapping> protect() &&;
 
  private:
@@ -53,8 +52,8 @@ class Image {
   std::unique_ptr<Mapping> mapping_;
 };
 
-/// Throws Error for sections that are refused: thread-local storage, constructors, compressed or writable
-/// code, an executable stack, alignments beyond a page.
+/// Throws Error for sections that are rejected: thread-local storage, constructors, compressed sections,
+/// writable code, an executable stack, alignment beyond a page.
 void check_sections(const ElfFile& file);
 
 /// Whether a section is part of the image.

@@ -18,7 +18,7 @@ struct Registers {
   uint32_t eax = 0, ebx = 0, ecx = 0, edx = 0;
 };
 
-/// All zero for a leaf that the processor does not have.
+/// All zero for a leaf that the processor does not support.
 Registers cpuid(uint32_t leaf) {
   Registers r;
   if (!__get_cpuid_count(leaf, 0, &r.eax, &r.ebx, &r.ecx, &r.edx)) return {};
@@ -27,7 +27,7 @@ Registers cpuid(uint32_t leaf) {
 
 bool has(uint32_t bits, uint32_t wanted) { return (bits & wanted) == wanted; }
 
-/// Which register files the operating system saves. Only valid when cpuid reports OSXSAVE.
+/// Returns which register files the operating system saves. Only valid when cpuid reports OSXSAVE.
 uint64_t saved_state() {
   uint32_t low = 0, high = 0;
   __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));

@@ -5,8 +5,8 @@
 
 namespace antegrad::toolchain {
 
-/// The instruction sets that code is generated for; each contains the ones before it. Part of every cache
-/// key.
+/// The instruction sets that code is generated for, each a superset of the previous one. Part of the cache
+/// keys of compiled code.
 enum class Isa {
   Baseline,  ///< x86-64: SSE2
   Avx2,      ///< x86-64-v3: AVX2, FMA, F16C, BMI
@@ -17,13 +17,13 @@ enum class Isa {
 std::string_view isa_name(Isa isa);
 std::optional<Isa> isa_from_name(std::string_view name);
 
-/// The largest one that this processor and its operating system run.
+/// Returns the largest instruction set that this processor and its operating system support.
 Isa detect_isa();
 
-/// All that this machine runs, smallest first.
+/// Returns all instruction sets that this machine supports, smallest first.
 std::vector<Isa> runnable_isas();
 
-/// The name that compilers have for it: "x86-64-v3".
+/// Returns the compilers' name for it, such as "x86-64-v3".
 std::string_view isa_cpu(Isa isa);
 
 }  // namespace antegrad::toolchain

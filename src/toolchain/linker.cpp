@@ -10,7 +10,7 @@
 namespace antegrad::toolchain {
 namespace {
 
-/// How the value that goes into a place is made of symbol S, addend A, place P and slot G.
+/// How a relocated value is computed from symbol S, addend A, place P and slot G.
 enum class Formula { None, Absolute, Relative, SlotRelative };
 enum class Width { Bits32, Bits32Signed, Bits64 };
 
@@ -46,7 +46,7 @@ Kind kind_of(uint32_t type) {
 uint32_t symbol_of(const Elf64_Rela& relocation) { return ELF64_R_SYM(relocation.r_info); }
 uint32_t type_of(const Elf64_Rela& relocation) { return ELF64_R_TYPE(relocation.r_info); }
 
-/// Symbol 0 is the absolute address 0, not a name.
+/// Symbol 0 is the absolute address 0 and has no name.
 bool is_external(const ElfFile& file, uint32_t symbol) {
   return symbol != 0 && file.symbols()[symbol].st_shndx == SHN_UNDEF;
 }
@@ -86,7 +86,8 @@ std::vector<Linker::Patch> Linker::collect(const ElfFile& file) {
     if (section.sh_info >= sections.size()) fail_load(fmt::format("there is no section {}", section.sh_info));
     if (!takes_memory(file, sections[section.sh_info])) continue;
     const auto relocations = file.relocations(section);
-    // Tables of a real file do not overlap; hostile ones that do could make much work of few bytes.
+    // Tables of a valid file do not overlap; overlapping ones in a hostile file could cause much work with
+    // few bytes.
     total += relocations.size() * sizeof(Elf64_Rela);
     if (total > file.size()) fail_load("its relocation tables overlap");
     for (const auto& relocation : relocations) {

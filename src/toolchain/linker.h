@@ -9,20 +9,20 @@
 
 namespace antegrad::toolchain {
 
-/// Fills in the addresses that an object's code left open (its relocations).
+/// Resolves the relocations of an object.
 class Linker {
  public:
   explicit Linker(const ElfFile& file);
 
-  /// Applies all relocations; throws Error for symbols that are not known and addresses that do not fit.
+  /// Applies all relocations. Throws Error for unknown symbols and addresses that do not fit.
   void link();
-  /// The address of a defined function.
+  /// Returns the address of a defined function.
   void* function(const Elf64_Sym& symbol) const;
   std::unique_ptr<Mapping> finish() && { return std::move(image_).protect(); }
 
  private:
   struct Patch {
-    size_t section;  ///< that is patched
+    size_t section;  ///< the section to patch
     Elf64_Rela relocation;
   };
   using Slots = std::unordered_map<uint32_t, size_t>;  ///< symbol index → slot

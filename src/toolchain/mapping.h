@@ -5,17 +5,17 @@
 
 namespace antegrad::toolchain {
 
-/// Pages of this process; unmapped when it goes.
+/// Pages of memory, unmapped by the destructor.
 class Mapping {
  public:
-  /// Writable zero bytes; throws Error.
+  /// Maps writable, zeroed memory; throws Error.
   explicit Mapping(size_t size);
   ~Mapping();
   Mapping(const Mapping&) = delete;
   Mapping& operator=(const Mapping&) = delete;
 
   std::span<uint8_t> bytes() const { return bytes_; }
-  /// PROT_… of <sys/mman.h> for whole pages; throws Error.
+  /// Sets PROT_… flags of <sys/mman.h> on whole pages; throws Error.
   void protect(size_t offset, size_t size, int protection) const;
 
  private:

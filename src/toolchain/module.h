@@ -11,19 +11,19 @@ namespace antegrad::toolchain {
 
 class Mapping;
 
-/// An object file in memory, ready to run. Its functions may be called as long as the module lives.
+/// An object file loaded into memory. Its functions may be called while the module lives.
 class Module {
  public:
   ~Module();
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 
-  /// Needs no LLVM. Any bytes are safe to load in the sense that they give a module or an Error
-  /// (ErrorCode::Compile), but what a loaded function does is up to its code. Undefined symbols are taken
-  /// from runtime_symbol() only; no page is both writable and executable.
+  /// Loads an object without LLVM. Any bytes give either a module or Error(Compile), but what a loaded
+  /// function does is up to its code. Undefined symbols are resolved by runtime_symbol() only; no page is
+  /// both writable and executable.
   static std::shared_ptr<const Module> load(const Object& object);
 
-  /// A global function of the object, or null.
+  /// Returns a global function of the object, or null.
   void* find(std::string_view symbol) const;
 
  private:

@@ -1,4 +1,4 @@
-// The loader: what it refuses, and that any bytes either load or throw.
+// The loader: what it rejects, and that any bytes either load or throw.
 #include "toolchain/module.h"
 
 #include <elf.h>
@@ -16,7 +16,7 @@ namespace {
 
 Object compiled(const std::string& source) { return system_toolchain()->compile(source, Isa::Baseline); }
 
-/// Code, constants, a jump table, variables, calls inside and outside.
+/// An object with code, constants, a jump table, variables, internal and external calls.
 const Object& rich_object() {
   static const Object object = compiled(
       "float expf(float); void* memset(void*, int, unsigned long);\n"
@@ -127,7 +127,7 @@ TEST(Refused, OtherFiles) {
   expect_refused(other, "not a relocatable ELF64 file for x86-64");
 }
 
-/// The object with one section header changed.
+/// Returns the object with one section header changed.
 template <class Change>
 Object with_section(std::string_view name, const Change& change) {
   Object object = rich_object();
@@ -192,7 +192,7 @@ TEST(Fuzz, FlippedBytesLoadOrThrow) {
   EXPECT_GT(counts.refused, 0);
 }
 
-/// Most bytes of an object are code; headers and tables are where a loader goes wrong.
+/// Most bytes of an object are code, but loaders go wrong in headers and tables.
 TEST(Fuzz, HostileHeadersSymbolsAndRelocations) {
   const ElfFile file(rich_object().bytes);
   Elf64_Ehdr header;

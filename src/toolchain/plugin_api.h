@@ -1,35 +1,35 @@
 #pragma once
-// The C interface between the library and libantegrad_clang.so. No C++ type and no exception crosses it.
+// The C interface between the library and libantegrad_clang.so. Neither C++ types nor exceptions cross it.
 #include <cstddef>
 
 extern "C" {
 
-/// Gets bytes or text; called at most once per output, on the calling thread, while the compile call runs.
+/// Receives bytes or text. Called at most once per output, on the calling thread, during the compile call.
 typedef void (*antegrad_clang_sink)(void* context, const char* bytes, std::size_t size);
 
-/// The source of one C file and the arguments of clang's front end (cc1). The file's name in diagnostics is
-/// the last argument.
+/// A compile request: the source of one C file and the arguments of clang's front end (cc1), the last of
+/// which is the file name for diagnostics.
 struct antegrad_clang_request {
-  const char* source;  ///< with a zero after its end
+  const char* source;  ///< null-terminated
   std::size_t source_size;
   const char* const* arguments;
   std::size_t argument_count;
   void* context;
-  antegrad_clang_sink object;       ///< the relocatable object; only when the compilation succeeded
-  antegrad_clang_sink diagnostics;  ///< warnings and errors as text, when there are any
+  antegrad_clang_sink object;       ///< receives the relocatable object, if compilation succeeded
+  antegrad_clang_sink diagnostics;  ///< receives warnings and errors as text, if there are any
 };
 
-/// One of kRejected, kMade, kOutOfMemory. Thread safe.
+/// Returns kRejected, kMade or kOutOfMemory. Thread-safe.
 typedef int (*antegrad_clang_compile_function)(const antegrad_clang_request* request);
-/// The version of clang in the plugin, e.g. "19.1.7".
+/// Returns the version of clang in the plugin, e.g. "19.1.7".
 typedef const char* (*antegrad_clang_version_function)();
 }
 
 namespace antegrad::toolchain {
 
-/// What a compile call gives: no object, as the source is wrong; an object; no object, as LLVM found no
-/// memory, or ended for another reason of its own. It must not be called again in this process then: its
-/// locks may be held.
+/// Results of a compile call: the source was rejected; an object was made; LLVM ran out of memory or failed
+/// fatally. After the last, the plugin must not be called again in this process, because LLVM's locks may
+/// still be held.
 constexpr int kRejected = 0, kMade = 1, kOutOfMemory = 2;
 
 constexpr const char* kPluginCompile = "antegrad_clang_compile_v1";

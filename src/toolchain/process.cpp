@@ -20,7 +20,7 @@ namespace {
   throw Error(ErrorCode::Io, "toolchain", fmt::format("{}: {}", fact, std::strerror(error)));
 }
 
-/// Both ends are closed in programs that this process starts.
+/// Both ends are closed on exec.
 struct Pipe {
   Pipe() {
     if (pipe2(ends, O_CLOEXEC) != 0) fail("cannot make a pipe", errno);
@@ -46,7 +46,7 @@ struct Pipe {
   int ends[2] = {-1, -1};
 };
 
-/// What the started program gets: its files or none, the pipe as output, no signals blocked or ignored.
+/// Settings of the started program: its files, the pipe as output, no signals blocked or ignored.
 struct SpawnSettings {
   SpawnSettings(const ProcessFiles& given, int output) {
     posix_spawn_file_actions_init(&files);
@@ -75,8 +75,8 @@ struct SpawnSettings {
 int wait_for(pid_t process) {
   int status = 0;
   while (waitpid(process, &status, 0) < 0) {
-    // A host that ignores SIGCHLD reaps the process itself; callers also look at what the program was to
-    // make.
+    // A host that ignores SIGCHLD has the process reaped automatically; callers also check the program's
+    // output.
     if (errno == ECHILD) return 0;
     if (errno != EINTR) fail("cannot wait for a process", errno);
   }

@@ -6,19 +6,20 @@
 namespace antegrad::toolchain {
 
 struct ProcessResult {
-  int status = 0;      ///< exit status; 128 + signal when one ended it
-  std::string output;  ///< standard output and standard error together
+  int status = 0;      ///< exit status, or 128 + signal number
+  std::string output;  ///< standard error, and standard output unless redirected
 };
 
-/// Open files for a program. -1: nothing on its standard input; its standard output goes where its errors go.
+/// Open files for a program. Without an input, its standard input is empty; without an output, its standard
+/// output is captured together with its standard error.
 struct ProcessFiles {
   int input = -1, output = -1;
 };
 
-/// Runs a program (found on PATH) to its end, without a shell. Throws Error when it cannot be started.
+/// Runs a program (found on PATH) to completion, without a shell. Throws Error when it cannot be started.
 ProcessResult run_process(const std::vector<std::string>& command, const ProcessFiles& files = {});
 
-/// A new folder for temporary files; removed with all its files when it goes.
+/// A new folder for temporary files, removed with its contents by the destructor.
 class TemporaryFolder {
  public:
   TemporaryFolder();

@@ -19,14 +19,14 @@ const void* address(Function* function) {
   return reinterpret_cast<const void*>(function);
 }
 
-// The casts choose among overloads. UNARY and BINARY give the double and the float function: exp and expf.
+// The casts select overloads. UNARY and BINARY give the double and the float function: exp and expf.
 #define ANTEGRAD_ROW(Type, name) \
   { #name, address(static_cast <Type>(&::name)) }
 #define ANTEGRAD_UNARY(name) ANTEGRAD_ROW(Unary, name), ANTEGRAD_ROW(UnaryF, name##f)
 #define ANTEGRAD_BINARY(name) ANTEGRAD_ROW(Binary, name), ANTEGRAD_ROW(BinaryF, name##f)
 
-// Memory functions are what compilers make of copying and filling loops; the rest is what math preludes leave
-// to libm.
+// Compilers turn copying and filling loops into the memory functions; the rest are math functions that the
+// prelude leaves to libm.
 Table make_table() {
   return {
       {"memcpy", address(static_cast<void* (*)(void*, const void*, size_t)>(&::memcpy))},

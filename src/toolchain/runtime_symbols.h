@@ -3,7 +3,7 @@
 
 namespace antegrad::toolchain {
 
-/// The address of a C library function that generated code may call, or null for any other name.
+/// Returns the address of a C library function that generated code may call, or null for any other name.
 const void* runtime_symbol(std::string_view name);
 
 }  // namespace antegrad::toolchain

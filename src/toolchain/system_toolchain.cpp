@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kWayOut = "Install a C compiler, or name one in ANTEGRAD_CC";
 
-/// The version in the first line of "COMPILER --version": "12.2.0" in "cc (Debian 12.2.0-14) 12.2.0",
+/// Returns the version in the first line of "COMPILER --version": "12.2.0" in "cc (Debian 12.2.0-14) 12.2.0",
 /// "clang-14.0.6" in "Debian clang version 14.0.6".
 std::string version_in(const std::string& line) {
   constexpr std::string_view kClang = "clang version ";
@@ -24,7 +24,7 @@ std::string version_in(const std::string& line) {
   return (is_clang ? "clang-" : "") + (version.empty() ? "unknown" : version);
 }
 
-/// Empty when the compiler does not run.
+/// Returns an empty string when the compiler cannot be run.
 std::string version_of(const std::string& compiler) try {
   const auto result = run_process({compiler, "--version"});
   return result.status == 0 ? version_in(result.output.substr(0, result.output.find('\n'))) : std::string();

@@ -14,47 +14,46 @@ namespace antegrad::toolchain {
 struct Object {
   std::vector<uint8_t> bytes;
   std::vector<std::string> symbols;
-  double seconds = 0;  ///< that compile_all() took to make it
+  double seconds = 0;  ///< how long compile_all() took to make it
 };
 
-/// C text to object bytes. The text includes no headers. Thread safe.
+/// Compiles C text to objects. The text includes no headers. Thread-safe.
 ///
 /// Both compilers get flags that keep floating point exact: no contraction, no reassociation, NaN and
 /// infinities as in IEEE 754; math functions do not set errno and operations do not trap.
 class Toolchain {
  public:
   virtual ~Toolchain() = default;
-  /// Compiler and version, e.g. "clang-19.1.7" or "cc-12.2.0": part of cache keys. Does not open the plugin.
+  /// Compiler and version, e.g. "clang-19.1.7" or "cc-12.2.0"; part of cache keys. Does not open the plugin.
   virtual std::string name() const = 0;
-  /// Throws Error with ErrorCode::Compile; its text has the command, the diagnostics and the source.
+  /// Throws Error(Compile) with the command, the diagnostics and the source.
   virtual Object compile(const std::string& source, Isa isa) const = 0;
 };
 
 using ToolchainPtr = std::shared_ptr<const Toolchain>;
 
-/// clang 19 in this process, from the plugin libantegrad_clang.so. The plugin is opened by the first compile
-/// (tens of milliseconds) and stays open. It is taken from ANTEGRAD_CLANG_PLUGIN, else from beside
-/// libantegrad.so.
+/// clang 19 in this process, from the plugin libantegrad_clang.so (clang_plugin_path()). The first
+/// compilation opens the plugin, which takes tens of milliseconds; it stays open.
 ToolchainPtr clang_toolchain();
 
-/// Why clang_toolchain() cannot compile here; empty when it can. Opens the plugin.
+/// Returns why clang_toolchain() cannot compile here; empty when it can. Opens the plugin.
 std::string clang_unavailable();
 
-/// A C compiler of this machine, run as a process. Empty: ANTEGRAD_CC, else the first of cc, clang, gcc on
-/// PATH.
+/// Returns a C compiler of this machine, run as a process. When `compiler` is empty: ANTEGRAD_CC, else the
+/// first of cc, clang, gcc on PATH.
 ToolchainPtr system_toolchain(const std::string& compiler = {});
 
-/// clang_toolchain() if its plugin can be opened, else system_toolchain(). Opens the plugin.
+/// Returns clang_toolchain() if its plugin can be opened, else system_toolchain(). Opens the plugin.
 ToolchainPtr default_toolchain();
-/// Its name, as far as that can be known without opening the plugin: that it is there.
+/// Returns its name without opening the plugin, assuming that a plugin that exists can be opened.
 std::string default_toolchain_name();
 
-/// Told how many of how many sources are compiled; by one thread at a time. What it throws ends the
+/// Called with the number of sources compiled so far, by one thread at a time. An exception ends the
 /// compilation.
 using CompileProgress = std::function<void(size_t done, size_t total)>;
 
-/// One object per source, in order. Equal sources are compiled once, different ones in parallel. When some
-/// fail, the first error in the order of sources is thrown after all are done.
+/// Returns one object per source, in order. Equal sources are compiled once, different ones in parallel. When
+/// some fail, throws the first error in the order of sources after all are done.
 std::vector<Object> compile_all(const Toolchain& toolchain, const std::vector<std::string>& sources, Isa isa,
                                 const CompileProgress& progress = {});
 

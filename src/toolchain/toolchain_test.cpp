@@ -1,4 +1,4 @@
-// Both toolchains: code of every kind compiles, loads and computes; what does not compile says why.
+// Both toolchains: code of every kind compiles, loads and runs; errors say why a source does not compile.
 #include "toolchain/toolchain.h"
 
 #include <gtest/gtest.h>
@@ -233,7 +233,7 @@ TEST(Clang, NamesItsVersionAndIsTheDefaultWhereItOpens) {
 }
 
 TEST(Clang, WithoutItsPluginSaysWhy) {
-  // The plugin is opened once per process: look in another one.
+  // The plugin is opened once per process, so this test runs in another one.
   const auto program = std::filesystem::canonical("/proc/self/exe").string();
   const auto result =
       run_process({"env", "ANTEGRAD_CLANG_PLUGIN=/nowhere/libantegrad_clang.so", program,

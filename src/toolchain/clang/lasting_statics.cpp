@@ -14,7 +14,7 @@ namespace {
 
 int register_nothing(void (*)(void*), void*, void*) { return 0; }
 
-/// What the dynamic section of a loaded library says.
+/// Entries of the dynamic section of a loaded library.
 struct Linkage {
   const char* names = nullptr;
   const ElfW(Sym) * symbols = nullptr;
@@ -40,7 +40,7 @@ struct Linkage {
   bool complete() const { return names != nullptr && symbols != nullptr && relocations != nullptr; }
 };
 
-/// The table may be read-only once everything is bound.
+/// The table may be read-only after all symbols are bound.
 bool make_writable(const void* address) {
   const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto begin = reinterpret_cast<uintptr_t>(address) & ~(page - 1);

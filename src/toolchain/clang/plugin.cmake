@@ -1,5 +1,5 @@
-# The in-process compiler: the only thing that links clang and LLVM. Without their development files it is not built,
-# and the library takes the system compiler.
+# The in-process compiler, the only target that links clang and LLVM. Without their development files it is not built,
+# and the library uses the system compiler.
 set(ANTEGRAD_LLVM_ROOT /usr/lib/llvm-19 CACHE PATH "where clang and LLVM 19 are installed")
 find_path(ANTEGRAD_CLANG_INCLUDE clang/Frontend/CompilerInstance.h PATHS ${ANTEGRAD_LLVM_ROOT}/include NO_DEFAULT_PATH)
 find_path(ANTEGRAD_LLVM_INCLUDE llvm/Config/llvm-config.h PATHS ${ANTEGRAD_LLVM_ROOT}/include NO_DEFAULT_PATH)
@@ -32,14 +32,14 @@ set_target_properties(antegrad_clang PROPERTIES LINK_DEPENDS ${CMAKE_CURRENT_LIS
 set_target_properties(antegrad_clang PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}
                                                 INSTALL_RPATH_USE_LINK_PATH ON)
 
-# clang in a process of its own, for where there is no room in the user's.
+# clang in a separate process, used when the user's process has too little memory for it.
 add_executable(antegrad_clang_program toolchain/clang/program.cpp)
 set_target_properties(antegrad_clang_program PROPERTIES OUTPUT_NAME antegrad-clang RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
 target_include_directories(antegrad_clang_program PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(antegrad_clang_program PRIVATE ${CMAKE_DL_LIBS})
 add_dependencies(antegrad_clang antegrad_clang_program)
 
-# Programs that hold the objects of the core (tests, the command) have no libantegrad.so to look beside.
+# Programs that contain the objects of the core (tests, the command) have no libantegrad.so to look beside.
 include(GNUInstallDirs)
 file(RELATIVE_PATH program_folder /prefix/${CMAKE_INSTALL_LIBDIR} /prefix/${CMAKE_INSTALL_LIBEXECDIR}/antegrad)
 set_source_files_properties(toolchain/clang_toolchain.cpp toolchain/clang_plugin.cpp toolchain/clang_process.cpp PROPERTIES COMPILE_DEFINITIONS

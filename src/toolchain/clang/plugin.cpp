@@ -1,4 +1,4 @@
-// libantegrad_clang.so: clang 19 as a function from C text to object bytes. Touches no files.
+// libantegrad_clang.so: clang 19 as a function from C text to object bytes. Accesses no files.
 #include <clang/Basic/DiagnosticOptions.h>
 #include <clang/Basic/FileManager.h>
 #include <clang/Basic/Version.h>
@@ -31,23 +31,24 @@ void initialize_target() {
   LLVMInitializeX86AsmPrinter();
 }
 
-/// A file system with the source as its only file. It is not copied: where there is no memory for that, LLVM
-/// does not say so.
+/// Returns a file system whose only file is the source. The text is not copied: LLVM does not report it when
+/// there is no memory for a copy.
 llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> one_file(llvm::StringRef name, llvm::StringRef text) {
   auto files = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
   files->addFile(name, 0, llvm::MemoryBuffer::getMemBuffer(text, name));
   return files;
 }
 
-/// LLVM has no way to go on.
+/// Thrown when LLVM cannot continue.
 struct Fatal {
   std::string reason;
 };
 
-thread_local bool inside = false;  ///< of a compilation of ours: others in the process may use the same LLVM
+/// Whether this thread is in one of our compilations; others in the process may use the same LLVM.
+thread_local bool inside = false;
 
-/// LLVM ends the process when it finds no memory, and in states that it does not know. Exceptions pass
-/// through it, though without destroying anything: that is left as it is, and LLVM is not used again.
+/// LLVM would end the process when it runs out of memory or hits a fatal error. Exceptions can pass through
+/// it, but no destructors run; so everything is left as it is, and LLVM is not used again.
 void install_handlers() {
   llvm::install_bad_alloc_error_handler([](void*, const char*, bool) { throw std::bad_alloc(); });
   llvm::install_fatal_error_handler([](void*, const char* reason, bool) {
@@ -65,7 +66,7 @@ void initialize() {
   });
 }
 
-/// One compilation. Destroyed only when it has come to its end.
+/// One compilation. Destroyed only when it has completed.
 struct Compilation {
   std::string text;
   llvm::raw_string_ostream diagnostics{text};

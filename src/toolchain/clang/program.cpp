@@ -1,6 +1,6 @@
-// antegrad-clang PLUGIN ARGUMENT...: the C file on standard input becomes an object on standard output,
-// diagnostics are on standard error. Exit status 1: clang rejects the file. 3: there is no plugin, or no
-// memory.
+// antegrad-clang PLUGIN ARGUMENT...: compiles the C file on standard input to an object on standard output,
+// with diagnostics on standard error. Exit status 1 means that clang rejects the file, 3 that there is no
+// plugin or no memory.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -61,7 +61,7 @@ int main(int argc, char** argv) try {
       },
       [](void*, const char* text, std::size_t size) { write_all(STDERR_FILENO, text, size); }};
   const int made = compile(&request);
-  // Destructors of LLVM take time and do nothing for anybody.
+  // LLVM's destructors take time and achieve nothing.
   ::_exit(made == antegrad::toolchain::kMade
               ? (written ? 0 : kNoMemory)
               : (made == antegrad::toolchain::kRejected ? kRejected : kNoMemory));
