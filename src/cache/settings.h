@@ -5,49 +5,54 @@
 
 namespace antegrad::cache {
 
-/// When the contents of an entry must be on the disk.
+/// When the contents of an entry must be on disk.
 enum class Sync {
-  Never,   ///< when the system likes. After a power cut an entry may be damaged; it is found out and made
-           ///< again
-  Rename,  ///< before the entry gets its name
+  /// Whenever the system writes it. After a power failure an entry may be damaged; that is detected and it is
+  /// made again.
+  Never,
+  Rename,  ///< before the entry is renamed to its final name
 };
 
 struct LocalSettings {
   bool enabled = true;
-  std::string directory;                     ///< empty: none (default_directory() finds one)
-  uint64_t limit_bytes = uint64_t{5} << 30;  ///< 0: no limit
-  unsigned writes_per_collection = 256;      ///< how often writing looks at the limit; 0: never
+  std::string directory;                     ///< empty for none (default_directory() finds one)
+  uint64_t limit_bytes = uint64_t{5} << 30;  ///< 0 for no limit
+  /// How many writes there are between checks of the limit; 0 for no checks.
+  unsigned writes_per_collection = 256;
   Sync sync = Sync::Never;
   bool read_only = false;
 };
 
-/// A directory that several users or machines see. Only the MAC is believed, so it needs a key file.
+/// A directory that several users or machines share. Only entries with a valid MAC are trusted, so it needs a
+/// key file.
 struct SharedSettings {
-  std::string directory;  ///< empty: none
+  std::string directory;  ///< empty for none
   bool write = false;
 };
 
-/// A Redis server. Only the MAC is believed here, too.
+/// A Redis server. Here too, only entries with a valid MAC are trusted.
 struct RedisSettings {
-  /// Empty: none. "redis://[[user]:password@]host[:port][/database]", "rediss://" and the same for TLS, or
-  /// "unix://[[user]:password@]/path[?db=database]". What is special in user, password and path is written
-  /// as %XX.
+  /// Empty for none. "redis://[[user]:password@]host[:port][/database]", the same with "rediss://" for TLS,
+  /// or "unix://[[user]:password@]/path[?db=database]". Special characters in user, password and path are
+  /// written as %XX.
   std::string url;
   bool write = false;
-  std::string ca_file;  ///< whose signature a TLS server needs; empty: what the system trusts
-  std::chrono::milliseconds connect_timeout{100};  ///< names and TLS included
-  std::chrono::milliseconds command_timeout{250};  ///< and 50 ms more for each MB that does arrive
-  /// How long a server that failed is left alone: at first, and after doubling with each failure.
+  /// Certificate authorities that TLS servers are verified against; empty for those the system trusts.
+  std::string ca_file;
+  std::chrono::milliseconds connect_timeout{100};  ///< including name resolution and TLS
+  std::chrono::milliseconds command_timeout{250};  ///< plus 50 ms for each MB transferred
+  /// How long a server is left alone after its first failure; the pause doubles with each failure up to the
+  /// longest.
   std::chrono::milliseconds first_pause{1'000}, longest_pause{300'000};
   uint64_t limit_bytes = uint64_t{64} << 20;  ///< of one entry
-  std::chrono::seconds expiry{0};             ///< of what is written; 0: never
+  std::chrono::seconds expiry{0};             ///< of written entries; 0 for never
 };
 
 struct Settings {
   LocalSettings local;
   SharedSettings shared;
   RedisSettings redis;
-  /// Empty: no MACs. Otherwise every entry gets one and needs one, also in the local directory.
+  /// Empty for no MACs. Otherwise every entry gets a MAC and must have one, also in the local directory.
   std::string key_file;
 };
 

@@ -13,29 +13,29 @@ namespace antegrad::cache {
 struct Loaded {
   Outcome outcome = Outcome::Miss;
   Entry entry;         ///< empty unless Hit
-  std::string reason;  ///< empty when Hit, and when there is simply nothing
-  std::string store;   ///< the name of the store that it came from, when Hit
+  std::string reason;  ///< empty for a hit and for a plain miss
+  std::string store;   ///< for a hit: the name of the store it came from
 };
 
 struct Saved {
   bool done = false;
-  std::string reason;  ///< why not. Says the same every time for the same cause, so that it can be said once
+  /// Why it failed. The same cause always gives the same text, so that it can be reported once.
+  std::string reason;
 
   explicit operator bool() const { return done; }
 };
 
-/// Where entries are. Many threads may use one store. What goes wrong on the way is a miss with a reason,
-/// never an exception.
+/// A place for entries. Thread-safe. Errors are reported as a miss with a reason, never as an exception.
 class Store {
  public:
-  /// Gets an entry, or why there is none. True ends the search.
+  /// Receives an entry, or why it could not be loaded. Returns true to end the search.
   using Visit = std::function<bool(const Address& address, Loaded loaded)>;
 
   virtual ~Store() = default;
 
   virtual Loaded get(const Address& address) = 0;
 
-  /// One for each address, in their order. A store that is far away is asked once for all of them.
+  /// Returns one result per address, in order. A remote store is queried once for all of them.
   virtual std::vector<Loaded> get_many(std::span<const Address> addresses) {
     std::vector<Loaded> out;
     out.reserve(addresses.size());
@@ -43,16 +43,16 @@ class Store {
     return out;
   }
 
-  /// Shows the entries of a key until one is taken; gives whether one was. Where the store itself is refused
-  /// or cannot be read, that is shown once, with variant 0.
+  /// Visits the entries of a key until `visit` returns true; returns whether it did. When the store as a
+  /// whole is refused or cannot be read, that is visited once, with variant 0.
   virtual bool search(const Digest& key, const Visit& visit) = 0;
 
-  /// Replaces what is there.
+  /// Replaces an existing entry.
   virtual Saved put(const Address& address, const Entry& entry) = 0;
 
-  /// For logs: "local", "shared", "redis".
+  /// The name for logs: "local", "shared", "redis".
   virtual std::string name() const = 0;
-  /// put() never works.
+  /// Whether put() always fails.
   virtual bool read_only() const = 0;
 };
 

@@ -76,7 +76,7 @@ std::vector<EntryInfo> over_limit(std::vector<EntryInfo> entries, uint64_t limit
   for (const auto& entry : entries) total += bytes_on_disk(entry.bytes);
   if (total <= limit) return {};
   const uint64_t target = limit - limit / 10;
-  // Machines that share a directory may disagree by minutes.
+  // Clocks of machines that share a directory may differ by minutes.
   const auto age_order = [&](const EntryInfo& entry) {
     return std::tuple(entry.used <= now + kHour, entry.used, entry.nanoseconds, entry.address);
   };

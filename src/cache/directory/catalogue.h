@@ -9,19 +9,19 @@
 
 namespace antegrad::cache {
 
-/// Where a store keeps an entry: the key's first two digits are the folder, the rest of the address is the
-/// name.
+/// The place of an entry in a store: the folder is the key's first two digits, the name is the rest of the
+/// address.
 std::string folder_name(const Digest& key);
 std::string file_name(const Address& address);
 
 struct EntryInfo {
   Address address;
   uint64_t bytes = 0;
-  int64_t used = 0;         ///< seconds since 1970 of the last write or, to the hour, read
-  int64_t nanoseconds = 0;  ///< to be added to it: many entries are written in one second
+  int64_t used = 0;         ///< seconds since 1970 of the last write or, with a precision of an hour, read
+  int64_t nanoseconds = 0;  ///< to be added to `used`: many entries are written in one second
 };
 
-/// A file that was not finished: its writer is at work, or died.
+/// An unfinished file, whose writer is still at work or died.
 struct Leftover {
   std::string folder;
   std::string name;
@@ -29,25 +29,25 @@ struct Leftover {
   int64_t modified = 0;
 };
 
-/// All that is in the directory of a store.
+/// Everything in the directory of a store.
 struct Catalogue {
-  std::vector<EntryInfo> entries;  ///< in the order of addresses
+  std::vector<EntryInfo> entries;  ///< sorted by address
   std::vector<Leftover> leftovers;
   uint64_t strangers = 0;             ///< files and folders that no store made
-  std::vector<std::string> problems;  ///< folders that cannot be read, or are refused
+  std::vector<std::string> problems;  ///< folders that cannot be read or are refused
 };
 
 Catalogue read_catalogue(FileSystem& files, const Handle& root, const FolderRules& rules);
 
-/// Disks keep whole blocks: with many small entries, that counts.
+/// Rounds up to whole blocks, which matters for many small entries.
 uint64_t bytes_on_disk(uint64_t bytes);
 
-/// What must go so that at most `limit` bytes on disk remain: what was not used for longest first. Nothing
-/// while the limit holds; else enough that it holds for a while. Times in the future come from a clock that
-/// was wrong and say nothing, so they go before all others.
+/// Returns the entries to remove so that at most `limit` bytes on disk remain, least recently used first.
+/// Empty while the limit holds; otherwise enough that it will hold for a while. Times in the future come from
+/// a wrong clock and mean nothing, so these entries go first.
 std::vector<EntryInfo> over_limit(std::vector<EntryInfo> entries, uint64_t limit, int64_t now);
 
-/// Whether nobody writes to it any more, as far as clocks can be believed.
+/// Whether nobody is writing to it any more, as far as clocks can be trusted.
 bool is_stale(const Leftover& leftover, int64_t now);
 
 }  // namespace antegrad::cache

@@ -1,4 +1,4 @@
-// What the command line does with a directory store, and what keeps it within its limit.
+// Directory stores: the operations of the command line, and eviction.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ StoreStats DirectoryStore::stats() {
   return out;
 }
 
-/// Whether there was something to remove and it is gone.
+/// Returns whether there was a file and it was removed.
 bool DirectoryStore::remove_file(const Handle& root, const std::string& folder, const std::string& name,
                                  Removed& out) {
   const auto opened = open_folder(*files_, root, folder, settings_.rules, false);

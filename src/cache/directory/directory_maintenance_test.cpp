@@ -20,7 +20,7 @@ constexpr uint64_t kBlock = 4096;
 
 class MaintenanceTest : public ::testing::Test {
  protected:
-  /// Entries of one block each, `age` seconds old.
+  /// Writes an entry of one block that is `age` seconds old.
   void put(int number, int64_t age = 0) {
     ASSERT_TRUE(store->put(address_of(number), sample_entry(number)));
     set_age(path_of(folder.path(), address_of(number)), age);
@@ -138,12 +138,12 @@ TEST_F(MaintenanceTest, WritingCollectsNowAndThen) {
   for (int i = 0; i < 100; ++i) {
     ASSERT_TRUE(store->put(address_of(i), sample_entry(i)));
     EXPECT_LE(store->list().size(), 15u);
-    // What was just written stays, also when all of it happens in one second.
+    // The newest entry stays, even if all are written within one second.
     EXPECT_TRUE(has(i)) << i;
   }
 }
 
-/// Each process writes little, but together they stay within the limit.
+/// Each process writes little, but collectively they stay within the limit.
 TEST_F(MaintenanceTest, ShortProcessesCollectToo) {
   settings.writes_per_collection = 16;
   settings.limit_bytes = 20 * kBlock;
@@ -171,7 +171,7 @@ TEST_F(MaintenanceTest, TimesInTheFutureGoFirst) {
   put(1, -1000000);
   put(2, 500);
   put(3, 400);
-  put(4, -60);  // a clock that is a little ahead
+  put(4, -60);  // a clock that is slightly ahead
   put(5, 0);
   store->collect();
   EXPECT_FALSE(has(1));
@@ -179,7 +179,7 @@ TEST_F(MaintenanceTest, TimesInTheFutureGoFirst) {
   for (int i : {3, 4, 5}) EXPECT_TRUE(has(i)) << i;
 }
 
-/// The clock falls back to 1970: everything is in the future, and the order of use still holds.
+/// The clock falls back to 1970: all times are in the future, and the order of use still holds.
 TEST_F(MaintenanceTest, AClockThatStartsAnew) {
   limit_to(10);
   for (int i = 0; i < 11; ++i) put(i, 1000 - i);

@@ -10,9 +10,9 @@
 namespace antegrad::cache {
 namespace {
 
-/// Reads note the time at most so often, so that warm starts write nothing.
+/// Reads update the time of use at most once in this many seconds, so that warm starts rarely write.
 constexpr int64_t kUsedPrecision = 3600;
-/// A folder may be deleted, and a temporary file collected, while an entry is written.
+/// A folder may be deleted, or a temporary file collected, while an entry is being written.
 constexpr int kWriteAttempts = 3;
 
 Loaded not_loaded(const Failure& failure) {
@@ -20,7 +20,7 @@ Loaded not_loaded(const Failure& failure) {
   return {outcome_of(failure), {}, absent ? std::string() : failure.reason, {}};
 }
 
-/// Another one in each process and each store.
+/// Returns a number that differs between processes and stores.
 uint64_t any_number() {
   static std::atomic<uint64_t> count{0};
   const auto time = std::chrono::system_clock::now().time_since_epoch().count();
@@ -33,8 +33,7 @@ std::string normal_path(const std::string& path) {
   std::error_code error;
   auto absolute = std::filesystem::absolute(path, error).string();
   if (error || path.empty()) return {};
-  // "a/" and "a/." name the folder that a link called "a" leads to; "a" names the link, which is what we
-  // refuse.
+  // "a/" and "a/." would follow a symbolic link called "a"; "a" names the link itself, which is refused.
   for (;;) {
     if (absolute.ends_with("/."))
       absolute.resize(absolute.size() - 1);
@@ -48,7 +47,8 @@ std::string normal_path(const std::string& path) {
 DirectoryStore::DirectoryStore(DirectorySettings settings, std::shared_ptr<const Secret> secret,
                                std::shared_ptr<FileSystem> files)
     : settings_(std::move(settings)), secret_(std::move(secret)), files_(std::move(files)) {
-  // Many short processes that write little must collect now and then, too: each begins somewhere else.
+  // Many short processes that each write little must also collect now and then, so each starts at another
+  // count.
   if (settings_.writes_per_collection > 0) writes_ = any_number() % settings_.writes_per_collection;
 }
 
@@ -66,7 +66,7 @@ std::string DirectoryStore::problem() { return root(!settings_.read_only).failur
 
 void DirectoryStore::mark_used(const OpenedFile& file) {
   const auto now = files_->now();
-  // A time in the future is set right as well.
+  // Also corrects a time in the future.
   const auto modified = file.status.modified;
   if (modified > now - kUsedPrecision && modified < now + kUsedPrecision) return;
   files_->set_modified(file.handle.number(), now);

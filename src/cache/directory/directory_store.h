@@ -17,27 +17,27 @@ struct DirectorySettings {
   std::string name;
   std::string directory;  ///< absolute
   FolderRules rules;
-  uint64_t limit_bytes = 0;            ///< 0: no limit
-  unsigned writes_per_collection = 0;  ///< 0: only collect() collects
+  uint64_t limit_bytes = 0;            ///< 0 for no limit
+  unsigned writes_per_collection = 0;  ///< 0 to collect in collect() only
   Sync sync = Sync::Never;
   bool read_only = false;
   bool create_root = true;
 };
 
-/// Absolute and without "." or ".." or slashes at the end, by the current directory; empty when there is
-/// none.
+/// Returns the absolute path, relative to the current directory, without slashes at the end; empty when there
+/// is none.
 std::string normal_path(const std::string& path);
 
 struct StoreStats {
   uint64_t entries = 0;
-  uint64_t bytes = 0;  ///< on disk, leftovers included
+  uint64_t bytes = 0;  ///< on disk, including leftovers
   uint64_t leftovers = 0;
   uint64_t strangers = 0;
-  int64_t oldest = 0, newest = 0;  ///< when entries were last used; 0 without entries
+  int64_t oldest = 0, newest = 0;  ///< when entries were last used; 0 if there are none
   std::vector<std::string> problems;
 };
 
-/// What gc and clear took away.
+/// What collect() and clear() removed.
 struct Removed {
   uint64_t entries = 0;
   uint64_t leftovers = 0;
@@ -54,17 +54,17 @@ struct BadEntry {
 struct VerifyReport {
   uint64_t good = 0;
   uint64_t other_versions = 0;
-  std::vector<BadEntry> bad;  ///< corrupt, refused, or a miss because it cannot be read
+  std::vector<BadEntry> bad;  ///< corrupt, refused, or unreadable
   uint64_t leftovers = 0;
   std::vector<std::string> problems;
 };
 
-/// A store in a directory: one file per entry, in 256 folders. The directory is opened anew in each call, so
-/// it may be deleted at any time. Nothing is locked: files appear whole, by renaming, and vanish whole. A
-/// damaged entry is removed by whoever meets it.
+/// A store in a directory: one file per entry, in 256 folders. Each call opens the directory anew, so it may
+/// be deleted at any time. Nothing is locked: files appear and vanish atomically, by renaming and unlinking.
+/// A damaged entry is removed when it is read.
 class DirectoryStore : public Store {
  public:
-  /// Entries get a MAC and need one when there is a secret.
+  /// With a secret, entries get a MAC and must have one.
   DirectoryStore(DirectorySettings settings, std::shared_ptr<const Secret> secret,
                  std::shared_ptr<FileSystem> files);
 
@@ -76,14 +76,14 @@ class DirectoryStore : public Store {
 
   const std::string& directory() const { return settings_.directory; }
 
-  /// Why the directory cannot be used; empty when it can. Makes it where the settings allow that.
+  /// Returns why the directory cannot be used; empty when it can. Creates it if the settings allow that.
   std::string problem();
 
   using Progress = std::function<void(size_t done, size_t all)>;
 
   std::vector<EntryInfo> list();
   StoreStats stats();
-  /// Removes entries until the limit holds, and leftovers that are an hour old.
+  /// Removes entries until the limit holds, and leftovers that are more than an hour old.
   Removed collect();
   /// Removes all entries and leftovers.
   Removed clear();

@@ -14,7 +14,7 @@
 namespace antegrad::cache {
 namespace {
 
-/// -errno for a failed call; calls that a signal interrupted are made again.
+/// Returns -errno for a failed call; restarts calls that a signal interrupted.
 template <class Call>
 auto result_of(const Call& call) -> decltype(call()) {
   for (;;) {
@@ -50,7 +50,7 @@ int FileSystem::make_directory(int at, const std::string& name, uint32_t mode) {
 }
 
 int FileSystem::list(int directory, std::vector<std::string>& names) {
-  // A second descriptor: reading a directory moves its position, which a duplicate would share.
+  // Uses another descriptor, because reading a directory moves its position, which a duplicate would share.
   const int own = open_directory(directory, ".");
   if (own < 0) return own;
   const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(own), &::closedir);
@@ -91,7 +91,7 @@ int FileSystem::sync(int file) {
 }
 
 int FileSystem::close(int file) {
-  // Never twice: Linux has given the number away even when a signal interrupted the call.
+  // Never retried: Linux has released the descriptor even if a signal interrupted the call.
   return ::close(file) == 0 || errno == EINTR ? 0 : -errno;
 }
 

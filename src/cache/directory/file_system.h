@@ -13,28 +13,28 @@ struct FileStatus {
   uint32_t owner = 0;
   uint64_t size = 0;
   int64_t modified = 0;     ///< seconds since 1970
-  int64_t nanoseconds = 0;  ///< to be added to it
+  int64_t nanoseconds = 0;  ///< to be added to `modified`
 };
 
-/// The few calls of the operating system that a store makes. This class is the real thing; tests override
-/// calls, to let them fail. Results are what the call gives, or -errno. No call is cut short by signals. `at`
-/// is an open directory or AT_FDCWD; the last part of a name is never followed when it is a symbolic link.
+/// The system calls that a store makes. Tests override them to make them fail. They return the result of the
+/// call, or -errno, and are restarted after signals. `at` is an open directory or AT_FDCWD; symbolic links
+/// are not followed in the last component of a name.
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
 
   virtual int open_directory(int at, const std::string& name);
   virtual int make_directory(int at, const std::string& name, uint32_t mode);
-  /// Names in no order, without "." and "..".
+  /// Returns names in no particular order, without "." and "..".
   virtual int list(int directory, std::vector<std::string>& names);
 
-  /// Never waits, also not for the other end of a pipe.
+  /// Never blocks, not even on a FIFO.
   virtual int open_file(int at, const std::string& name);
-  /// For writing; -EEXIST when there is something of this name.
+  /// Opens for writing; returns -EEXIST when the name exists.
   virtual int create_file(int at, const std::string& name, uint32_t mode);
   virtual int64_t read(int file, char* bytes, size_t size);
   virtual int64_t write(int file, const char* bytes, size_t size);
-  /// Contents reach the disk.
+  /// Flushes the contents to disk.
   virtual int sync(int file);
   virtual int close(int file);
 
@@ -70,7 +70,7 @@ class Handle {
   int number_ = -1;
 };
 
-/// What the C library says about a -errno.
+/// Returns the system's message for a -errno.
 std::string error_text(int64_t result);
 
 }  // namespace antegrad::cache

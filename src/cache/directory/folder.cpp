@@ -32,7 +32,7 @@ std::string trust_problem(FileSystem& files, const FileStatus& status, const Fol
   return {};
 }
 
-/// -ENOTDIR is also what opening a symbolic link as a directory gives.
+/// Opening a symbolic link as a directory also gives -ENOTDIR.
 Failure open_failure(int result, const std::string& name) {
   if (result == -ENOTDIR || result == -ELOOP) {
     return {Failure::Refused, fmt::format("{} is a symbolic link or not a directory", name)};
@@ -53,7 +53,7 @@ OpenedFolder open_checked(FileSystem& files, int at, const std::string& name, co
   return out;
 }
 
-/// Makes a directory and those it is in. Links on the way are the user's own business and are followed.
+/// Creates a directory and its parents. Symbolic links in the parents are the user's own and are followed.
 int make_directories(FileSystem& files, const std::filesystem::path& path, uint32_t mode) {
   int result = files.make_directory(AT_FDCWD, path.string(), mode);
   if (result == -ENOENT && path.has_parent_path() && path != path.parent_path()) {
@@ -63,7 +63,8 @@ int make_directories(FileSystem& files, const std::filesystem::path& path, uint3
   return result == -EEXIST ? 0 : result;
 }
 
-/// Differs between threads, processes and, most likely, machines. create_file() sees to the rest.
+/// Returns a name that differs between threads, processes and, most likely, machines; create_file() detects
+/// collisions.
 std::string temporary_name() {
   static std::atomic<uint64_t> count{0};
   const auto time = std::chrono::system_clock::now().time_since_epoch().count();
@@ -80,13 +81,13 @@ int64_t write_all(FileSystem& files, const Handle& file, std::string_view bytes)
   return 0;
 }
 
-/// From a new file to one that is complete and closed.
+/// Writes the contents of a new file and closes it.
 int64_t fill(FileSystem& files, Handle& file, std::string_view bytes, Sync sync) {
   if (const auto result = write_all(files, file, bytes); result < 0) return result;
   if (sync == Sync::Rename) {
     if (const int result = files.sync(file.number()); result < 0) return result;
   }
-  // Some file systems say only here that there was no room.
+  // Some file systems report a lack of space only when the file is closed.
   return file.close();
 }
 

@@ -9,20 +9,20 @@
 
 namespace antegrad::cache {
 
-/// Whom a directory and its files may belong to, and what new ones are made with.
+/// Who may own a directory and its files, and the modes of new ones.
 struct FolderRules {
-  bool ours_only = true;  ///< of this user, and written to by nobody else
+  bool ours_only = true;  ///< owned by this user, and not writable by anybody else
   uint32_t directory_mode = 0700;
   uint32_t file_mode = 0600;
 };
 
-/// Why something did not work.
+/// Why an operation failed.
 struct Failure {
   enum Kind {
     None,
     Absent,
-    Refused,  ///< belongs to or can be written by others, or is a symbolic link
-    Damaged,  ///< not the number of bytes that it should have
+    Refused,  ///< owned or writable by others, or a symbolic link
+    Damaged,  ///< shorter than its size says, or too large
     Io,
   };
   Kind kind = None;
@@ -31,7 +31,7 @@ struct Failure {
   explicit operator bool() const { return kind != None; }
 };
 
-/// For a lookup that ended there.
+/// Returns the outcome of a lookup that failed in this way.
 Outcome outcome_of(const Failure& failure);
 
 struct OpenedFolder {
@@ -39,10 +39,10 @@ struct OpenedFolder {
   Failure failure;
 };
 
-/// The root of a store, an absolute path. With `create`, what is missing of the path is made.
+/// Opens the root of a store, an absolute path. With `create`, missing directories of the path are created.
 OpenedFolder open_root(FileSystem& files, const std::string& path, const FolderRules& rules, bool create);
 
-/// A folder in an open one.
+/// Opens a folder in an open one.
 OpenedFolder open_folder(FileSystem& files, const Handle& parent, const std::string& name,
                          const FolderRules& rules, bool create);
 
@@ -55,16 +55,16 @@ struct OpenedFile {
 OpenedFile open_file(FileSystem& files, const Handle& folder, const std::string& name,
                      const FolderRules& rules);
 
-/// Fills `bytes`, which has the size of the file.
+/// Fills `bytes`, which must have the size of the file.
 Failure read_all(FileSystem& files, const Handle& file, std::string& bytes);
 
-/// Writes a file under a temporary name and renames it: at every moment the name has its old contents or all
-/// of its new ones. What was begun is removed when it fails. The reason does not name the file, so that it
-/// can be said once for all.
+/// Writes a file under a temporary name and renames it, so that the name always has either its old or its
+/// complete new contents. Removes the temporary file on failure. The reason does not name the file, so that
+/// it can be reported once for all.
 Failure write_file(FileSystem& files, const Handle& folder, const std::string& name, std::string_view bytes,
                    const FolderRules& rules, Sync sync);
 
-/// Whether write_file() gives such names to files before they get theirs.
+/// Whether it is a name that write_file() gives to temporary files.
 bool is_temporary_name(std::string_view name);
 
 }  // namespace antegrad::cache

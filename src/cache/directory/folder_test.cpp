@@ -1,4 +1,4 @@
-// Whom a directory is believed, and how files get into it.
+// Which directories are trusted, and how files are written.
 #include "cache/directory/folder.h"
 
 #include <fcntl.h>
@@ -81,7 +81,7 @@ TEST_F(FolderTest, FollowsNoLinks) {
   testing::write_file(target / "secret", "text");
   fs::create_symlink(target / "secret", folder.path() + "/file");
   expect_refused(open_file(files, opened.handle, "file", kOurs).failure, "cannot open file");
-  // Writing replaces the link, not what it leads to.
+  // Writing replaces the link rather than its target.
   ASSERT_FALSE(write_file(files, opened.handle, "file", "new", kOurs, Sync::Never));
   EXPECT_EQ(testing::read_file(target / "secret"), "text");
   EXPECT_FALSE(fs::is_symlink(folder.path() + "/file"));
@@ -123,7 +123,7 @@ TEST_F(FolderTest, ShortWritesAndShortFiles) {
   EXPECT_EQ(write_file(files, opened.handle, "file", "x", kOurs, Sync::Never).kind, Failure::Io);
 }
 
-/// Network file systems and quotas may say only when a file is closed that its contents are lost.
+/// Network file systems and quotas may report lost contents only when a file is closed.
 TEST_F(FolderTest, ClosingMayFail) {
   const auto opened = root(true);
   struct LateError : FileSystem {
@@ -149,7 +149,7 @@ TEST_F(FolderTest, WithoutRights) {
   ::chmod(folder.parent().c_str(), 0700);
 }
 
-/// Also when it cannot see its rivals, a writer does not take a name that exists.
+/// A writer never takes an existing temporary name, even if it cannot see its rivals.
 TEST_F(FolderTest, TemporaryNames) {
   const auto opened = root(true);
   files.before = [&](int) {

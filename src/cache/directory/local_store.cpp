@@ -24,7 +24,7 @@ std::string home_of_user() {
 std::string default_directory(const CachePlaces& places, const std::function<std::string()>& user_home) {
   if (!places.cache_directory.empty()) return places.cache_directory;
   if (is_absolute(places.xdg_cache_home)) return places.xdg_cache_home + "/antegrad";
-  // The password database may be on the network, so it is asked last.
+  // The password database may be on the network, so it is queried last.
   const auto home = is_absolute(places.home) ? places.home : user_home();
   return is_absolute(home) ? home + "/.cache/antegrad" : "";
 }

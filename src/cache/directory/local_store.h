@@ -8,29 +8,29 @@
 
 namespace antegrad::cache {
 
-/// What decides where the local cache is. The library reads the environment elsewhere and hands it in.
+/// What determines the place of the local cache. The environment is read elsewhere and passed in.
 struct CachePlaces {
-  std::string cache_directory;  ///< what the user named for antegrad
+  std::string cache_directory;  ///< chosen by the user for antegrad
   std::string xdg_cache_home;
   std::string home;
 };
 
-/// The home that the password database has for this user; empty when it has none.
+/// Returns the home directory of this user in the password database; empty when there is none.
 std::string home_of_user();
 
-/// cache_directory, else xdg_cache_home/antegrad, else home/.cache/antegrad, else that of the user's home;
-/// empty when there is none. Homes that are not absolute paths do not count. Never a place for temporary
+/// Returns cache_directory, else xdg_cache_home/antegrad, else home/.cache/antegrad, else .cache/antegrad in
+/// user_home(); empty when there is none. Relative home paths are ignored. It is never a folder for temporary
 /// files.
 std::string default_directory(const CachePlaces& places,
                               const std::function<std::string()>& user_home = home_of_user);
 
 struct OpenedStore {
-  std::shared_ptr<DirectoryStore> store;  ///< null when there is a reason
+  std::shared_ptr<DirectoryStore> store;  ///< null on failure
   std::string reason;
 };
 
-/// Makes the directory. It must be this user's own and closed to the writes of others. What exists on a
-/// read-only file system is opened, and put() fails.
+/// Creates the directory if needed. It must belong to this user and not be writable by others. An existing
+/// directory on a read-only file system is opened, and put() fails.
 OpenedStore open_local_store(const LocalSettings& settings, std::shared_ptr<const Secret> secret,
                              std::shared_ptr<FileSystem> files);
 

@@ -155,7 +155,7 @@ TEST_F(LocalStoreTest, ADeletedDirectoryIsMadeAgain) {
   EXPECT_EQ(store->get(address_of(1)).outcome, Outcome::Hit);
 }
 
-/// At each step of writing, the directory is taken away once.
+/// The directory is deleted once at each step of writing.
 TEST_F(LocalStoreTest, DeletedWhileWriting) {
   files->start();
   ASSERT_TRUE(store->put(address_of(1), sample_entry(1)));
@@ -168,7 +168,7 @@ TEST_F(LocalStoreTest, DeletedWhileWriting) {
     };
     const auto saved = store->put(address_of(1), sample_entry(at));
     files->before = {};
-    // What is taken away after the last look at the name cannot be noticed.
+    // A deletion after the last access to the name cannot be noticed.
     ASSERT_TRUE(saved) << saved.reason;
     EXPECT_NE(store->get(address_of(1)).outcome, Outcome::Corrupt);
   }
@@ -187,7 +187,7 @@ TEST_F(LocalStoreTest, ReadingNotesTheTimeOnceAnHour) {
   expect_used(3700, 3700);
   expect_used(5000, 3700);
   expect_used(90000, 90000);
-  // The clock was wrong and is set right.
+  // The clock was wrong and is corrected.
   expect_used(0, 0);
 }
 
@@ -225,7 +225,7 @@ TEST_F(LocalStoreTest, AHomeThatCannotBeWritten) {
   EXPECT_EQ(result, 0);
 }
 
-/// A cache that came with an image: hits, but nothing new.
+/// A cache that is part of an image: hits, but nothing new is stored.
 TEST_F(LocalStoreTest, ReadOnlyFileSystem) {
   ASSERT_TRUE(store->put(address_of(1), sample_entry(1)));
   struct ReadOnly : FileSystem {
@@ -271,7 +271,7 @@ TEST_F(LocalStoreTest, WithAKeyEveryEntryNeedsIt) {
   ASSERT_TRUE(safe->put(address_of(1), sample_entry(1)));
   EXPECT_EQ(safe->get(address_of(1)).outcome, Outcome::Hit);
   EXPECT_EQ(store->get(address_of(1)).outcome, Outcome::Hit);
-  // Refused is not damaged: whoever has the right key still wants it.
+  // A refused entry is not damaged: readers with the right key still need it.
   EXPECT_EQ(open_local(settings, secret_of("b"))->get(address_of(1)).outcome, Outcome::Refused);
   EXPECT_EQ(safe->get(address_of(1)).outcome, Outcome::Hit);
 }

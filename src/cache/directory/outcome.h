@@ -8,21 +8,21 @@
 
 namespace antegrad::cache {
 
-/// What became of a lookup.
+/// The outcome of a lookup.
 enum class Outcome {
   Hit,
-  Miss,       ///< nothing there, nothing this version can read, or nothing that can be reached
-  GuardMiss,  ///< there, but for other sizes or another state
-  Bypass,     ///< not looked for: what is compiled cannot be cached
-  Corrupt,    ///< there, but damaged
-  Refused,    ///< there, but not believed: no or a wrong MAC, or a file that others may have written
+  Miss,       ///< absent, unreadable by this version, or unreachable
+  GuardMiss,  ///< present, but for other sizes or another state
+  Bypass,     ///< not looked up, because it cannot be cached
+  Corrupt,    ///< present, but damaged
+  Refused,    ///< present, but not trusted: no MAC or a wrong one, or a file that others may have written
 };
 constexpr size_t kOutcomes = 6;
 
 /// "hit", "miss", "guard miss", "bypass", "corrupt", "refused".
 std::string_view outcome_name(Outcome outcome);
 
-/// How often each outcome was seen.
+/// How often each outcome occurred.
 struct Counters {
   uint64_t hits = 0;
   uint64_t misses = 0;
@@ -34,7 +34,7 @@ struct Counters {
   friend bool operator==(const Counters&, const Counters&) = default;
 };
 
-/// Counters that many threads add to.
+/// Counters that may be incremented by many threads.
 class OutcomeCounter {
  public:
   void add(Outcome outcome) { counts_[ordinal(outcome)].fetch_add(1, std::memory_order_relaxed); }

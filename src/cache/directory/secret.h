@@ -6,7 +6,7 @@
 
 namespace antegrad::cache {
 
-/// The key of MACs. Wiped when it goes; never printed.
+/// The key for MACs. Wiped by the destructor; never printed.
 class Secret {
  public:
   explicit Secret(std::string bytes) : bytes_(std::move(bytes)) {}
@@ -21,12 +21,12 @@ class Secret {
 };
 
 struct ReadSecret {
-  std::shared_ptr<const Secret> secret;  ///< null when there is a reason
+  std::shared_ptr<const Secret> secret;  ///< null on failure
   std::string reason;
 };
 
-/// The contents of a key file without line breaks at its end: 16 to 4096 bytes. The file must belong to this
-/// user or root, and others must neither read nor write it, nor its group write it. Symbolic links are
+/// Reads a key file: 16 to 4096 bytes, not counting line breaks at the end. The file must belong to this user
+/// or root; it must not be readable or writable by others, nor writable by its group. Symbolic links are
 /// followed.
 ReadSecret read_key_file(FileSystem& files, const std::string& path);
 

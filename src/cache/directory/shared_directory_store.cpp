@@ -10,7 +10,7 @@ OpenedStore open_shared_directory_store(const SharedSettings& settings, std::sha
     return {nullptr, fmt::format("the shared cache {} is not used: {}", settings.directory, reason)};
   };
   if (!secret) return unusable("its entries need a key, and no key file is set");
-  // Who else may read and write there is up to the umask and the directory.
+  // The umask and the directory determine who else may read and write there.
   const FolderRules rules{.ours_only = false, .directory_mode = 0777, .file_mode = 0666};
   DirectorySettings own{"shared", normal_path(settings.directory), rules};
   own.read_only = !settings.write;

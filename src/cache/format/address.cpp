@@ -16,7 +16,7 @@ std::optional<Address> Address::parse(std::string_view text) {
   Address address{*key, 0};
   const char* end = text.data() + text.size();
   if (std::from_chars(end - 16, end, address.variant, 16).ptr != end) return std::nullopt;
-  // One spelling only: no capitals, no other separator.
+  // Only the canonical spelling: no capitals, no other separator.
   if (address.to_text() != text) return std::nullopt;
   return address;
 }

@@ -33,7 +33,8 @@ Digest mac_of(const Secret& secret, const Digest& body) {
   return hmac_sha256(secret.bytes(), std::string(kMacPurpose).append(body.view()));
 }
 
-/// Whether digest and, with a secret, MAC hold. Nothing else of the body is looked at before they do.
+/// Returns an error unless the digest and, with a secret, the MAC are valid. Nothing else of the body is read
+/// before.
 std::optional<ReadEntry> broken_seal(std::string_view bytes, const Secret* secret) {
   const auto body = bytes.substr(0, bytes.size() - kTrailer);
   ByteReader trailer(bytes.substr(body.size()));
@@ -55,7 +56,7 @@ struct Row {
   Digest checksum;
 };
 
-/// Fills `rows`; gives the reason when the table is not one. `in` stands after it then.
+/// Fills `rows` and leaves `in` after the table; returns the reason when the table is invalid.
 std::string read_table(ByteReader& in, std::vector<Row>& rows) {
   const uint64_t count = in.u32();
   if (count > kMaxSections) return fmt::format("{} sections, more than {}", count, kMaxSections);

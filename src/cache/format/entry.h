@@ -19,9 +19,9 @@
 ///     mac      = 32 bytes: HMAC-SHA-256 under the secret of "antegrad entry\n" and SHA-256(body), or zeros
 ///     digest   = 32 bytes: SHA-256(body mac)
 ///
-/// magic and version stay where they are in every version to come, so that each version can tell the others'
-/// entries from damaged ones. The address is part of the body: an entry under another name is found out.
-/// Any bytes are safe to read. What reads as a hit is, byte for byte, what write_entry() makes of it.
+/// magic and version keep their place in all future versions, so that each version can distinguish entries of
+/// other versions from damaged ones. The address is part of the body, so an entry under another name is
+/// detected. Any bytes are safe to read. A hit is, byte for byte, what write_entry() writes for the entry.
 namespace antegrad::cache {
 
 constexpr uint32_t kEntryVersion = 1;
@@ -36,30 +36,30 @@ struct Section {
   friend bool operator==(const Section&, const Section&) = default;
 };
 
-/// Named byte strings in order. What is in them is the business of whoever stores them.
+/// Named byte strings in order. Their meaning is up to the code that stores them.
 struct Entry {
   std::vector<Section> sections;
 
-  /// The bytes of a section, or null.
+  /// Returns the bytes of a section, or null.
   const std::string* find(std::string_view name) const;
   friend bool operator==(const Entry&, const Entry&) = default;
 };
 
-/// Why the entry cannot be written: too large, too many sections, names that are empty, too long or there
-/// twice. Empty when it can.
+/// Returns why the entry cannot be written (too large, too many sections, or section names that are empty,
+/// too long or duplicate); empty when it can.
 std::string entry_problem(const Entry& entry);
 
-/// `secret` may be null: no MAC then. Throws Error for an entry with a problem.
+/// Without a secret (null), no MAC is written. Throws Error for an entry with a problem.
 std::string write_entry(const Entry& entry, const Address& address, const Secret* secret);
 
 struct ReadEntry {
   Outcome outcome = Outcome::Miss;  ///< Hit, Miss (another version), Corrupt or Refused
   Entry entry;                      ///< empty unless Hit
-  std::string reason;               ///< empty when Hit
+  std::string reason;               ///< empty for a hit
 };
 
-/// With a secret, an entry without its MAC is refused; without one, MACs are not looked at. An entry that
-/// was written for another address is refused or, without a secret, corrupt.
+/// With a secret, an entry without its MAC is refused; without one, MACs are ignored. An entry that was
+/// written for another address is refused or, without a secret, corrupt.
 ReadEntry read_entry(std::string_view bytes, const Address& address, const Secret* secret);
 
 }  // namespace antegrad::cache

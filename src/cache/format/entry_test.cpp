@@ -14,7 +14,7 @@ using testing::secret_of;
 
 constexpr size_t kVersionAt = 8, kTotalAt = 12, kKeyAt = 20, kCountAt = 60, kTrailer = 64;
 
-/// A checksum that holds for what the bytes now are: what a forger without the secret can do.
+/// Recomputes the checksum for the changed bytes, as a forger without the secret could.
 std::string resealed(std::string bytes) {
   const auto digest = sha256(std::string_view(bytes).substr(0, bytes.size() - 32));
   return bytes.replace(bytes.size() - 32, 32, digest.view());
@@ -42,7 +42,7 @@ TEST(Entry, RoundTrips) {
   }
 }
 
-/// Fixed for ever, within a version.
+/// The format of a version must never change.
 TEST(Entry, BytesAreFixed) {
   const Entry entry{{{"a", "hello"}, {"b", ""}}};
   EXPECT_EQ(sha256(write_entry(entry, address_of(1, 2), nullptr)).hex(),
@@ -64,7 +64,7 @@ TEST(Entry, OtherVersionsAreMisses) {
   bytes[kVersionAt] = 9;
   const auto reason = "format version 9, and only 1 is read";
   expect(read_entry(bytes, address_of(1), nullptr), Outcome::Miss, reason);
-  // Whatever another version has after its number.
+  // Whatever another version has after the version number.
   expect(read_entry(bytes.substr(0, kTotalAt), address_of(1), nullptr), Outcome::Miss, reason);
   expect(read_entry(bytes, address_of(1), secret_of("a").get()), Outcome::Miss, reason);
 }
@@ -121,7 +121,7 @@ TEST(Entry, OtherAddresses) {
   expect(read_entry(bytes, address_of(2), nullptr), Outcome::Corrupt,
          "it was written for " + address_of(1).to_text());
   expect(read_entry(bytes, address_of(1, 5), nullptr), Outcome::Corrupt, "it was written for");
-  // Written again for the address it is found under, but the MAC is of the old one.
+  // Rewritten for the address it is found under, but with the MAC for the old one.
   const auto secret = secret_of("a");
   const auto signed_bytes = write_entry(sample_entry(1), address_of(1), secret.get());
   expect(read_entry(signed_bytes, address_of(2), secret.get()), Outcome::Refused, "it was written for");

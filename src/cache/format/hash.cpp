@@ -17,8 +17,8 @@ void check(bool fine, std::string_view call) {
   }
 }
 
-/// A context of our own: what the host program configures or loads in OpenSSL's global one does not reach
-/// us, nor the other way round. Both live as long as the process; threads may still hash while it exits.
+/// A library context of our own, isolated from what the host program configures or loads in OpenSSL's global
+/// one. Never freed: threads may still hash while the process exits.
 OSSL_LIB_CTX* library() {
   static OSSL_LIB_CTX* const context = OSSL_LIB_CTX_new();
   return context;
@@ -82,7 +82,7 @@ Sha256& Sha256::update(std::string_view bytes) {
 }
 
 Digest Sha256::digest() const {
-  // Finishing makes a context useless, so a copy of it is finished.
+  // Finalising makes a context unusable, so a copy is finalised.
   const std::unique_ptr<EVP_MD_CTX, Free> copy(EVP_MD_CTX_new());
   Digest digest;
   check(copy && EVP_MD_CTX_copy_ex(copy.get(), context_.get()) == 1, "EVP_MD_CTX_copy_ex");

@@ -40,7 +40,7 @@ void write_text(ByteWriter& out, const KeyField& field) {
   out.raw(*field.text);
 }
 
-/// False when the text is not what its field says.
+/// Returns false when the text does not match its field.
 bool read_text(ByteReader& in, KeyField& field) {
   const auto kept = in.u16();
   if (kept == 0) return !in.failed();

@@ -19,7 +19,7 @@ Key sample() {
 
 TEST(Key, SameFieldsSameDigest) { EXPECT_EQ(sample().digest(), sample().digest()); }
 
-/// Fixed for ever: another digest for the same fields would make every stored entry useless.
+/// Must never change: another digest for the same fields would invalidate every stored entry.
 TEST(Key, DigestIsFixed) {
   Key key;
   key.add_text("isa", "avx2").add_bytes("build", "7");
@@ -41,7 +41,7 @@ TEST(Key, EveryPartOfAFieldMatters) {
   EXPECT_NE(plain, digest_of(field("b", "y"), field("a", "x")));
   EXPECT_NE(plain, digest_of(field("a", "x")));
   EXPECT_NE(plain, digest_of(field("a", "x"), field("b", "y"), field("c", "")));
-  // What one field ends with is not what the next one begins with.
+  // Bytes cannot move from the end of one field to the beginning of the next.
   EXPECT_NE(digest_of(field("a", "xb"), field("c", "")), digest_of(field("a", "x"), field("bc", "")));
 }
 
@@ -99,7 +99,7 @@ TEST(Key, StoredAndLoaded) {
   EXPECT_EQ(Key::load(Key().store()), Key());
 }
 
-/// Whatever loads is what store() writes, and its texts have the hashes of their fields.
+/// Whatever loads is what store() writes, and texts match the hashes of their fields.
 TEST(Key, AnyBytesAreSafeToLoad) {
   const auto stored = sample().store();
   for (size_t size = 0; size < stored.size(); ++size) EXPECT_FALSE(Key::load(stored.substr(0, size))) << size;
@@ -115,7 +115,7 @@ TEST(Key, AnyBytesAreSafeToLoad) {
     ++loads;
     ASSERT_EQ(key->store(), bytes);
   }
-  // Hashes of fields without text can be anything.
+  // The hash of a field without text may be anything.
   EXPECT_GT(loads, 0);
 }
 

@@ -10,7 +10,7 @@ std::string one_line(std::string text) {
   return text;
 }
 
-/// Lines "name value"; nothing when some line is not.
+/// Parses lines "name value"; returns nothing when a line is invalid.
 std::optional<std::vector<std::pair<std::string, std::string>>> parse_facts(std::string_view text) {
   std::vector<std::pair<std::string, std::string>> facts;
   while (!text.empty()) {

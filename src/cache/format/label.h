@@ -10,10 +10,10 @@
 
 namespace antegrad::cache {
 
-/// What every entry says of itself, whatever else is in it. The first sections of an entry:
+/// The self-description that every entry starts with, in the sections
 ///     "kind"   one word
-///     "name"   of the function, where there is one; may be empty
-///     "key"    Key::store() of the key that it is found by
+///     "name"   of the function, if there is one; may be empty
+///     "key"    Key::store() of the entry's key
 ///     "facts"  lines "name value" for people: times, sizes
 struct Label {
   std::string kind;  ///< "function", "code", "kernel", "sizes", "fact"
@@ -21,14 +21,14 @@ struct Label {
   Key key;
   std::vector<std::pair<std::string, std::string>> facts;
 
-  const std::string* fact(std::string_view wanted) const;  ///< null: there is none
+  const std::string* fact(std::string_view wanted) const;  ///< null when there is no such fact
 
   friend bool operator==(const Label&, const Label&) = default;
 };
 
-/// An entry that has nothing but its label. Line breaks in facts become spaces.
+/// Returns an entry that consists of its label. Line breaks in facts become spaces.
 Entry labelled(const Label& label);
-/// Nothing when the entry has no label, or one that is no label.
+/// Returns nothing when the entry has no label, or an invalid one.
 std::optional<Label> label_of(const Entry& entry);
 
 }  // namespace antegrad::cache

@@ -11,7 +11,7 @@ namespace {
 
 using Lines = std::vector<std::string_view>;
 
-/// Beyond this many pairs of lines, what stands between equal beginnings and ends is shown as replaced.
+/// With more pairs of lines than this, everything between the common prefix and suffix is shown as replaced.
 constexpr size_t kMaxPairs = 4'000'000;
 
 Lines split(std::string_view text) {
@@ -25,7 +25,7 @@ Lines split(std::string_view text) {
   return lines;
 }
 
-/// Of two ranges of lines: how long a common subsequence from (i, j) on can be.
+/// The length of the longest common subsequence of two ranges of lines from (i, j) on.
 class CommonLengths {
  public:
   CommonLengths(const Lines& a, const Lines& b) : width_(b.size() + 1), lengths_((a.size() + 1) * width_) {

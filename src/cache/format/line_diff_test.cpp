@@ -38,7 +38,7 @@ TEST(LineDiff, LongDifferencesAreCut) {
   EXPECT_EQ(text, "@ line 1\n- old 0\n- old 1\n- old 2\n… 97 more lines\n");
 }
 
-/// Far too many pairs of lines to compare them all.
+/// Far too many pairs of lines to compare all of them.
 TEST(LineDiff, VeryLongTexts) {
   std::string before, after;
   for (int i = 0; i < 20000; ++i) {

@@ -10,39 +10,40 @@
 namespace antegrad::cache {
 
 struct BackgroundLimits {
-  uint64_t bytes = uint64_t{64} << 20;  ///< of entries that wait
+  uint64_t bytes = uint64_t{64} << 20;  ///< of pending entries
   size_t entries = 1024;
-  std::chrono::milliseconds exit_time{2000};  ///< how long the destructor waits for writing to end
+  std::chrono::milliseconds exit_time{2000};  ///< how long the destructor waits for writes to complete
 };
 
-/// Writes to another store in a thread, which is started by the first put(). What waits is found as if it
-/// were written. A child process drops what its parent has waiting, which the parent will write, and has a
-/// thread of its own.
+/// Writes to another store on a background thread, which the first put() starts. Pending entries are found as
+/// if they were written. After a fork, the child drops the parent's pending entries, which the parent will
+/// write, and uses a thread of its own.
 class BackgroundStore : public Store {
  public:
   explicit BackgroundStore(std::shared_ptr<Store> inner, BackgroundLimits limits = {});
-  /// Writes what waits, for as long as the limits allow; the rest is lost.
+  /// Writes pending entries within the time limit; the rest is lost.
   ~BackgroundStore() override;
 
   Loaded get(const Address& address) override;
   std::vector<Loaded> get_many(std::span<const Address> addresses) override;
-  /// What waits comes first.
+  /// Visits pending entries first.
   bool search(const Digest& key, const Visit& visit) override;
-  /// Done means: taken on. Replaces what waits under the same address. Writes at once where there is no room.
+  /// Success means that the entry was accepted. Replaces a pending entry with the same address. Writes
+  /// immediately when the queue is full.
   Saved put(const Address& address, const Entry& entry) override;
   std::string name() const override { return inner_->name(); }
   bool read_only() const override { return inner_->read_only(); }
 
-  /// False when something still waits, or is being written, after that time.
+  /// Returns false when something is still pending or being written after the timeout.
   bool flush(std::chrono::milliseconds timeout);
-  /// Entries that are not written yet.
+  /// Returns the number of entries that are not written yet.
   size_t waiting() const;
-  /// Why entries could not be written, since the last call. Each reason is given once.
+  /// Returns why entries could not be written since the last call, without duplicates.
   std::vector<std::string> take_failures();
 
  private:
   class Queue;
-  /// Of one process.
+  /// State of one process.
   struct Live {
     std::shared_ptr<Queue> queue;
   };

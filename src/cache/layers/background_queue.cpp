@@ -75,7 +75,7 @@ std::vector<BackgroundStore::Queue::Waiting> BackgroundStore::Queue::find_all(co
   for (auto it = waiting_.lower_bound({key, 0}); it != waiting_.end() && it->first.key == key; ++it) {
     found.insert(*it);
   }
-  // What is being written is older than what waits under the same address.
+  // What is being written is older than a pending entry with the same address.
   if (writing_ && writing_->first.key == key) found.insert(*writing_);
   return {found.begin(), found.end()};
 }
@@ -98,7 +98,7 @@ void BackgroundStore::Queue::close(std::chrono::milliseconds timeout) {
   order_.clear();
   changed_.notify_all();
   if (!thread_.joinable()) return;
-  // A thread that has nothing to write ends at once; one that hangs in the store is left behind.
+  // An idle thread ends at once; one that hangs in the store is left behind.
   if (!writing_) changed_.wait(lock, [&] { return ended_; });
   const bool ended = ended_;
   lock.unlock();

@@ -14,24 +14,24 @@
 
 namespace antegrad::cache {
 
-/// What waits to be written, and the thread that writes it. The thread shares ownership: when it hangs in a
-/// slow store, whoever closes the queue goes on without it.
+/// The pending entries and the thread that writes them. The thread shares ownership, so that close() need not
+/// wait for a thread that hangs in a slow store.
 class BackgroundStore::Queue : public std::enable_shared_from_this<Queue> {
  public:
   using Waiting = std::pair<Address, std::shared_ptr<const Entry>>;
 
   Queue(std::shared_ptr<Store> store, const BackgroundLimits& limits);
 
-  /// False when the caller has to write it: there is no room, or no thread. Nothing older that is still to be
-  /// written under that address can come after it then.
+  /// Returns false when the caller has to write the entry, because there is no room or no thread. No older
+  /// entry for that address is pending or being written then.
   bool offer(const Address& address, const Entry& entry);
-  /// Null: it does not wait.
+  /// Returns null when the entry is not pending.
   std::shared_ptr<const Entry> find(const Address& address) const;
-  /// Sorted.
+  /// Sorted by address.
   std::vector<Waiting> find_all(const Digest& key) const;
   size_t size() const;
   bool flush(std::chrono::milliseconds timeout);
-  /// Flushes; drops what is left; the thread ends when it can.
+  /// Flushes and drops what is left; the thread ends as soon as it can.
   void close(std::chrono::milliseconds timeout);
 
   void add_failure(const std::string& reason);
@@ -47,8 +47,8 @@ class BackgroundStore::Queue : public std::enable_shared_from_this<Queue> {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::map<Address, std::shared_ptr<const Entry>> waiting_;
-  std::deque<Address> order_;         ///< of waiting_: what came first is written first
-  std::shared_ptr<Waiting> writing_;  ///< null: nothing
+  std::deque<Address> order_;         ///< addresses of waiting_, in the order in which they are written
+  std::shared_ptr<Waiting> writing_;  ///< null when nothing is being written
   uint64_t bytes_ = 0;                ///< of waiting_ and writing_
   bool closing_ = false;
   bool ended_ = false;

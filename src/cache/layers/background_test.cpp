@@ -19,7 +19,7 @@ using testing::sample_entry;
 
 constexpr milliseconds kLong{20'000};
 
-/// In memory; writing waits while the gate is closed.
+/// A store in memory whose writes block while the gate is closed.
 class GatedStore : public Store {
  public:
   Loaded get(const Address& address) override {
@@ -74,7 +74,7 @@ class GatedStore : public Store {
 
 class BackgroundTest : public ::testing::Test {
  protected:
-  /// The first entry is in the thread's hands when this returns; nothing is written.
+  /// On return the thread holds the first entry, and nothing is written.
   void put_and_hold(BackgroundStore& store, int number) {
     inner->set_open(false);
     ASSERT_TRUE(store.put(address_of(number), sample_entry(number)));
@@ -137,7 +137,7 @@ TEST_F(BackgroundTest, ANewerEntryReplacesOneThatWaits) {
   for (const int i : {1, 2, 1})
     ASSERT_TRUE(store.put(address_of(i), sample_entry(10 * i + static_cast<int>(store.waiting()))));
   EXPECT_EQ(store.waiting(), 3u);
-  // The one that is being written cannot be replaced: the newer one is written after it.
+  // An entry that is being written cannot be replaced: the newer one is written after it.
   ASSERT_TRUE(store.put(address_of(0), sample_entry(5)));
   EXPECT_EQ(store.get(address_of(0)).entry, sample_entry(5));
   inner->set_open(true);
@@ -173,7 +173,7 @@ TEST_F(BackgroundTest, WithoutRoomTheNewerEntryStillWins) {
   BackgroundStore store(inner, {.bytes = 3'000});
   put_and_hold(store, 0);
   ASSERT_TRUE(store.put(address_of(1), sample_entry(1)));
-  // Both are too large to wait: one replaces what waits, the other what is being written.
+  // Both are too large for the queue: one replaces a pending entry, the other one that is being written.
   std::thread one([&] { EXPECT_TRUE(store.put(address_of(1), sample_entry(11, 5'000))); });
   std::thread zero([&] { EXPECT_TRUE(store.put(address_of(0), sample_entry(10, 5'000))); });
   inner->wait_until_begun(2);
@@ -219,7 +219,7 @@ TEST_F(BackgroundTest, TheDestructorDoesNotWaitForever) {
     ASSERT_TRUE(store.put(address_of(1), sample_entry(1)));
   }
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
-  // The thread that was left behind writes what it had begun, and no more.
+  // The thread that was left behind finishes the current write and no more.
   inner->set_open(true);
   for (int i = 0; i < 2000 && inner.use_count() > 1; ++i) std::this_thread::sleep_for(milliseconds(5));
   EXPECT_EQ(inner.use_count(), 1);

@@ -30,7 +30,7 @@ void write_item(ByteWriter& out, const Address& address, const std::string& byte
   out.raw(bytes);
 }
 
-/// Fills `items`, which point into `bytes`; gives the reason when the bytes are no bundle.
+/// Fills `items`, which point into `bytes`; returns the reason when the bytes are not a bundle.
 std::string read_items(std::string_view bytes, std::vector<Item>& items) {
   ByteReader in(bytes);
   if (bytes.empty()) return "it is empty";
@@ -58,7 +58,7 @@ std::string read_items(std::string_view bytes, std::vector<Item>& items) {
   return rest.at_end() ? "" : "bytes follow the last entry";
 }
 
-/// The text comes from a file that anyone may have written: what would not fit into a line is not shown.
+/// The text may come from an untrusted file, so it is shown only if it is short and printable.
 std::string text_of(const KeyField& field) {
   const auto visible = [](char c) { return c >= ' ' && c < '\x7f'; };
   const bool shown = field.text && !field.text->empty() && field.text->size() <= kMaxShownText &&
@@ -66,7 +66,7 @@ std::string text_of(const KeyField& field) {
   return shown ? *field.text : field.hash.hex().substr(0, kHashDigits);
 }
 
-/// Why the entry is not found here; empty when nothing speaks against it.
+/// Returns why the entry will not be found on this machine; empty when there is no such reason.
 std::string made_elsewhere(const Entry& entry, const System& here) {
   const auto label = label_of(entry);
   if (!label) return {};
@@ -80,7 +80,7 @@ std::string made_elsewhere(const Entry& entry, const System& here) {
   return made_for.empty() ? "" : fmt::format("made for {}, here it is {}", made_for, is);
 }
 
-/// Entries only grow (a backward pass is added when it is first compiled), so the larger one stays.
+/// Whether the store has an entry with at least as many sections, which is then kept.
 bool is_present(Store& store, const Address& address, const Entry& entry) {
   const auto found = store.get(address);
   return found.outcome == Outcome::Hit && found.entry.sections.size() >= entry.sections.size();
@@ -110,7 +110,7 @@ std::string write_bundle(Store& from, std::span<const Address> addresses, const 
   ByteWriter out;
   out.raw(kMagic);
   out.u32(kBundleVersion);
-  out.u32(0);  // known at the end
+  out.u32(0);  // the count, filled in at the end
   ExportReport counts;
   std::set<Address> seen;
   for (size_t i = 0; i < addresses.size(); ++i) {

@@ -12,16 +12,16 @@
 #include "cache/format/address.h"
 #include "cache/store.h"
 
-/// Many entries as one byte string, to be carried to another machine. Numbers are little-endian, nothing is
+/// Many entries as one byte string, for transfer to another machine. Numbers are little-endian, nothing is
 /// padded.
 ///
 ///     bundle = magic version:u32 count:u32 item*count digest
 ///     magic  = "AGBUNDL\n"
-///     item   = key:32 bytes variant:u64 length:u64 entry        as write_entry() gives it
-///     digest = 32 bytes: SHA-256 of all before it
+///     item   = key:32 bytes variant:u64 length:u64 entry        as written by write_entry()
+///     digest = 32 bytes: SHA-256 of everything before it
 ///
-/// Any bytes are safe to read. The digest finds accidents; what is believed is decided for each entry, by its
-/// own checksums and its MAC.
+/// Any bytes are safe to read. The digest detects accidental damage; whether an entry is trusted depends on
+/// its own checksums and MAC.
 namespace antegrad::cache {
 
 constexpr uint32_t kBundleVersion = 1;
@@ -30,37 +30,38 @@ using BundleProgress = std::function<void(size_t done, size_t all)>;
 
 struct ExportReport {
   uint64_t entries = 0;  ///< in the bundle
-  uint64_t gone = 0;     ///< asked for, but no longer there, or damaged
+  uint64_t gone = 0;     ///< requested, but missing or damaged
 };
 
-/// Entries get a MAC when there is a secret. An address that is there twice counts once. Empty when no entry
-/// is left: there is nothing to carry. `report` may be null, `progress` empty.
+/// Adds a MAC to each entry when there is a secret. Duplicate addresses count once. Returns an empty string
+/// when no entry could be read. `report` may be null, `progress` empty.
 std::string write_bundle(Store& from, std::span<const Address> addresses, const Secret* secret,
                          ExportReport* report = nullptr, const BundleProgress& progress = {});
 
-/// What the keys made on this machine have in the fields that are the same for all functions: "isa",
-/// "antegrad", "libtorch", "toolchain". Fields that are not named here are not compared.
+/// Values that keys made on this machine have in fields common to all functions: "isa", "antegrad",
+/// "libtorch", "toolchain". Fields that are not listed are not compared.
 using System = std::vector<std::pair<std::string, std::string>>;
 
 struct ImportReport {
-  std::string problem;    ///< why the bundle as a whole cannot be read, and nothing was imported
+  std::string problem;    ///< why the bundle as a whole cannot be read; nothing is imported then
   uint64_t entries = 0;   ///< in the bundle
-  uint64_t imported = 0;  ///< those of `elsewhere` included
-  uint64_t present = 0;   ///< left as they are: the store has them, with as much in them
-  /// Imported or present, but never found on this machine: entries by reason, such as "made for isa avx512,
-  /// here it is avx2".
+  uint64_t imported = 0;  ///< including those in `elsewhere`
+  uint64_t present = 0;   ///< left unchanged, because the store has them with at least as many sections
+  /// Imported or present, but never found on this machine: number of entries by reason, such as "made for isa
+  /// avx512, here it is avx2".
   std::map<std::string, uint64_t> elsewhere;
-  std::map<std::string, uint64_t> left_out;  ///< damaged, not believed, or not stored: entries by reason
+  /// Damaged, not trusted, or not stored: number of entries by reason.
+  std::map<std::string, uint64_t> left_out;
 
-  /// Everything in the bundle is in the store now.
+  /// Whether everything in the bundle is now in the store.
   bool complete() const { return problem.empty() && left_out.empty(); }
 };
 
-/// With a secret, entries need its MAC. A bundle that is damaged as a whole imports nothing.
+/// With a secret, entries need its MAC. Nothing is imported from a bundle that is damaged as a whole.
 ImportReport import_bundle(std::string_view bytes, Store& into, const Secret* secret, const System& here,
                            const BundleProgress& progress = {});
 
-/// One fact a line.
+/// Prints one fact per line.
 std::string to_text(const ImportReport& report);
 
 }  // namespace antegrad::cache

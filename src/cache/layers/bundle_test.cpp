@@ -33,7 +33,7 @@ Address put(Store& store, int number, const std::string& isa = "avx2") {
   return address;
 }
 
-/// The trailing digest made right again, as a forger would.
+/// Recomputes the trailing digest, as a forger would.
 std::string resealed(std::string bytes) {
   bytes.resize(bytes.size() - 32);
   return bytes.append(sha256(bytes).view());

@@ -1,4 +1,4 @@
-// Settings become stores; the shared directory, alone and behind the local one.
+// Opening stores from settings; the shared directory, alone and behind the local one.
 #include "cache/layers/open_stores.h"
 
 #include <gtest/gtest.h>

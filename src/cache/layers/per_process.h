@@ -7,9 +7,9 @@
 
 namespace antegrad::cache {
 
-/// An object that each process has for itself. After a fork, a child cannot use the parent's: its mutexes may
-/// be held and its threads are gone. The child gets a new one; the parent's is never touched again in it,
-/// except that `abandon()` is called once where the object has it.
+/// An object that each process has for itself. After a fork, a child cannot use the parent's object: its
+/// mutexes may be locked and its threads do not exist. The child gets a new one and never touches the
+/// parent's again, except that it calls `abandon()` once if the object has it.
 template <class T>
 class PerProcess {
  public:
@@ -19,7 +19,7 @@ class PerProcess {
   ~PerProcess() {
     Node* node = top_.load();
     if (node && node->process == ::getpid()) delete node;
-    // Objects of other processes stay: destroying them could wait for threads that are not here.
+    // Objects of other processes are leaked: destroying them could wait for threads that do not exist here.
   }
   PerProcess(const PerProcess&) = delete;
   PerProcess& operator=(const PerProcess&) = delete;
@@ -37,7 +37,7 @@ class PerProcess {
     return *ours->value;
   }
 
-  /// Null when this process has none yet.
+  /// Returns null when this process has none yet.
   T* existing() const {
     Node* node = top_.load();
     return node && node->process == ::getpid() ? node->value.get() : nullptr;

@@ -7,8 +7,8 @@
 
 namespace antegrad::cache {
 
-/// A thread that gets no signals: they are for the threads of the user's program, whose handlers may not
-/// expect to run in ours. Throws std::system_error when there is no thread.
+/// Starts a thread that receives no signals: they are meant for the threads of the user's program, whose
+/// handlers may not expect to run in ours. Throws std::system_error when no thread can be started.
 template <class Run>
 std::thread quiet_thread(Run run) {
   struct Blocked {

@@ -32,7 +32,7 @@ bool RecordingStore::search(const Digest& key, const Visit& visit) {
   return inner_->search(key, [&](const Address& address, Loaded loaded) {
     const bool hit = loaded.outcome == Outcome::Hit;
     const bool taken = visit(address, std::move(loaded));
-    // What was looked at and left, because of its guards, is not used.
+    // An entry that was visited and rejected because of its guards was not used.
     if (taken && hit) remember(address);
     return taken;
   });

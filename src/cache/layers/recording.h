@@ -8,7 +8,7 @@
 
 namespace antegrad::cache {
 
-/// Remembers which entries of another store were used: got, taken in a search, or put.
+/// Records which entries of another store were used: loaded, accepted in a search, or written.
 class RecordingStore : public Store {
  public:
   static constexpr size_t kMostAddresses = 100'000;
@@ -22,9 +22,9 @@ class RecordingStore : public Store {
   std::string name() const override { return inner_->name(); }
   bool read_only() const override { return inner_->read_only(); }
 
-  /// Sorted, each once.
+  /// Sorted, without duplicates.
   std::vector<Address> used() const;
-  /// False when there were more than it remembers.
+  /// Returns false when there were more than it can record.
   bool complete() const;
 
  private:

@@ -16,7 +16,7 @@ TieredStore::TieredStore(std::shared_ptr<Store> near, std::shared_ptr<Store> far
 
 std::string TieredStore::name() const { return near_->name() + ", " + far_->name(); }
 
-/// Whether it works does not matter: the entry is in the caller's hands.
+/// Failures do not matter, because the caller has the entry already.
 void TieredStore::bring_near(const Address& address, const Entry& entry) {
   if (!near_->read_only()) near_->put(address, entry);
 }

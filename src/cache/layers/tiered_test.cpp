@@ -12,7 +12,7 @@ namespace {
 using testing::address_of;
 using testing::sample_entry;
 
-/// In memory, and counts how often it is asked.
+/// A store in memory that counts queries.
 class FakeStore : public Store {
  public:
   explicit FakeStore(std::string name) : name_(std::move(name)) {}
@@ -42,11 +42,11 @@ class FakeStore : public Store {
   bool read_only() const override { return fixed; }
 
   std::map<Address, Entry> entries;
-  Loaded instead;  ///< of what is not there
+  Loaded instead;  ///< the result for missing entries
   std::string problem;
   bool fixed = false;
   int asked = 0;
-  std::vector<std::vector<Address>> batches;  ///< of get_many()
+  std::vector<std::vector<Address>> batches;  ///< arguments of get_many()
 
  private:
   std::string name_;

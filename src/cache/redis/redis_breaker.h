@@ -9,21 +9,21 @@
 
 namespace antegrad::cache {
 
-/// Keeps callers away from a server that failed, for a pause that doubles with each failure. Many threads may
-/// ask.
+/// A circuit breaker: keeps callers away from a server that failed, for a pause that doubles with each
+/// failure. Thread-safe.
 class RedisBreaker {
  public:
   using Clock = std::chrono::steady_clock;
 
   struct Pass {
-    std::string reason;  ///< why the server is not to be asked; empty: go on
+    std::string reason;  ///< why the server must not be queried; empty when it may be
     unsigned failures = 0;
   };
 
   RedisBreaker(std::chrono::milliseconds first, std::chrono::milliseconds longest)
       : first_(first), longest_(longest) {}
 
-  /// After a pause one caller is let through; the others are kept away until it knows more.
+  /// After a pause one caller is let through; the others are kept away until it has a result.
   Pass enter(Clock::time_point now = Clock::now()) {
     const std::lock_guard lock(mutex_);
     if (pause_.count() > 0) {
@@ -33,7 +33,7 @@ class RedisBreaker {
     return {{}, failures_};
   }
 
-  /// What failed while the holder of a pass waited for its turn; empty: nothing.
+  /// Returns what failed while the holder of a pass waited for its turn; empty when nothing did.
   std::string failed_since(const Pass& pass) {
     const std::lock_guard lock(mutex_);
     return failures_ == pass.failures ? std::string() : reason_;
@@ -56,7 +56,7 @@ class RedisBreaker {
  private:
   const std::chrono::milliseconds first_, longest_;
   BriefMutex mutex_;
-  std::chrono::milliseconds pause_{0};  ///< 0: all is well
+  std::chrono::milliseconds pause_{0};  ///< 0 when the server works
   Clock::time_point until_;
   std::string reason_;
   unsigned failures_ = 0;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kPiece = 64 << 10;
 constexpr size_t kLongestProblem = 200;
-/// Lists are asked for with fewer elements. hiredis makes room for as many as a server says it will send.
+/// Longer than any list that is requested. hiredis allocates as many elements as a server announces.
 constexpr size_t kMostElements = 1024;
 
 template <class Count>
@@ -18,11 +18,12 @@ using MakeArray = void* (*)(const redisReadTask*, Count);
 
 template <class Count>
 Count count_of(MakeArray<Count>);
-using Count = decltype(count_of(redisReplyObjectFunctions{}.createArray));  // differs between versions
+// Differs between versions of hiredis.
+using Count = decltype(count_of(redisReplyObjectFunctions{}.createArray));
 
-MakeArray<Count> make_any_array = nullptr;  // hiredis's own, always the same
+MakeArray<Count> make_any_array = nullptr;  // hiredis's own function, always the same
 
-/// No lists in lists, no long lists: hiredis takes null for having no memory, and stops.
+/// Rejects nested and long lists: hiredis treats null as out of memory and stops.
 void* make_short_array(const redisReadTask* task, Count count) {
   if (task->parent || static_cast<size_t>(count) > kMostElements) return nullptr;
   return make_any_array(task, count);

@@ -20,14 +20,14 @@ using RedisCommand = std::vector<std::string_view>;
 struct RedisReply {
   enum Kind { Nothing, Text, List, Number, Problem };
   Kind kind = Nothing;
-  std::string text;               ///< of Text and, made printable and short, of Problem
+  std::string text;               ///< of Text and, made printable and truncated, of Problem
   std::vector<std::string> list;  ///< the texts in a List
 };
 
-/// One connection to a server. One thread at a time.
+/// One connection to a server, for one thread at a time.
 class RedisConnection {
  public:
-  /// Of the answers to one run().
+  /// The limit for the replies to one run().
   static constexpr uint64_t kMaxAnswerBytes = uint64_t{1} << 30;
 
   RedisConnection(RedisPlace place, const RedisSettings& settings);
@@ -36,11 +36,11 @@ class RedisConnection {
   bool is_open() const { return socket_.is_open(); }
   RedisFailure open();
   void close();
-  /// In a child process: gives up its copy of the connection, which stays the parent's.
+  /// In a child process: closes its copy of the connection, which remains the parent's.
   void abandon() { socket_.close(); }
 
-  /// One round trip: sends all commands, then reads as many replies. Answers of more than `most_bytes` are
-  /// not read. After a failure the connection must be closed: replies may still be under way.
+  /// Performs one round trip: sends all commands, then reads as many replies, at most `most_bytes` in total.
+  /// After a failure the connection must be closed, because replies may still be in transit.
   RedisFailure run(std::span<const RedisCommand> commands, uint64_t most_bytes,
                    std::vector<RedisReply>& replies);
 
@@ -52,7 +52,7 @@ class RedisConnection {
   RedisFailure make_reader();
   RedisFailure send(std::string_view bytes, RedisPatience& patience);
   RedisFailure receive(size_t& got, RedisPatience& patience);
-  /// What must be answered well before anything else is believed.
+  /// Returns the commands that must succeed before any others (login and choice of the database).
   std::vector<RedisCommand> greeting() const;
   RedisFailure next_reply(uint64_t& bytes_left, RedisPatience& patience, RedisReply& out);
 
@@ -67,7 +67,7 @@ class RedisConnection {
   bool greeted_ = false;
 };
 
-/// Without what could upset a terminal, and not long.
+/// Returns the text without characters that could upset a terminal, truncated.
 std::string printable(std::string_view text);
 
 }  // namespace antegrad::cache

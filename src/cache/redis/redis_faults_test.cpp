@@ -17,7 +17,7 @@ using testing::RedisServer;
 using testing::sample_entry;
 using testing::seconds_of;
 
-/// With the timeouts that users have.
+/// Settings with the default timeouts.
 RedisSettings brisk(const std::string& url) {
   RedisSettings settings;
   settings.url = url;
@@ -30,7 +30,7 @@ size_t count(const std::string& text, const std::string& word) {
   return found;
 }
 
-/// What the store says of one lookup when the server answers this.
+/// Returns the result of a lookup when the server sends this reply.
 Loaded answered(const std::string& reply) {
   FakeRedis fake([&](const std::string&) { return reply; });
   auto settings = redis_settings(fake.url());
@@ -126,7 +126,7 @@ TEST(RedisFaultsTest, AFewBytesNowAndThenBuyNoTime) {
 }
 
 TEST(RedisFaultsTest, AServerWithoutRoomForConnections) {
-  // Nobody accepts: the queue of the socket gets full.
+  // Nobody accepts connections, so the queue of the socket fills up.
   testing::TestFolder folder;
   const std::string path = folder.parent() / "socket";
   const int number = ::socket(AF_UNIX, SOCK_STREAM, 0);
@@ -146,7 +146,7 @@ TEST(RedisFaultsTest, AServerWithoutRoomForConnections) {
 }
 
 TEST(RedisFaultsTest, ManyAreOneRoundTrip) {
-  // Answers only when all questions have come, so a second trip would wait forever.
+  // Replies only when all requests have arrived, so a second round trip would wait forever.
   std::string all;
   FakeRedis fake([&](const std::string& request) {
     all += request;
@@ -191,7 +191,7 @@ TEST(RedisFaultsTest, AServerThatHangsUpRaisesNoSignal) {
   const auto store = open_redis(redis_settings(fake.url()));
   EXPECT_EQ(store->get(address_of(1)).reason, "");
   std::this_thread::sleep_for(milliseconds(50));
-  // The connection is dead by now, the next one breaks in the middle of this.
+  // The connection is dead by now, and the next one breaks during the write.
   const auto saved = store->put(address_of(1), sample_entry(1, 20 << 20));
   EXPECT_FALSE(saved);
   EXPECT_TRUE(saved.reason.find("Broken pipe") != std::string::npos ||

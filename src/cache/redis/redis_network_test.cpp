@@ -100,7 +100,7 @@ TEST_F(RedisTlsTest, TheCertificateIsChecked) {
   EXPECT_NE(unknown.find("self-signed certificate"), std::string::npos) << unknown;
   const auto none = reason(settings("127.0.0.1", folder.parent() / "nothing.pem"));
   EXPECT_NE(none.find("no certificates in"), std::string::npos) << none;
-  // The right server by an address that its certificate does not have.
+  // The right server under an address that its certificate does not list.
   const auto name = reason(settings("[::ffff:127.0.0.1]", certificate));
   EXPECT_NE(name.find("IP address mismatch"), std::string::npos) << name;
 }

@@ -25,7 +25,7 @@ int look_up(const std::string& host, const std::string& port, int flags, Address
   return error;
 }
 
-/// Shared with a thread that may live longer than who asked.
+/// Shared with a thread that may outlive the caller.
 struct Lookup {
   std::mutex mutex;
   std::condition_variable ready;

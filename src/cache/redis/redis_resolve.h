@@ -13,7 +13,7 @@ struct FreeAddresses {
 };
 using AddressList = std::unique_ptr<addrinfo, FreeAddresses>;
 
-/// Where a host is. The system's own lookup knows no time limit; this one does.
+/// Resolves a host name within a time limit, which the system's resolver does not have.
 RedisFailure resolve(const std::string& host, const std::string& port, RedisPatience& patience,
                      AddressList& out);
 

@@ -36,7 +36,7 @@ RedisFailure RedisPatience::timed_out(std::string_view what) const {
 }
 
 void RedisSocket::close() {
-  // Forgotten before it is closed: a child that is forked in between must not close another file's number.
+  // Reset before it is closed: a child forked in between must not close a reused descriptor.
   if (const int number = number_.exchange(-1); number >= 0) ::close(number);
 }
 
@@ -65,7 +65,7 @@ RedisFailure RedisSocket::connect_to(const addrinfo& address, RedisPatience& pat
       return {};
     }
     if (errno != EAGAIN) return failed("cannot connect", errno);
-    // A unix socket whose queue is full cannot be waited for.
+    // A unix socket whose queue is full cannot be polled.
     if (patience.milliseconds_left() == 0) return patience.timed_out("connecting");
     ::poll(nullptr, 0, 1);
   }
@@ -90,7 +90,7 @@ RedisFailure RedisSocket::connect_network(const RedisPlace& place, RedisPatience
   int addresses = 0;
   for (const auto* address = found.get(); address; address = address->ai_next) ++addresses;
   for (const auto* address = found.get(); address; address = address->ai_next, --addresses) {
-    // An address that is not answered must leave time for the others.
+    // An address that does not answer must leave time for the others.
     RedisPatience part(std::chrono::milliseconds(patience.milliseconds_left() / addresses));
     failure = connect_to(*address, part);
     if (failure) continue;

@@ -19,8 +19,8 @@ struct RedisFailure {
   explicit operator bool() const { return kind != None; }
 };
 
-/// How long to wait in all. Bytes that move buy more time, so that a large entry may take longer than a
-/// small one but a server that sends a byte now and then gains nothing.
+/// A total time limit. Transferred bytes extend it in proportion, so that a large entry may take longer than
+/// a small one but a server that sends a byte now and then gains nothing.
 class RedisPatience {
  public:
   using Clock = std::chrono::steady_clock;
@@ -28,7 +28,7 @@ class RedisPatience {
   explicit RedisPatience(std::chrono::milliseconds time) : time_(time), end_(Clock::now() + time) {}
 
   void moved(size_t bytes) { end_ += std::chrono::nanoseconds(50 * bytes); }
-  /// Rounded up; 0: it is over.
+  /// Rounded up; 0 when the time is over.
   int milliseconds_left() const;
   RedisFailure timed_out(std::string_view what) const;
 
@@ -37,7 +37,7 @@ class RedisPatience {
   Clock::time_point end_;
 };
 
-/// A socket that never blocks for longer than told and never raises SIGPIPE.
+/// A socket that never blocks beyond the time limit and never raises SIGPIPE.
 class RedisSocket {
  public:
   RedisSocket() = default;
@@ -47,10 +47,10 @@ class RedisSocket {
 
   RedisFailure connect(const RedisPlace& place, RedisPatience& patience);
   RedisFailure send(std::string_view bytes, RedisPatience& patience);
-  /// At least one byte.
+  /// Receives at least one byte.
   RedisFailure receive(char* bytes, size_t room, size_t& got, RedisPatience& patience);
   bool is_open() const { return number_ >= 0; }
-  /// Also safe in a child process while the parent uses the connection: nothing is sent.
+  /// Also safe in a child process while the parent uses the connection: sends nothing.
   void close();
 
  private:

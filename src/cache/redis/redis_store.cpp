@@ -9,7 +9,7 @@ namespace antegrad::cache {
 namespace {
 
 constexpr size_t kSearchedAtOnce = 8;
-/// Of an answer, besides the bytes of the entry.
+/// Bytes of a reply besides those of the entry.
 constexpr uint64_t kFrameBytes = 512;
 
 std::string key_name(const Address& address) { return "antegrad:1:" + address.to_text(); }
@@ -35,12 +35,12 @@ RedisFailure RedisStore::ask_server(Live& live, std::span<const RedisCommand> co
     if (!failure) failure = live.connection.run(commands, most_bytes, replies);
     if (!failure) return {};
     live.connection.close();
-    // A connection that was not used for a while may have been closed for that, or by a restart.
+    // An idle connection may have been closed by the server, or by its restart.
     if (!old || failure.kind != RedisFailure::Closed) return failure;
   }
 }
 
-/// One round trip. Gives the reason when there are no replies.
+/// Performs one round trip. Returns the reason when there are no replies.
 std::string RedisStore::ask(std::span<const RedisCommand> commands, uint64_t most_bytes,
                             std::vector<RedisReply>& replies) {
   auto& live = live_.get();
@@ -74,7 +74,7 @@ Loaded RedisStore::load(const Address& address, const RedisReply& reply) const {
 }
 
 void RedisStore::get_batch(std::span<const Address> addresses, std::vector<Loaded>& out) {
-  // A range, so that no more than the limit is sent, whatever is there.
+  // GETRANGE limits what is sent, whatever the size of the value.
   const auto last = std::to_string(settings_.limit_bytes);
   std::vector<std::string> names;
   std::transform(addresses.begin(), addresses.end(), std::back_inserter(names), key_name);
@@ -104,7 +104,7 @@ std::vector<Loaded> RedisStore::get_many(std::span<const Address> addresses) {
   return out;
 }
 
-/// Newest first. Gives the reason when they are not known.
+/// Lists the newest first. Returns the reason when they are not known.
 std::string RedisStore::variants(const Digest& key, std::vector<Address>& out) {
   const auto index = index_name(key), last = std::to_string(kMostVariants - 1);
   const RedisCommand command{"ZREVRANGE", index, "0", last};

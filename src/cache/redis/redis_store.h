@@ -17,15 +17,15 @@ namespace antegrad::cache {
 ///     antegrad:1:<address>   string: the bytes of write_entry()
 ///     antegrad:1:<key>       sorted set: the variants of a key (16 digits) by the time they were written
 ///
-/// The index is a hint: a variant without an entry is skipped, one that is not in it is still found by get().
-/// The server is connected to when first needed. When it does not answer in time, or not like Redis, it is
-/// left alone for a while and all lookups are misses with that reason.
+/// The index is a hint: a variant without an entry is skipped, and an entry that is not in the index is still
+/// found by get(). The store connects when first used. When the server does not answer in time, or not like
+/// Redis, it is left alone for a while, and all lookups are misses with that reason.
 class RedisStore : public Store {
  public:
-  static constexpr size_t kMostVariants = 256;  ///< of a key: more are forgotten, oldest first
-  static constexpr size_t kMostAtOnce = 1024;   ///< addresses of get_many() in one round trip
+  static constexpr size_t kMostVariants = 256;  ///< per key; the oldest are removed from the index
+  static constexpr size_t kMostAtOnce = 1024;   ///< addresses per round trip in get_many()
 
-  /// `secret` is not null: only entries with its MAC are believed.
+  /// `secret` must not be null: only entries with its MAC are trusted.
   RedisStore(RedisPlace place, const RedisSettings& settings, std::shared_ptr<const Secret> secret);
 
   Loaded get(const Address& address) override;
@@ -35,17 +35,17 @@ class RedisStore : public Store {
   std::string name() const override { return "redis"; }
   bool read_only() const override { return !settings_.write; }
 
-  /// Where the server is, without passwords.
+  /// Returns the address of the server without passwords.
   std::string place() const { return place_.to_text(); }
 
  private:
-  /// What a process that was forked does not share with its parent.
+  /// State that a forked process does not share with its parent.
   struct Live {
     Live(const RedisPlace& place, const RedisSettings& settings)
         : connection(place, settings), breaker(settings.first_pause, settings.longest_pause) {}
     void abandon() { connection.abandon(); }
 
-    std::mutex mutex;  ///< of the connection
+    std::mutex mutex;  ///< guards the connection
     RedisConnection connection;
     RedisBreaker breaker;
   };
@@ -66,7 +66,7 @@ class RedisStore : public Store {
 };
 
 struct OpenedRedis {
-  std::shared_ptr<RedisStore> store;  ///< null when there is a reason
+  std::shared_ptr<RedisStore> store;  ///< null on failure
   std::string reason;
 };
 

@@ -1,4 +1,4 @@
-// With a real server.
+// The store with a real server.
 #include "cache/redis/redis_store.h"
 
 #include <gtest/gtest.h>
@@ -192,7 +192,7 @@ TEST_F(RedisStoreTest, DatabasesAreApart) {
 
 TEST_F(RedisStoreTest, ProcessesShareAServerButNoConnection) {
   ASSERT_TRUE(store->put(address_of(1), sample_entry(1)));
-  // The children use the store while the parent does, from the parent's object.
+  // Children use the parent's store object while the parent uses it too.
   std::vector<pid_t> children;
   for (int child = 0; child < 4; ++child) {
     children.push_back(::fork());

@@ -26,7 +26,7 @@ std::string last_error() {
 
 RedisFailure failed(const std::string& reason) { return {RedisFailure::Other, "TLS: " + reason}; }
 
-/// Whom the certificate must be for: a name, or an address of digits.
+/// Sets the name or numeric address that the certificate must be valid for.
 bool expect_host(SSL* session, const std::string& host) {
   if (::X509_VERIFY_PARAM_set1_ip_asc(::SSL_get0_param(session), host.c_str()) == 1) return true;
   ::ERR_clear_error();
@@ -78,7 +78,7 @@ RedisFailure RedisTls::receive_more(RedisPatience& patience) {
   return {};
 }
 
-/// Repeats a step of OpenSSL's and moves the bytes that it makes or wants.
+/// Repeats an OpenSSL operation and transfers the bytes that it produces or needs.
 RedisFailure RedisTls::drive(const std::function<int()>& step, RedisPatience& patience) {
   for (;;) {
     ::ERR_clear_error();

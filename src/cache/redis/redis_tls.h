@@ -10,14 +10,14 @@ struct ssl_st;
 
 namespace antegrad::cache {
 
-/// TLS over a socket. OpenSSL sees memory only, so that the socket's time limits hold and nothing it writes
-/// can raise SIGPIPE.
+/// TLS over a socket. OpenSSL reads and writes memory only, so that the socket's time limits apply and it
+/// cannot raise SIGPIPE.
 class RedisTls {
  public:
   explicit RedisTls(RedisSocket& socket) : socket_(socket) {}
 
-  /// The certificate must be for the place's host, signed by someone in `ca_file` or, where that is empty,
-  /// by someone that the system trusts.
+  /// The certificate must be valid for the host and signed by an authority in `ca_file` or, when that is
+  /// empty, by one that the system trusts.
   RedisFailure open(const RedisPlace& place, const std::string& ca_file, RedisPatience& patience);
   RedisFailure send(std::string_view bytes, RedisPatience& patience);
   RedisFailure receive(char* bytes, size_t room, size_t& got, RedisPatience& patience);

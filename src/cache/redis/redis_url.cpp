@@ -8,7 +8,7 @@ namespace antegrad::cache {
 namespace {
 
 constexpr unsigned kMostDatabases = 1 << 20;
-constexpr size_t kLongestPath = 107;  // what a socket's address has room for
+constexpr size_t kLongestPath = 107;  // the capacity of a unix socket address
 
 std::optional<unsigned> number(std::string_view text, unsigned most) {
   unsigned out = 0;
@@ -18,7 +18,7 @@ std::optional<unsigned> number(std::string_view text, unsigned most) {
   return out;
 }
 
-/// %XX becomes a byte.
+/// Decodes %XX.
 std::optional<std::string> decoded(std::string_view text) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -38,7 +38,7 @@ std::optional<std::string> decoded(std::string_view text) {
   return out;
 }
 
-/// Takes "[user]:password@" off the front. The last "@" counts, so that passwords may have some.
+/// Removes "[user]:password@" from the front. The last "@" counts, so that passwords may contain some.
 std::string take_login(std::string_view& authority, RedisPlace& place) {
   const auto at = authority.rfind('@');
   if (at == std::string_view::npos) return {};
@@ -101,7 +101,7 @@ std::string parse_unix(std::string_view rest, RedisPlace& place) {
 }
 
 std::string parse_network(std::string_view rest, RedisPlace& place) {
-  // The login may have slashes in it, the rest has at most one.
+  // The login may contain slashes; the rest has at most one.
   const auto at = rest.rfind('@');
   const auto slash = rest.find('/', at == std::string_view::npos ? 0 : at);
   auto authority = rest.substr(0, slash);
