@@ -46,7 +46,7 @@ antegrad_status failed(antegrad_status status, const char* text) noexcept {
   return status;
 }
 
-/// Runs the work of one function of the API: whatever it throws becomes a status and a text.
+/// Runs the body of an API function and turns any exception into a status and a text.
 template <class Work>
 antegrad_status guarded(const Work& work) noexcept {
   try {
@@ -60,7 +60,7 @@ antegrad_status guarded(const Work& work) noexcept {
     return failed(ANTEGRAD_ERROR_LIBTORCH, error.what_without_backtrace());
   } catch (const std::bad_alloc&) {
     return failed(ANTEGRAD_ERROR_MEMORY, "[c] there is not enough memory. Use smaller inputs.");
-  } catch (const std::exception& error) {  // TorchScript's own exceptions among them
+  } catch (const std::exception& error) {  // including TorchScript's own exceptions
     return failed(ANTEGRAD_ERROR_LIBTORCH, error.what());
   } catch (...) {
     return failed(ANTEGRAD_ERROR_INTERNAL, "[c] something was thrown that is no std::exception. Report it.");
@@ -84,7 +84,7 @@ antegrad_status load(Load loader, const char* from, const char* name, const ante
   });
 }
 
-/// `count` outputs in a row.
+/// Returns `count` consecutive outputs.
 std::vector<Output> list_of(antegrad_tensor* outputs, size_t count, const char* name, const char* of_each) {
   std::vector<Output> list;
   if (count > 0) not_null(outputs, name);
@@ -137,7 +137,7 @@ antegrad_status antegrad_call(antegrad_function* function, const antegrad_tensor
   return guarded([&] {
     not_null(function, "function");
     const auto places = list_of(outputs, output_count, "outputs", "result");
-    const auto borrowed = borrow(inputs, input_count);  // lives until results are handed over
+    const auto borrowed = borrow(inputs, input_count);  // must live until the results are written
     give(function->call(borrowed), places);
   });
 }

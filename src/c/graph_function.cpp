@@ -21,7 +21,7 @@ using Tensors = std::vector<at::Tensor>;
 using InputKind = GraphSignature::InputKind;
 using OutputKind = GraphSignature::OutputKind;
 
-/// What was given, with the strides that the graph was captured for.
+/// Returns the given tensor with the strides that the graph was captured for.
 at::Tensor fit(const at::Tensor& given, const ir::Input& input, const ir::Type& wanted) {
   const auto* type = wanted.tensor();
   const ir::Type found(capture::type_of(given, given.device()));
@@ -39,7 +39,7 @@ at::Tensor fit(const at::Tensor& given, const ir::Input& input, const ir::Type& 
   return copy.copy_(given);
 }
 
-/// Kernels for the whole graph: both passes of a joint one.
+/// Compiles the whole graph, including the backward pass of a joint graph.
 class GraphFunction : public antegrad_function {
  public:
   GraphFunction(ir::Graph graph, const Options& options)
@@ -79,7 +79,7 @@ class GraphFunction : public antegrad_function {
   }
 
  private:
-  /// `inputs`: all but tangents, which are filled with a number.
+  /// `inputs` are all inputs but the tangents, which are filled with `tangent`.
   Tensors run(const Tensors& inputs, double tangent) const {
     capture::BelowRecording below;
     Tensors all, results;
@@ -116,7 +116,7 @@ class GraphFunction : public antegrad_function {
     return signature_.output(values[0]);
   }
 
-  /// `place`: among the inputs that are no tangents.
+  /// `place` counts the inputs that are not tangents.
   size_t place_of_gradient(size_t place) const {
     std::vector<std::string> names;
     for (const auto& input : signature_.inputs)

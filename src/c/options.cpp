@@ -15,7 +15,7 @@ namespace {
 using compiler::Named;
 using Setter = std::function<void(Options&, const std::string& value)>;
 
-/// Thrown by setters: what would have been right.
+/// Thrown by setters: describes the valid values.
 struct Wanted {
   std::string text;
 };

@@ -5,7 +5,7 @@
 
 namespace antegrad::c {
 
-/// Sets a field of Options by its name. Throws Error(InvalidArgument) for a name or a value that is none.
+/// Sets a field of Options by name. Throws Error(InvalidArgument) for an unknown name or an invalid value.
 void set_option(Options& options, const std::string& name, const std::string& value);
 
 }  // namespace antegrad::c

@@ -16,7 +16,7 @@ namespace {
 using Tensors = std::vector<at::Tensor>;
 using torch::jit::Module;
 
-/// Every tensor of what forward() returns.
+/// Returns all tensors in the result of forward().
 Tensors forward(const Module& module, const Tensors& inputs) {
   const std::vector<c10::IValue> arguments(inputs.begin(), inputs.end());
   Leaves leaves;
@@ -24,7 +24,7 @@ Tensors forward(const Module& module, const Tensors& inputs) {
   return Tensors(leaves.tensors.begin(), leaves.tensors.end());
 }
 
-/// The value first, then gradients.
+/// Returns the value, then the gradients.
 Tensors differentiate(const Module& module, Tensors inputs, const std::vector<int64_t>& wanted) {
   Leaves leaves;
   for (const auto place : wanted) leaves.tensors.push_back(inputs[place]);
@@ -45,7 +45,7 @@ class ScriptFunction : public antegrad_function {
   ScriptFunction(Module module, const Options& options)
       : module_(std::move(module)), forward_(forward, options), differentiate_(differentiate, options) {
     const auto& schema = module_.get_method("forward").function().getSchema();
-    most_inputs_ = schema.arguments().size() - 1;  // the first is the module
+    most_inputs_ = schema.arguments().size() - 1;  // the first one is the module
     for (const auto& argument : schema.arguments()) fewest_inputs_ += !argument.default_value().has_value();
     --fewest_inputs_;
   }
@@ -78,7 +78,7 @@ class ScriptFunction : public antegrad_function {
   detail::WithoutHistory<decltype(&differentiate)> differentiate_;
 };
 
-/// Without its full stop.
+/// Returns the first line without its full stop.
 std::string first_line(const std::string& text) {
   const auto line = text.substr(0, text.find('\n'));
   return line.substr(0, line.find_last_not_of(". ") + 1);

@@ -50,7 +50,7 @@ antegrad_dtype dtype_of(at::ScalarType type, const std::string& which) {
       "Convert it inside the function");
 }
 
-/// Nothing where the number of bytes is too large to be one.
+/// Returns nothing when the number of bytes overflows.
 std::optional<size_t> bytes_of(at::IntArrayRef sizes, size_t element) {
   size_t bytes = element;
   for (const auto size : sizes) {
@@ -83,7 +83,7 @@ at::Tensor borrow_one(const antegrad_tensor& input, const std::string& which) {
   return at::from_blob(input.data, sizes, at::TensorOptions(type));
 }
 
-/// Whether nobody but this handle reaches the memory, so that it can be given away.
+/// Whether this handle is the only owner of the memory, so that it can be handed over.
 bool is_alone(const at::Tensor& tensor) {
   return tensor.is_contiguous() && tensor.storage_offset() == 0 && tensor.use_count() == 1 &&
          tensor.storage().use_count() == 1 && !tensor.is_conj() && !tensor.is_neg();
@@ -112,7 +112,7 @@ void describe(const at::Tensor& result, antegrad_tensor& output) {
     output.sizes[i] = std::cmp_less(i, result.dim()) ? result.size(static_cast<int64_t>(i)) : 0;
 }
 
-/// The result as row-major memory; its own where it is given away.
+/// Returns the result as row-major memory; when it is given away, memory that nobody else uses.
 at::Tensor ready(at::Tensor result, bool give_away) {
   if (give_away && is_alone(result)) return result;
   const auto plain = result.resolve_conj().resolve_neg();
@@ -177,7 +177,7 @@ void give(std::vector<at::Tensor> results, const std::vector<Output>& outputs) {
   for (size_t i = 0; i < results.size(); ++i)
     owners.push_back(
         std::make_unique<at::Tensor>(ready(std::move(results[i]), outputs[i].tensor->data == nullptr)));
-  for (size_t i = 0; i < owners.size(); ++i) {  // nothing can fail any more
+  for (size_t i = 0; i < owners.size(); ++i) {  // nothing can fail from here on
     auto& output = *outputs[i].tensor;
     const auto bytes = owners[i]->nbytes();
     if (output.data == nullptr) {

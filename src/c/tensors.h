@@ -8,15 +8,15 @@
 
 namespace antegrad::c {
 
-/// A failure that has no ErrorCode.
+/// A failure without an ErrorCode.
 struct BufferTooSmall {
   std::string text;
 };
 
-/// The memory as a tensor, without a copy. Throws Error(InvalidArgument) for what cannot be one.
+/// Returns the memory as tensors, without copying. Throws Error(InvalidArgument) for invalid descriptions.
 std::vector<at::Tensor> borrow(const antegrad_tensor* inputs, size_t count);
 
-/// Throws Error(InvalidArgument) for indices that name no input, or one that has no derivative.
+/// Throws Error(InvalidArgument) for indices that are out of range or refer to an input without a derivative.
 std::vector<int64_t> check_wanted(const std::vector<at::Tensor>& inputs, const size_t* wanted, size_t count);
 
 struct Output {
@@ -24,7 +24,7 @@ struct Output {
   std::string name;  ///< for errors
 };
 
-/// Hands results over. Throws before anything is written when one does not fit.
+/// Writes results to the outputs. Throws before anything is written when one does not fit.
 void give(std::vector<at::Tensor> results, const std::vector<Output>& outputs);
 
 }  // namespace antegrad::c

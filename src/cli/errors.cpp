@@ -23,7 +23,7 @@ int report_exception(std::string_view where) {
     print_error(error.what());
     return error.code() == ErrorCode::UnknownPass ? kUsage : kFailed;
   } catch (const std::exception& error) {
-    // What comes from elsewhere does not say where it comes from.
+    // Exceptions from elsewhere do not name their origin.
     const std::string_view text = error.what();
     print_error(text.starts_with('[') ? std::string(text) : fmt::format("[{}] {}", where, text));
   }

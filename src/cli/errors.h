@@ -5,20 +5,20 @@
 
 namespace antegrad::cli {
 
-// What programs may rely on.
-constexpr int kDone = 0;    ///< it worked
-constexpr int kFailed = 1;  ///< it did not, or what was looked for was found wanting
-constexpr int kUsage = 2;   ///< the command was not used as it must be
+// Exit codes that programs may rely on.
+constexpr int kDone = 0;    ///< success
+constexpr int kFailed = 1;  ///< failure, or a check that found problems
+constexpr int kUsage = 2;   ///< wrong use of the command
 
-/// The command was not used as it must be: exit code 2.
+/// The command was used wrongly: exit code 2.
 class UsageError : public std::runtime_error {
  public:
   UsageError(std::string_view where, std::string_view fact, std::string_view way_out);
 };
 
-/// "antegrad: [stage:op] fact. Way out." on standard error.
+/// Prints "antegrad: [stage:op] fact. Way out." to standard error.
 void print_error(std::string_view text);
-/// Of whatever main() catches; gives the exit code. Must be called in a catch block.
+/// Reports the exception caught by main() and returns the exit code. Must be called in a catch block.
 int report_exception(std::string_view where);
 
 }  // namespace antegrad::cli

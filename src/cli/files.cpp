@@ -38,7 +38,8 @@ std::string read_file(const std::string& path) {
 }
 
 void write_file(const std::string& where, const std::string& path, std::string_view bytes) {
-  // Under another name first, so that nobody takes half a file for one. A device or a pipe is what it is.
+  // Writes under another name first, so that nobody reads half a file. A device or a pipe is written
+  // directly.
   std::error_code ignored;
   const bool in_place = std::filesystem::is_other(path, ignored);
   const auto part = in_place ? path : path + ".part";

@@ -45,7 +45,7 @@ void add_file(CLI::App& command, std::string& file) {
   command.add_option("FILE", file, "a graph as text; - reads standard input")->required()->type_name("");
 }
 
-/// The commands that look at graph text.
+/// The commands on graph text.
 class GraphCommands {
  public:
   explicit GraphCommands(CLI::App& app) {
@@ -111,7 +111,7 @@ class GraphCommands {
   CLI::Option *pass_, *pipeline_;
 };
 
-/// Help and version are what was asked for; anything else is wrong use.
+/// Requests for help and version succeed; any other parse error is wrong use.
 int exit_of(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0) return app.exit(error);
   std::string command = "antegrad", where = "usage";

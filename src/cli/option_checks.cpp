@@ -25,7 +25,7 @@ std::optional<Number> parse(std::string_view text) {
   return value;
 }
 
-/// The unit as a power of 1024; nothing when it is none.
+/// Returns the unit as a power of 1024; nothing for an unknown unit.
 std::optional<int> power_of(std::string_view unit) {
   constexpr std::string_view kLetters = "kmgtp";
   if (unit.empty() || unit == "b") return 0;

@@ -5,8 +5,8 @@
 
 namespace antegrad::cli {
 
-/// A bar on standard error for work that takes longer than a second, where people look at it: nothing when
-/// standard error is not a terminal. Goes away with the object.
+/// A progress bar on standard error for work that takes longer than a second. Shows nothing when standard
+/// error is not a terminal. Erased by the destructor.
 class ProgressBar {
  public:
   explicit ProgressBar(std::string what);
@@ -21,7 +21,7 @@ class ProgressBar {
 
   const std::string what_;
   const bool terminal_;
-  Clock::time_point next_;  ///< when to draw again
+  Clock::time_point next_;  ///< the earliest time to draw again
   bool drawn_ = false;
 };
 

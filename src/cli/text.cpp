@@ -54,7 +54,7 @@ std::string printable(std::string_view text) {
   for (auto& c : out) {
     const auto byte = static_cast<unsigned char>(c);
     const bool low = byte < 0x20 && c != '\n' && c != '\t';
-    // U+0080 to U+009F are control characters as well.
+    // U+0080 to U+009F are also control characters.
     const bool high = last == 0xc2 && byte >= 0x80 && byte < 0xa0;
     if (low || high || byte == 0x7f) c = '?';
     last = byte;

@@ -4,11 +4,12 @@
 #include <string_view>
 #include <vector>
 
-// Pieces of text for people.
+// Text formatting for people.
 namespace antegrad::cli {
 
 using Row = std::vector<std::string>;
-/// Columns two spaces apart; those of `right` (by index) end below each other, the others begin so.
+/// Prints columns two spaces apart; those listed in `right` (by index) are right-aligned, the others
+/// left-aligned.
 std::string columns(const std::vector<Row>& rows, const std::vector<size_t>& right);
 
 /// "512 B", "1.5 KiB", "5.0 GiB".
@@ -19,14 +20,14 @@ std::string age_text(int64_t seconds);
 std::string count_text(uint64_t count, std::string_view what);
 /// "12.3 us", "4.56 ms", "1.20 s".
 std::string time_text(double seconds);
-/// Entries may come from anywhere: control characters but line breaks and tabs become "?", so that nobody
-/// writes to the terminal through them.
+/// Replaces control characters other than line breaks and tabs by "?". Entries may be untrusted and must not
+/// send control sequences to the terminal.
 std::string printable(std::string_view text);
-/// The same, on one line.
+/// Like printable(), on one line.
 std::string one_line(std::string_view text);
-/// Its first line, printable.
+/// Returns the first line, printable.
 std::string first_line(std::string_view text);
-/// Of that line, what comes before the first full stop.
+/// Returns the part of the first line before the first full stop.
 std::string first_sentence(std::string_view text);
 
 }  // namespace antegrad::cli

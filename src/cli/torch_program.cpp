@@ -19,7 +19,7 @@ namespace antegrad::cli {
 namespace {
 
 constexpr const char* kProgram = "antegrad-torch";
-constexpr int kNotStarted = 127;  ///< what the loader exits with when it finds no library
+constexpr int kNotStarted = 127;  ///< the loader's exit code when a library is missing
 
 [[noreturn]] void fail(const std::string& where, const std::string& fact, const std::string& way_out) {
   throw Error(ErrorCode::Io, where, fact, way_out);

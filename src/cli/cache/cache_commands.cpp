@@ -25,10 +25,10 @@
 namespace antegrad::cli {
 namespace {
 
-/// What is known here without LibTorch, by the names of fields of keys.
+/// The key fields whose values are known here, without LibTorch.
 cache::System system_here() { return {{"isa", std::string(toolchain::isa_name(toolchain::detect_isa()))}}; }
 
-/// What list shows unless it is told.
+/// The default limit of `list`.
 constexpr uint64_t kListed = 20;
 
 bool confirmed(const std::string& question) {

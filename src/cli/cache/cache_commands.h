@@ -13,14 +13,14 @@ class App;
 
 namespace antegrad::cli {
 
-/// `antegrad cache …`. Lives as long as the App that it adds its commands to.
+/// The commands `antegrad cache …`. Must live as long as the App to which it adds them.
 class CacheCommands {
  public:
   explicit CacheCommands(CLI::App& app);
   CacheCommands(const CacheCommands&) = delete;
   CacheCommands& operator=(const CacheCommands&) = delete;
 
-  /// Whether the command line names one of them.
+  /// Whether the command line contains one of them.
   bool parsed() const;
   /// Throws Error (exit code 1) and UsageError (2).
   CommandOutput run();
@@ -54,7 +54,7 @@ class CacheCommands {
   std::string key_, other_key_;
   std::string kind_, name_;
   std::string file_;
-  std::optional<uint64_t> limit_;  ///< of list; 0: none
+  std::optional<uint64_t> limit_;  ///< of `list`; 0 for no limit
   uint64_t limit_bytes_ = cache::LocalSettings{}.limit_bytes;
 };
 

@@ -5,8 +5,8 @@
 
 namespace antegrad::cli {
 
-/// Results as JSON for programs: one object, its names as in docs/cache-command.md. Bytes that are no UTF-8
-/// are replaced.
+/// Formats results as JSON for programs: one object, with names as in docs/cache-command.md. Bytes that are
+/// not UTF-8 are replaced.
 std::string json_of(const StatsResult& result);
 std::string json_of(const ListResult& result);
 std::string json_of(const ShowResult& result);

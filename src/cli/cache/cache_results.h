@@ -10,15 +10,15 @@
 #include "cache/format/label.h"
 #include "cache/layers/bundle.h"
 
-// What the cache commands find out, before it is a table or JSON.
+// Results of the cache commands, before they are formatted as a table or JSON.
 namespace antegrad::cli {
 
 struct ListedEntry {
   cache::EntryInfo info;
   cache::Outcome outcome = cache::Outcome::Hit;
   std::string reason;       ///< why it cannot be read
-  cache::Label label;       ///< empty when it cannot be read, or says nothing of itself
-  bool shares_key = false;  ///< other entries have the same key: the variant tells them apart
+  cache::Label label;       ///< empty when the entry cannot be read or has no label
+  bool shares_key = false;  ///< other entries have the same key and differ in the variant
 };
 
 struct KindCount {
@@ -28,17 +28,17 @@ struct KindCount {
 
 struct StatsResult {
   std::string directory;
-  uint64_t limit_bytes = 0;  ///< of the library, unless its settings say otherwise
+  uint64_t limit_bytes = 0;  ///< the library's default; programs may configure another
   int64_t now = 0;
   cache::StoreStats stats;
-  std::map<std::string, KindCount> kinds;  ///< only when asked for: every entry is read
+  std::map<std::string, KindCount> kinds;  ///< only on request, because every entry has to be read
 };
 
 struct ListResult {
   int64_t now = 0;
   std::vector<ListedEntry> entries;
-  uint64_t more = 0;      ///< entries that were not looked at, because of a limit
-  bool filtered = false;  ///< and some of them may not have been listed anyway
+  uint64_t more = 0;      ///< entries that were not examined because of a limit
+  bool filtered = false;  ///< with a filter: some of `more` would not have been listed
 };
 
 struct ShownEntry {
@@ -48,7 +48,7 @@ struct ShownEntry {
 
 struct ShowResult {
   int64_t now = 0;
-  std::vector<ShownEntry> entries;  ///< all of one key; at least one
+  std::vector<ShownEntry> entries;  ///< all entries of one key; at least one
 };
 
 struct VerifyResult {
@@ -76,7 +76,7 @@ struct ExplainResult {
   std::string before, after;  ///< digests
   size_t equal = 0, fields = 0;
   std::vector<cache::FieldDifference> differences;
-  std::string text;  ///< cache::explain()
+  std::string text;  ///< as returned by cache::explain()
 };
 
 }  // namespace antegrad::cli

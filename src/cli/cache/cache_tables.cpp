@@ -15,7 +15,7 @@ std::string kind_of(const ListedEntry& entry) {
   return entry.label.kind.empty() ? "(no label)" : one_line(entry.label.kind);
 }
 
-/// As many digits as `show` needs to find it.
+/// Returns as many digits as `show` needs to find the entry.
 std::string key_text(const ListedEntry& entry) {
   const auto text = entry.info.address.to_text();
   return text.substr(0, kDigits) + (entry.shares_key ? text.substr(text.find('-')) : std::string());
@@ -32,7 +32,7 @@ std::string field_text(const cache::KeyField& field) {
   return field.text->find('\n') == std::string::npos ? one_line(*field.text) : std::string();
 }
 
-/// A heading and lines indented below it; nothing when there are none.
+/// Returns a heading with indented lines below it; empty when there are none.
 std::string part(std::string_view heading, const std::vector<Row>& rows, const std::vector<size_t>& right) {
   if (rows.empty()) return {};
   std::vector<Row> indented;

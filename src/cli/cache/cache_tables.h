@@ -5,7 +5,7 @@
 
 namespace antegrad::cli {
 
-/// Results as text for people.
+/// Formats results as text for people.
 std::string table_of(const StatsResult& result);
 std::string table_of(const ListResult& result);
 std::string table_of(const ShowResult& result);

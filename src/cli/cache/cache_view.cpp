@@ -39,7 +39,7 @@ std::shared_ptr<const cache::Secret> secret_of(const std::string& where, const C
   throw Error(ErrorCode::Io, where, read.reason, "Name another file with --key-file, or put this one right");
 }
 
-/// What an address begins with: digits of the key, and after a "-" digits of the variant.
+/// The prefix of an address: digits of the key and, after a "-", digits of the variant.
 struct Beginning {
   explicit Beginning(std::string_view text) {
     const auto dash = text.find('-');
@@ -74,7 +74,7 @@ CacheView::CacheView(std::string where, const CachePlace& place, Access access, 
   settings.directory = directory_of(place);
   settings.limit_bytes = limit_bytes;
   settings.read_only = access == Access::Read;
-  // Opening a store to write makes its directory, which only an import is allowed to.
+  // Opening a store for writing creates its directory, which only an import may do.
   std::error_code ignored;
   if (access != Access::Create && !settings.directory.empty() &&
       !std::filesystem::exists(std::filesystem::symlink_status(settings.directory, ignored))) {

@@ -8,19 +8,20 @@
 
 namespace antegrad::cli {
 
-/// What a command does with the directory. Reading changes nothing, not even times of last use.
+/// How a command uses the directory. Reading changes nothing, not even times of last use.
 enum class Access { Read, Change, Create };
 
-/// Empty ones are found as the library finds them.
+/// Empty members are determined as the library does.
 struct CachePlace {
   std::string directory;
   std::string key_file;
 };
 
-/// The directory of a cache as one command sees it; `where` begins its errors, as in "cache:show".
+/// The directory of a cache as one command sees it. `where` is the prefix of its errors, such as
+/// "cache:show".
 class CacheView {
  public:
-  /// Throws Error when there is no such cache, or none that may be used. `limit_bytes` is for gc.
+  /// Throws Error when there is no such cache, or it must not be used. `limit_bytes` is for gc.
   CacheView(std::string where, const CachePlace& place, Access access, uint64_t limit_bytes);
 
   cache::DirectoryStore& store() const { return *store_; }
@@ -28,14 +29,15 @@ class CacheView {
   const std::string& where() const { return where_; }
   int64_t now() const;
 
-  /// Those used last come first.
+  /// Most recently used first.
   std::vector<cache::EntryInfo> entries() const;
   ListedEntry read(const cache::EntryInfo& info) const;
 
-  /// The entries of the one key that begins so; with "-" and digits after it, only those whose variant begins
-  /// with these. Throws UsageError when it is no beginning, Error when there is none, or more than one key.
+  /// Returns the entries of the only key that starts with these digits; with "-" and more digits, only those
+  /// whose variant starts with them. Throws UsageError when it is not such a prefix, Error when it matches no
+  /// key or several.
   std::vector<cache::EntryInfo> find(const std::string& beginning) const;
-  /// One of them, which must be readable.
+  /// Returns the most recently used of these entries, which must be readable.
   ListedEntry find_key(const std::string& beginning) const;
 
  private:

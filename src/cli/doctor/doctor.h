@@ -17,11 +17,11 @@ struct DoctorOptions {
 };
 CLI::App& add_doctor(CLI::App& app, DoctorOptions& options);
 
-/// Looks at everything that a compiled function meets on this machine. Changes nothing. Exit code 1 when
-/// there is a problem.
+/// Examines everything on this machine that compiled functions depend on. Changes nothing. The exit code is 1
+/// when there is a problem.
 CommandOutput run_doctor(const DoctorOptions& options);
 
-/// What was found of one thing.
+/// The result of one check.
 struct Check {
   enum class State { Ok, Warning, Problem };
   std::string topic;
@@ -29,12 +29,12 @@ struct Check {
   State state = State::Ok;
   std::string fact;
   std::string way_out;            ///< "" when Ok
-  nlohmann::ordered_json values;  ///< the same for programs: numbers, paths
+  nlohmann::ordered_json values;  ///< the same as numbers and paths, for programs
 };
 
 class Findings {
  public:
-  /// Of what is added from now on.
+  /// Sets the topic of what is added next.
   void begin(std::string topic) { topic_ = std::move(topic); }
   using Values = nlohmann::ordered_json;
   void ok(std::string name, std::string fact, Values values = nullptr);
@@ -49,14 +49,14 @@ class Findings {
   std::vector<Check> checks_;
 };
 
-// Each adds what it finds; none throws for reasons of what it looks at.
+// Each adds its findings; none throws because of what it finds.
 void check_machine(Findings& out);
 void check_libtorch(Findings& out);
 void check_compilers(Findings& out);
 void check_cache(Findings& out);
 void check_environment(Findings& out);
 
-/// The value of an environment variable; "" when it is not set.
+/// Returns the value of an environment variable; "" when it is not set.
 std::string environment(const char* name);
 
 }  // namespace antegrad::cli

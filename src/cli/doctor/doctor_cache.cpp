@@ -26,13 +26,14 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Why nothing can be written in a directory; "": something can. The file that is tried has no name, so
-/// nothing is left.
+/// Returns why a directory is not writable; "" when it is. Tries with an unnamed file, so that nothing is
+/// left behind.
 std::string why_not_writable(const std::string& directory) {
   const int file = ::open(directory.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
   if (file < 0) {
     if (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT) return std::strerror(errno);
-    return ::access(directory.c_str(), W_OK | X_OK) == 0 ? "" : std::strerror(errno);  // it has no such files
+    // The file system does not support unnamed files.
+    return ::access(directory.c_str(), W_OK | X_OK) == 0 ? "" : std::strerror(errno);
   }
   const std::string bytes(4096, 'x');
   const bool written = ::write(file, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());

@@ -23,9 +23,9 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// What became of a tiny kernel.
+/// The result of compiling a tiny kernel.
 struct Outcome {
-  std::string problem;  ///< "": compiled, loaded and run, with the right result
+  std::string problem;  ///< "" when it compiled, loaded and ran with the right result
   double compile = 0, load = 0, run = 0;
 };
 
@@ -67,7 +67,7 @@ constexpr const char* kInstallClang =
     "Install clang 19's library (libclang-cpp19), or name the plugin in ANTEGRAD_CLANG_PLUGIN";
 constexpr const char* kInstallCompiler = "Install a C compiler (gcc), or name one in ANTEGRAD_CC";
 
-/// Whether it works.
+/// Returns whether it works.
 bool check_clang(Findings& out, bool wanted) {
   const auto path = toolchain::clang_plugin_path();
   std::error_code ignored;

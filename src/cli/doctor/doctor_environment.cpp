@@ -15,10 +15,10 @@ namespace {
 
 constexpr std::string_view kPrefix = "ANTEGRAD_";
 
-/// docs/options.md describes them; a test holds both lists together.
+/// The variables documented in docs/options.md; a test keeps both lists consistent.
 struct Variable {
   std::string_view name;
-  std::vector<std::string_view> values;  ///< empty: anything
+  std::vector<std::string_view> values;  ///< empty when any value is allowed
 };
 
 const std::vector<Variable>& known_variables() {
@@ -53,7 +53,7 @@ const std::vector<Variable>& known_variables() {
   return variables;
 }
 
-/// How many letters must be inserted, removed or changed.
+/// Returns the number of letters that must be inserted, removed or changed.
 size_t distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -85,7 +85,7 @@ void report_unknown(Findings& out, const std::string& name) {
            {{"known", false}});
 }
 
-/// A URL may have a password in it.
+/// Hides the login in a URL, which may contain a password.
 std::string shown(std::string_view name, const std::string& value) {
   const auto at = value.rfind('@');
   const auto scheme = value.find("://");

@@ -15,9 +15,9 @@
 namespace antegrad::cli {
 namespace {
 
-constexpr uint64_t kFewBytes = uint64_t{1} << 30;  ///< clang alone takes some hundred MB while it compiles
+constexpr uint64_t kFewBytes = uint64_t{1} << 30;  ///< clang alone takes a few hundred MB while it compiles
 
-/// The number after a name such as "MemTotal:", in KiB there.
+/// Returns the value after a name such as "MemTotal:", converted from KiB to bytes.
 std::optional<uint64_t> memory_info(const std::string& name) {
   std::ifstream file("/proc/meminfo");
   for (std::string word; file >> word;) {
@@ -27,7 +27,7 @@ std::optional<uint64_t> memory_info(const std::string& name) {
   return std::nullopt;
 }
 
-/// What the control group of this process allows; nothing: no limit, or no control groups.
+/// Returns the memory limit of the control group; nothing when there is no limit or no control group.
 std::optional<uint64_t> memory_limit() {
   std::ifstream file("/sys/fs/cgroup/memory.max");
   uint64_t bytes = 0;

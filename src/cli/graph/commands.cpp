@@ -20,7 +20,7 @@ void drop_provenance(ir::Graph& graph) {
   for (auto& node : graph.nodes) node.provenance = {};
 }
 
-/// Clears the flags that `numbers` name.
+/// Clears the flags at these positions.
 void clear_flags(std::vector<bool>& flags, const std::vector<size_t>& numbers, const char* of_what) {
   for (auto number : numbers) {
     if (number >= flags.size())

@@ -11,16 +11,16 @@ struct PrintOptions {
 
 struct OptOptions {
   std::string file;
-  std::vector<std::string> passes;         ///< by name; empty: those of the pipeline
-  std::string pipeline;                    ///< a name of passes/pipelines.h
+  std::vector<std::string> passes;         ///< by name; empty for those of the pipeline
+  std::string pipeline;                    ///< a name from passes/pipelines.h
   std::vector<size_t> undefined_tangents;  ///< by number, for the pipeline backward_case
-  std::vector<size_t> unwanted_gradients;  ///< likewise
+  std::vector<size_t> unwanted_gradients;  ///< by number, for the pipeline backward_case
   std::vector<std::string> disabled;
   bool verify = false;
   bool timing = false;
 };
 
-/// Each returns what goes to standard output and throws Error when it cannot. The file "-" is standard input.
+/// Each returns the text for standard output, or throws Error. The file "-" is standard input.
 std::string run_print(const PrintOptions& options);
 std::string run_opt(const OptOptions& options);  ///< writes timings to standard error
 void run_verify(const std::string& file);

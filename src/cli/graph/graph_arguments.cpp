@@ -19,7 +19,7 @@ std::optional<int64_t> whole_number(std::string_view text) {
   return value;
 }
 
-/// "32,8" or "32x8"; "" is a tensor without dimensions.
+/// Parses "32,8" or "32x8"; "" is a tensor without dims.
 std::optional<std::vector<int64_t>> shape_of(std::string_view text) {
   std::vector<int64_t> sizes;
   while (!text.empty()) {
@@ -98,7 +98,7 @@ std::vector<std::string> names_of_outputs(const ir::Graph& graph) {
     const auto& output = graph.outputs[i];
     auto name = output.name;
     const bool has_target = output.target >= 0 && output.target < std::ssize(graph.inputs);
-    // The targets of a backward graph are inputs of the graph that it was split from.
+    // The targets of a backward graph are inputs of the joint graph it was split from.
     if (output.role == ir::OutputRole::Grad && graph.stage == ir::Stage::Backward)
       name = "grad:" + (name.empty() ? fmt::format("input{}", output.target) : name);
     else if (output.role == ir::OutputRole::Grad && has_target)
@@ -130,7 +130,8 @@ std::vector<int64_t> symbol_values(const std::string& where, const ir::Graph& gr
   read_sizes(where, sizes, values);
   for (const auto& [place, shape] : shapes) {
     const auto* type = graph.type_of(graph.inputs[place].value).tensor();
-    if (type == nullptr || type->sizes.size() != shape.size()) continue;  // refused where tensors are made
+    // Rejected when the tensors are made.
+    if (type == nullptr || type->sizes.size() != shape.size()) continue;
     for (size_t d = 0; d < shape.size(); ++d)
       if (const auto symbol = type->sizes[d].as_symbol()) set_value(where, values, *symbol, shape[d]);
   }

@@ -7,8 +7,8 @@ namespace CLI {
 class App;
 }
 
-// The command lines of `run` and `bench`. Both the command, which helps and refuses, and the program with
-// LibTorch, which does the work, read them.
+// The command lines of `run` and `bench`, parsed both by `antegrad`, which prints help and rejects wrong use,
+// and by antegrad-torch, which does the work.
 namespace antegrad::cli {
 
 struct GraphOptions {
@@ -16,18 +16,18 @@ struct GraphOptions {
   std::vector<std::string> inputs;  ///< FILE.pt, NAME=FILE.pt or NAME=SHAPE
   std::vector<std::string> sizes;   ///< s0=32
   uint64_t seed = 0;
-  int threads = 0;  ///< 0: as LibTorch likes
+  int threads = 0;  ///< 0 for LibTorch's default
 };
 
 struct RunOptions : GraphOptions {
-  std::string backend;  ///< "": as the environment says, else default
+  std::string backend;  ///< "" for the environment's choice, else the default backend
   std::string output;
   bool print = false;
 };
 
 struct BenchOptions : GraphOptions {
   double seconds = 2;
-  uint64_t runs = 0;  ///< 0: as many as fit into the seconds
+  uint64_t runs = 0;  ///< 0 for as many as fit into the given seconds
   bool json = false;
 };
 

@@ -22,7 +22,7 @@ Json metadata(const char* what, int64_t pid, int64_t tid, const std::string& nam
   return {{"ph", "M"}, {"name", what}, {"pid", pid}, {"tid", tid}, {"args", {{"name", name}}}};
 }
 
-/// The events of one process; all times are relative to `origin`, in microseconds since 1970.
+/// The events of one process. Times are relative to `origin`, which is in microseconds since 1970.
 class ProcessEvents {
  public:
   ProcessEvents(const TraceFile& trace, int64_t origin, Json& out) : trace_(trace), out_(out) {
@@ -42,7 +42,7 @@ class ProcessEvents {
       if (event["e"] == "begin") begin(event);
       if (event["e"] == "end") end(event);
     }
-    for (auto& [id, span] : open_) {  // the process ended in them
+    for (auto& [id, span] : open_) {  // still open when the process ended
       span["ph"] = "B";
       out_.push_back(std::move(span));
     }

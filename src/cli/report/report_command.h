@@ -7,7 +7,7 @@ class App;
 
 namespace antegrad::cli {
 
-/// `antegrad report`. Lives as long as the App that it adds its command to.
+/// The command `antegrad report`. Must live as long as the App to which it adds the command.
 class ReportCommand {
  public:
   explicit ReportCommand(CLI::App& app);
@@ -15,7 +15,7 @@ class ReportCommand {
   ReportCommand& operator=(const ReportCommand&) = delete;
 
   bool parsed() const;
-  /// Returns what goes to standard output. Throws Error.
+  /// Returns the text for standard output. Throws Error.
   std::string run() const;
 
  private:

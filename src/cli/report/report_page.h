@@ -5,11 +5,11 @@
 
 namespace antegrad::cli {
 
-/// One HTML page that needs nothing but itself. `directory`: shown as where the traces are from. What traces
-/// say is data of the page, never markup.
+/// Returns a self-contained HTML page. `directory` is shown as the source of the traces. Contents of traces
+/// are data of the page, never markup.
 std::string report_page(const std::vector<TraceFile>& traces, const std::string& directory);
 
-/// The spans in the Trace Event Format that Perfetto and chrome://tracing read.
+/// Returns the spans in the Trace Event Format for Perfetto and chrome://tracing.
 std::string chrome_trace(const std::vector<TraceFile>& traces);
 
 }  // namespace antegrad::cli

@@ -33,7 +33,7 @@ class ReportTest : public ::testing::Test {
   fs::path directory_;
 };
 
-/// What the page has for its script.
+/// Returns the data that the page contains for its script.
 Json data_of(const std::string& page) {
   const std::string begin = R"(<script type="application/json" id="data">)";
   const auto from = page.find(begin) + begin.size();
@@ -71,7 +71,7 @@ TEST_F(ReportTest, SaysOfARunThatItEndedEarly) {
   const std::string first = "{\"e\":\"process\",\"pid\":1,\"closes\":true}\n";
   write("trace-1.jsonl", first);
   write("trace-2.jsonl", first + "{\"e\":\"closed\",\"t\":3}\n");
-  write("trace-3.jsonl", "{\"e\":\"process\",\"pid\":1}\n");  // of a version that did not close
+  write("trace-3.jsonl", "{\"e\":\"process\",\"pid\":1}\n");  // from a version that did not close traces
   const auto traces = read();
   ASSERT_EQ(traces.size(), 3u);
   EXPECT_FALSE(traces[0].closed);

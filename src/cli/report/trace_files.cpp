@@ -38,7 +38,7 @@ std::vector<fs::path> files_in(const std::string& path) {
   return found;
 }
 
-/// What later times of the same pass make useless.
+/// Returns a key that is the same for "times" events of which only the latest is kept.
 std::string times_key(const Json& event) {
   const auto field = [&](const char* name) {
     return event.contains(name) ? event[name].dump() : std::string();

@@ -6,18 +6,18 @@
 
 namespace antegrad::cli {
 
-/// What one process has written.
+/// The trace of one process.
 struct TraceFile {
   std::string name;
-  std::vector<nlohmann::json> events;  ///< objects, in order; of the times of a pass only the newest
-  bool closed = true;                  ///< false: the process has not ended it, or died before it could
-  int64_t bad_lines = 0;               ///< that are no events: the last of a process that was killed
+  std::vector<nlohmann::json> events;  ///< objects, in order; only the latest "times" event of each pass
+  bool closed = true;                  ///< false when the process is still running or was killed
+  int64_t bad_lines = 0;  ///< lines that are not events, such as the last line of a killed process
 };
 
-/// The traces in a directory, by name; or the one that is the file. Throws Error(Io) where there is none.
+/// Reads the traces in a directory, sorted by name, or a single file. Throws Error(Io) when there is none.
 std::vector<TraceFile> read_traces(const std::string& path);
 
-/// What to say of one that is not closed.
+/// The note for a trace that is not closed.
 constexpr const char* kNotClosed = "the run ended without closing its trace, or has not ended yet";
 
 }  // namespace antegrad::cli

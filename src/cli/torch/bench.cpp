@@ -20,7 +20,7 @@ namespace antegrad::cli {
 namespace {
 
 constexpr const char* kWhere = "bench";
-constexpr size_t kFewest = 5;                                     ///< runs of each, however long they take
+constexpr size_t kFewest = 5;  ///< the fewest runs of each, however long they take
 constexpr double kInfinite = std::numeric_limits<double>::max();  ///< JSON has no infinity
 using Clock = std::chrono::steady_clock;
 
@@ -29,7 +29,7 @@ double seconds_since(Clock::time_point start) {
 }
 
 struct Times {
-  double median = 0, low = 0, high = 0;  ///< low and high: a tenth is below, a tenth above
+  double median = 0, low = 0, high = 0;  ///< low and high are the 10th and 90th percentiles
 };
 
 Times times_of(std::vector<double> samples) {
@@ -48,7 +48,8 @@ struct Result {
   Times fused, eager;
   double compile = 0;
   CompiledGraph::Half fused_counts, eager_counts;  ///< of both halves together
-  double difference = -1;  ///< the largest, by the largest element of its output; -1: numbers are drawn
+  /// The largest, relative to the largest element of its output; -1 for graphs that draw random numbers.
+  double difference = -1;
 };
 
 CompiledGraph::Half counts(const CompiledGraph& code) {
@@ -71,7 +72,7 @@ double largest_difference(const std::vector<at::Tensor>& a, const std::vector<at
     const auto wide = a[i].is_complex() ? at::kComplexDouble : at::kDouble;
     const auto x = a[i].to(wide), y = b[i].to(wide);
     const auto same = x.eq(y).logical_or(x.ne(x).logical_and(y.ne(y)));
-    // Whatever is finite in one of them only differs by as much as can be said.
+    // An element that is finite in only one of them counts as the largest possible difference.
     const auto gap = x.sub(y).abs().nan_to_num(kInfinite, kInfinite).masked_fill(same, 0);
     const auto scale = std::max(y.abs().nan_to_num(0, 0, 0).max().item<double>(), 1e-30);
     const auto found = gap.max().item<double>();
@@ -80,7 +81,7 @@ double largest_difference(const std::vector<at::Tensor>& a, const std::vector<at
   return largest;
 }
 
-/// In turns, so that both see the same machine.
+/// Runs both alternately, so that they see the same conditions.
 void measure(const BenchOptions& options, const CompiledGraph& fused, const CompiledGraph& eager,
              const std::vector<at::Tensor>& inputs, Result& result) {
   std::vector<double> samples[2];

@@ -5,10 +5,10 @@
 
 namespace antegrad::cli {
 
-/// Each returns what goes to standard output, and throws Error and UsageError.
+/// Each returns the text for standard output, or throws Error or UsageError.
 std::string run_graph(const RunOptions& options);
 std::string bench_graph(const BenchOptions& options);
-/// What `antegrad doctor` asks for, as JSON.
+/// Returns information for `antegrad doctor` as JSON.
 std::string describe_libtorch();
 
 }  // namespace antegrad::cli

@@ -83,7 +83,7 @@ CompiledGraph::Half CompiledGraph::half(const compiler::Lowered& code,
 
 std::vector<at::Tensor> CompiledGraph::run(const std::vector<at::Tensor>& inputs) const {
   capture::BelowRecording below;
-  std::vector<at::Tensor> all, outputs;  // also what the passes have added
+  std::vector<at::Tensor> all, outputs;  // including what the passes have added
   size_t next = 0;
   for (const auto& input : plan_.graph.inputs) {
     const bool state = adds_state_ && input.role == ir::InputRole::RngState;
@@ -106,7 +106,8 @@ void CompiledGraph::run_halves(const std::vector<at::Tensor>& inputs,
     read.push_back(saved.input >= 0 ? inputs[saved.input] : forward[saved.output]);
   for (auto& tangent : tangents) read.push_back(std::move(tangent));
   const auto count = std::count(roles_.begin(), roles_.end(), ir::OutputRole::Grad);
-  forward.resize(roles_.size() - count);  // the rest is saved, and may go after its use
+  // The rest are saved tensors, which may be freed after their last use.
+  forward.resize(roles_.size() - count);
   backward_->run(std::move(read), gradients);
   size_t next_result = 0, next_gradient = 0;
   for (const auto role : roles_)

@@ -11,22 +11,22 @@
 
 namespace antegrad::cli {
 
-/// A graph of text, compiled for one value of each symbol. Keeps no tensors.
+/// A graph from text, compiled for given values of its symbols. Holds no tensors.
 class CompiledGraph {
  public:
-  /// As the library compiles a captured function with these options; a joint graph is split.
+  /// Compiles as the library does for a captured function with these options; a joint graph is split.
   static CompiledGraph compiled(const ir::Graph& graph, const Options& options,
                                 const std::vector<int64_t>& symbols);
-  /// Every node by LibTorch, no pass before it; the backward pass of a joint graph reads what it needs, as
-  /// eager's does.
+  /// LibTorch runs every node, without any passes; the backward half of a joint graph gets what it reads
+  /// saved, as in eager mode.
   static CompiledGraph as_written(const ir::Graph& graph, const std::vector<int64_t>& symbols);
 
-  /// One tensor per output of the graph, in its order. `inputs`: of the graph, in its order.
+  /// Returns one tensor per output of the graph, in order. `inputs` are the graph's, in order.
   std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs) const;
 
   struct Half {
-    size_t kernels = 0;  ///< runs of kernels
-    size_t calls = 0;    ///< of LibTorch
+    size_t kernels = 0;  ///< kernel launches
+    size_t calls = 0;    ///< calls of LibTorch
     int64_t arena_bytes = 0;
   };
   Half forward() const { return half(*forward_code_, *forward_); }
@@ -41,14 +41,14 @@ class CompiledGraph {
   void run_halves(const std::vector<at::Tensor>& inputs, std::vector<at::Tensor>& outputs) const;
 
   compiler::Plan plan_;
-  std::vector<ir::OutputRole> roles_;  ///< of the outputs
+  std::vector<ir::OutputRole> roles_;  ///< of the graph's outputs
   std::shared_ptr<const compiler::Lowered> forward_code_, backward_code_;
   std::shared_ptr<const runtime::Executable> forward_, backward_;
-  bool adds_state_ = false;  ///< of random numbers: an input that the graph as given does not have
+  bool adds_state_ = false;  ///< whether passes added a generator state as an input
 };
 
-/// A graph that was traced and writes to nothing is a functional one. Throws Error(Verify) for one that is
-/// not.
+/// Turns a traced graph without writes into a functional or joint one. Throws Error(Verify) for a traced
+/// graph that writes.
 ir::Graph runnable(ir::Graph graph);
 
 }  // namespace antegrad::cli

@@ -11,7 +11,7 @@
 namespace antegrad::cli {
 namespace {
 
-/// Three bytes of it are the version, largest first.
+/// The version is in the three highest bytes.
 std::string version_of(uint64_t abi) {
   return fmt::format("{}.{}.{}", abi >> 56, abi >> 48 & 0xff, abi >> 40 & 0xff);
 }

@@ -1,4 +1,4 @@
-// antegrad-torch: what `antegrad` starts for commands that need LibTorch, with its own arguments.
+// antegrad-torch: runs the commands that need LibTorch; started by `antegrad` with its own arguments.
 #include <c10/util/Exception.h>
 
 #include <CLI/CLI.hpp>

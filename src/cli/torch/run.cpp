@@ -26,7 +26,7 @@ Options options_of(const RunOptions& given) {
   return options;
 }
 
-/// Mean, least and largest of the finite elements; absolute values of complex numbers.
+/// Returns mean, minimum and maximum of the finite elements; complex numbers count by absolute value.
 Row statistics(const at::Tensor& tensor) {
   auto flat = tensor.flatten();
   flat = flat.is_complex() ? flat.abs().to(at::kDouble) : flat.to(at::kDouble);

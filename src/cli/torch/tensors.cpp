@@ -17,7 +17,7 @@
 namespace antegrad::cli {
 namespace {
 
-/// Memory of that layout, as if it were a part of something larger where the type says so.
+/// Returns a view of this layout and storage offset.
 at::Tensor strided(const at::Tensor& flat, const ir::TensorType& type) {
   return flat.as_strided(capture::constants(type.sizes), capture::constants(type.strides),
                          type.offset.constant());
@@ -41,7 +41,7 @@ at::Tensor random_of(const ir::TensorType& type) {
   return strided(drawn.to(options), type);
 }
 
-/// What was given, with the strides that the graph was captured for.
+/// Returns the given tensor with the strides that the graph was captured for.
 at::Tensor fit(const std::string& where, const std::string& name, const at::Tensor& given,
                const ir::TensorType& type) {
   const auto found = capture::type_of(given, given.device());
@@ -53,7 +53,7 @@ at::Tensor fit(const std::string& where, const std::string& name, const at::Tens
   const auto plain = given.resolve_conj().resolve_neg();
   if (found.strides == type.strides && found.offset == type.offset) return plain;
   auto out = strided(at::zeros({reach_of(type)}, capture::options_of(type)), type);
-  // Along a dim of stride 0, as after expand(), elements share memory: one is written for all.
+  // Along a dim of stride 0, as after expand(), elements share memory, so only one is written.
   auto target = out, source = plain;
   for (int64_t d = 0; d < out.dim(); ++d) {
     if (out.stride(d) != 0 || out.size(d) < 2) continue;
@@ -68,7 +68,7 @@ at::Tensor fit(const std::string& where, const std::string& name, const at::Tens
   return out;
 }
 
-/// What the command line says of each input, before sizes are known.
+/// The inputs given on the command line, before sizes are known.
 class Given {
  public:
   Given(const std::string& where, const ir::Graph& graph, const GraphOptions& options)
@@ -188,7 +188,7 @@ void save_tensors(const std::string& where, const std::string& file, const Named
   for (const auto& [name, tensor] : tensors)
     if (tensor.defined()) values.insert(name, tensor.clone(at::MemoryFormat::Contiguous));
   std::string pickled, archive;
-  // As pickle_save does it, but without the tags of types, which torch.load refuses by default.
+  // Like pickle_save, but without type tags, which torch.load rejects by default.
   torch::jit::Pickler pickler([&](const char* bytes, size_t size) { pickled.append(bytes, size); }, nullptr,
                               nullptr, nullptr, nullptr, /*tag_aggregates=*/false);
   pickler.protocol();

@@ -1,6 +1,6 @@
-// Memory over a run, and what compiling spent its time on.
+// Charts of memory over a run and of compile time.
 
-// Parts of a curve: forward takes the left, backward the right, each stretched to its share.
+// Memory curves: forward on the left, backward on the right, each stretched to its share of the width.
 function memoryChart(version) {
   const eager = version.eagerMemory, ours = version.memory;
   if (!ours.forward && !eager) return empty('The trace says nothing about memory.');
@@ -56,7 +56,7 @@ function memoryChart(version) {
     svg, hint);
 }
 
-// One chart per root: nothing is compiled between them.
+// One chart per root span; nothing is compiled between roots.
 function flameCharts(spans, all) {
   const list = roots(spans);
   if (!list.length) return empty('Nothing was compiled while the trace was written.');
@@ -71,7 +71,7 @@ function flame(root, all) {
   const collect = span => { rows.push({span, row: span.depth - root.depth}); span.children.forEach(collect); };
   collect(root);
   let below = Math.max(...rows.map(r => r.row)) + 1;
-  for (const span of all) {  // what other threads did meanwhile
+  for (const span of all) {  // work of other threads at the same time
     if (span.name !== HELPER || span.tid === root.tid || span.end < root.start || span.start > root.end || inside(span)) continue;
     if (!deepest.has(span.tid)) deepest.set(span.tid, below++);
     rows.push({span, row: deepest.get(span.tid)});

@@ -1,4 +1,4 @@
-// Elements and numbers. Nothing here or elsewhere takes HTML as text: what a trace says is always a text node.
+// Elements and numbers. No code of the page parses HTML from strings: contents of traces are always text nodes.
 const SVG = 'http://www.w3.org/2000/svg';
 
 function fill(element, attributes, children) {
@@ -62,7 +62,7 @@ function pick(choices, chosen, choose) {
 
 const tool = (text, title, run) => h('button', {class: 'tool', type: 'button', title, 'aria-label': title, onclick: run}, text);
 
-// A line with what is searched for marked.
+// A line of text with the search matches marked.
 function marked(text, wanted) {
   if (!wanted) return [text];
   const out = [], low = text.toLowerCase(), what = wanted.toLowerCase();

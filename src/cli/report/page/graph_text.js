@@ -1,4 +1,4 @@
-// Graph text (docs/graph-text.md) -> nodes with what they read and define. Lines that are no node are left out.
+// Parses graph text (docs/graph-text.md) to nodes with the values they read and define. Other lines are skipped.
 function parseGraph(text) {
   const graph = {nodes: [], lines: text.split('\n'), ops: []};
   const definedBy = new Map();
@@ -35,7 +35,7 @@ function readNode(text) {
   }
   const call = /^(functional )?([A-Za-z_][\w.:]*|op "[^"]*")\(/.exec(rest);
   if (!call) return null;
-  const outside = rest.replace(/"(?:[^"\\]|\\.)*"/g, '""');  // no values in strings
+  const outside = rest.replace(/"(?:[^"\\]|\\.)*"/g, '""');  // ignores "%1" inside strings
   const scope = / at "((?:[^"\\]|\\.)*)"/.exec(rest);
   return {
     node: {kind: 'op', op: call[2], label: shortOp(call[2]), type: typeOf(left), text, scope: scope ? scope[1] : '',
@@ -51,8 +51,8 @@ function shortOp(op) {
   return parts.length > 1 ? parts[1] : parts[0];
 }
 
-// Nodes joined into groups. `keyOf(node)`: the group, null: the node stays by itself. Values go from a group to
-// another where any of its nodes reads any of theirs.
+// Joins nodes into groups. `keyOf(node)` is the group, or null for a node that stays alone. A group reads another when
+// any of its nodes reads one of the other.
 function groupNodes(graph, keyOf) {
   const groups = [], groupOf = new Map(), byKey = new Map();
   for (const node of graph.nodes) {
@@ -72,7 +72,7 @@ function groupNodes(graph, keyOf) {
   return groups;
 }
 
-// Runs of nodes of one scope: a scope that is left and entered again is two groups, so that no cycle arises.
+// Groups consecutive nodes of one scope. A scope that is left and entered again gives two groups, which avoids cycles.
 function scopeKeys(graph, depth) {
   const keys = new Map();
   let before = null, run = 0;

@@ -1,8 +1,8 @@
-// A graph as a drawing that can be moved and zoomed, and as text; both can be searched.
-const CHUNK = 260;  // boxes drawn at a time
+// A graph as a drawing with pan and zoom, and as text; both can be searched.
+const CHUNK = 260;  // boxes drawn at once
 const LETTER = 7.1;
 
-// options: {program: the event whose decisions say which ops are fused, showKernel(name)}
+// options: {program: the event with the fusion decisions, showKernel(name)}
 function graphView(text, options = {}) {
   const graph = parseGraph(text);
   const kernels = kernelsOfOps(options.program);
@@ -146,7 +146,7 @@ function kernelsOfOps(program) {
   return out;
 }
 
-// By execution: groups may begin before what they read ends.
+// Topological order: in the text, a group may begin before the groups that it reads end.
 function topological(groups) {
   const waits = groups.map(g => g.reads.size), readers = groups.map(() => []), out = [];
   for (const group of groups) for (const read of group.reads) readers[read].push(group.id);
@@ -156,7 +156,7 @@ function topological(groups) {
     for (const reader of readers[ready[i]]) if (--waits[reader] === 0) ready.push(reader);
   }
   if (out.length < groups.length) return groups;
-  // As early as its place in the text allows, so that parts of a long graph belong together.
+  // Ordered by last line in the text, so that parts of a long graph stay together.
   return out.sort((a, b) => Math.max(...a.members.map(n => n.line)) - Math.max(...b.members.map(n => n.line)));
 }
 

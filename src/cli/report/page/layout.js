@@ -1,5 +1,5 @@
-// A layered layout: every box below what it reads, boxes of a layer ordered to cross few edges.
-// boxes: {id, width, height, reads: [id]}; sets x, y (centres) and returns edges with points and the size of it all.
+// Layered layout: every box is below the boxes it reads; boxes of a layer are ordered to reduce edge crossings.
+// boxes: {id, width, height, reads: [id]}; sets x, y (centres) and returns the edges with their points and the total size.
 const GAP_X = 18, GAP_Y = 40, LONGEST_ROUTED = 8;
 
 function layout(boxes) {
@@ -29,7 +29,7 @@ function layout(boxes) {
 
 function assignLayers(boxes, byId) {
   const state = new Map();
-  const visit = start => {  // without recursion: graphs are deep
+  const visit = start => {  // iterative, because graphs may be deep
     const stack = [[start, 0]];
     state.set(start.id, 1);
     start.layer = 0;
@@ -55,7 +55,7 @@ function assignLayers(boxes, byId) {
   return layers;
 }
 
-// Inputs, and chains of one read each that begin at one (a weight that is transposed), stand right above their readers.
+// Moves inputs, and chains of single reads that begin at an input (a transposed weight), right above their readers.
 function sink(boxes, byId) {
   const byLayer = [...boxes].sort((a, b) => a.layer - b.layer), first = new Map();
   for (const box of byLayer) box.moves = box.readList.length === 0 || (box.readList.length === 1 && (byId.get(box.readList[0])?.moves ?? true));
@@ -92,7 +92,7 @@ function order(layers) {
   }
 }
 
-// Boxes go to the mean of their neighbours as far as those beside them let them.
+// Moves boxes to the mean of their neighbours, without overlapping the boxes beside them.
 function place(layers) {
   for (const layer of layers) {
     let x = 0;

@@ -1,4 +1,4 @@
-// Pages and the way between them: #overview, #time, #cache, #warnings, #f<process>.<function>/<version>/<section>.
+// Pages and navigation: #overview, #time, #cache, #warnings, #f<process>.<function>/<version>/<section>.
 const model = makeModel(JSON.parse(document.getElementById('data').textContent));
 const allVersions = model.functions.flatMap(f => f.versions), allSpans = model.processes.flatMap(p => p.spans);
 const allLookups = model.processes.flatMap(p => p.lookups), allWarnings = model.processes.flatMap(p => p.warnings);

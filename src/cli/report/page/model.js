@@ -1,4 +1,4 @@
-// Events of traces -> processes, functions, versions. See docs/report.md for the events.
+// Builds processes, functions and versions from trace events (docs/report.md).
 function makeModel(data) {
   const processes = data.traces.map(readProcess);
   const functions = processes.flatMap(p => p.functions);
@@ -104,11 +104,11 @@ const READERS = {
 
 const duration = span => span.end - span.start;
 const selfTime = span => Math.max(0, duration(span) - sum(span.children, duration));
-const HELPER = 'compile C';  // what other threads do while a version waits for it
+const HELPER = 'compile C';  // the span of helper threads while a version waits for them
 const roots = spans => spans.filter(span => !span.parent && span.name !== HELPER && span.name !== 'trace');
 const compileTime = spans => sum(roots(spans), duration);
 
-// name -> microseconds in it and in nothing inside of it
+// Self time by span name, in microseconds.
 function stages(spans) {
   const out = new Map();
   const helpers = new Set(spans.filter(span => span.name === HELPER && !span.parent));
@@ -120,7 +120,7 @@ function stages(spans) {
   return [...out].sort((a, b) => b[1] - a[1]);
 }
 
-// Kernels and calls of LibTorch of a version, with what is known of them; slowest first.
+// Kernels and LibTorch calls of a version with their known properties, slowest first.
 function stepsOf(version) {
   const out = [];
   for (const pass of ['forward', 'backward']) {
@@ -142,7 +142,7 @@ function stepsOf(version) {
   return out.sort((a, b) => (b.us || 0) - (a.us || 0));
 }
 
-// "kernel k_…: …" is what a decision says of a group.
+// The decision for a fused group starts with "kernel NAME:".
 const kernelOf = decision => (/^kernel ([^\s:]+)/.exec(decision.what) || [])[1];
 function opsOf(program, name) {
   return program.decisions.filter(d => kernelOf(d) === name).flatMap(d => d.nodes);

@@ -1,4 +1,4 @@
-// Zoom and pan of an SVG: its view box changes, nothing else.
+// Zoom and pan of an SVG by changing only its view box.
 function setBox(view, box) {
   view.box = box;
   view.svg.setAttribute('viewBox', `${box.x} ${box.y} ${box.w} ${box.h}`);
@@ -6,7 +6,7 @@ function setBox(view, box) {
 
 function fit(view) { setBox(view, {...view.home}); }
 
-// `factor` > 1: out. `at`: the place that stays where it is, in drawing units.
+// A `factor` > 1 zooms out. `at` is the fixed point, in drawing units.
 function zoom(view, factor, at) {
   const {x, y, w, h} = view.box;
   const width = Math.min(view.home.w * 4, Math.max(80, w * factor)), real = width / w;
@@ -30,7 +30,7 @@ function placeOf(view, event) {
 function movable(view, canvas) {
   const {svg} = view;
   fit(view);
-  // A tall graph begins at its top, at a size that can be read.
+  // A tall graph is shown from its top, at a readable size.
   requestAnimationFrame(() => {
     const {clientWidth: width, clientHeight: height} = canvas;
     if (!width || !height || view.svg !== svg) return;

@@ -1,10 +1,10 @@
-// What is shown of one version of a function.
+// The page of one version of a function.
 const GRAPHS = [['captured', 'Captured', 'As it was captured, forward and backward together, before any pass.'],
   ['optimised', 'Optimised', 'After the passes that every graph goes through.'],
   ['forward', 'Forward', 'What a call runs.'], ['backward', 'Backward', 'What backward() runs.']];
 
 function graphsSection(version, go) {
-  // What was scheduled is shown with its kernels; a pass that has not run yet as it was planned.
+  // Prefers the scheduled program with its kernels; a pass that has not run yet is shown as planned.
   const textOf = key => (version.programs[key] && version.programs[key].text) || version.graphs[key];
   const there = GRAPHS.filter(([key]) => textOf(key));
   if (!there.length) return card('Graphs', empty('The trace has no graphs of this version.'));
@@ -74,7 +74,7 @@ function kernelsSection(version, chosen) {
     leftOut(version));
 }
 
-// Why LibTorch runs an op, as the scheduler has said.
+// The scheduler's reason why LibTorch runs an op.
 function reasonsOf(version, row) {
   const program = version.programs[row.pass];
   if (!program) return [];
