@@ -60,7 +60,7 @@ class KernelBuilder {
   bool is_sink(ItemId index) const { return std::ranges::find(group_.sinks, index) != group_.sinks.end(); }
   bool is_stored(ItemId index) const { return stored_[item(index).output]; }
 
-  // --- what leaves the group
+  // --- roots: stores, reductions, sinks, scatters
 
   void emit_roots(ItemId index) {
     out_.comment = describe(index);
@@ -135,7 +135,7 @@ class KernelBuilder {
     out_.add(where, std::move(op));
   }
 
-  // --- what it is computed from
+  // --- the ops that roots are computed from
 
   /// Returns the scalar of an item, computed in the section of `where` or, if it is computed once per row,
   /// before it.

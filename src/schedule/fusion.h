@@ -44,7 +44,7 @@ class Fusion {
   /// Returns the free item that computes the value, or null when there is none.
   const Item* free_item(ir::ValueId id) const;
   /// Returns the atoms of each dim of a value that the group computes; nothing when the group does not
-  /// compute it or a view on the way changes the order of elements.
+  /// compute it or a view on the way cannot be followed (Group::through).
   std::optional<Dims> dims_in(Group& group, ir::ValueId id) const;
   bool is_zero(ir::ValueId id) const;  ///< whether a free item makes it zero everywhere
   /// Returns the position of the operand's first dim among the iteration dims of the item.

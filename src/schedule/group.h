@@ -46,7 +46,7 @@ class Group {
   ir::Dim product(const Atoms& atoms) const;
 
   /// Maps the dims of a value through a view, given the sizes of the view's input and result; may split
-  /// atoms. Returns nothing when the view selects elements or changes their order.
+  /// atoms. Returns nothing unless the view only regroups, permutes or expands dims.
   std::optional<Dims> through(const ir::Node& view, const Dims& in, const std::vector<ir::Dim>& in_sizes,
                               const std::vector<ir::Dim>& out_sizes);
   std::optional<Dims> regroup(Dims in, const std::vector<ir::Dim>& in_sizes,

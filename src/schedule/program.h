@@ -10,8 +10,8 @@
 
 namespace antegrad::schedule {
 
-/// Runs a kernel on the memory of values. A kernel's addresses are relative to the first element of the owner
-/// of the memory, so its type's offset is already included.
+/// Runs a kernel on the memory of values. The pointer to a buffer is that of the value's first element (its
+/// type's offset included), and the kernel's addresses are relative to it.
 struct RunKernel {
   int32_t kernel = 0;                ///< index in Program::kernels
   std::vector<ir::ValueId> buffers;  ///< as Kernel::buffers without scratch; each value owns its memory
