@@ -128,7 +128,7 @@ bool Fusion::merge(GroupId into, GroupId other, ItemId index) {
     return false;
   if (!clusters_.may_merge(a->cluster, b->cluster)) return false;
   const auto& item = items_[index];
-  AtomMap map;  // atoms of b -> atoms of a
+  AtomMap map;  // from atoms of b to atoms of a
   bool changed = true;
   for (int tries = 0; changed && tries < 16; ++tries) {
     changed = false;

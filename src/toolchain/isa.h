@@ -13,7 +13,7 @@ enum class Isa {
   Avx512,    ///< x86-64-v4: AVX-512 F, CD, BW, DQ, VL
 };
 
-/// "baseline", "avx2", "avx512".
+/// Returns "baseline", "avx2" or "avx512".
 std::string_view isa_name(Isa isa);
 std::optional<Isa> isa_from_name(std::string_view name);
 

@@ -10,7 +10,7 @@
 
 namespace antegrad::toolchain {
 
-/// A relocatable ELF64 file for x86-64, and the global functions that it defines. Module::load maps it.
+/// A relocatable ELF64 file for x86-64, and the global functions that it defines. Module::load() loads it.
 struct Object {
   std::vector<uint8_t> bytes;
   std::vector<std::string> symbols;

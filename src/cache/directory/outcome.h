@@ -19,7 +19,7 @@ enum class Outcome {
 };
 constexpr size_t kOutcomes = 6;
 
-/// "hit", "miss", "guard miss", "bypass", "corrupt", "refused".
+/// Returns "hit", "miss", "guard miss", "bypass", "corrupt" or "refused".
 std::string_view outcome_name(Outcome outcome);
 
 /// How often each outcome occurred.

@@ -16,7 +16,7 @@ namespace antegrad::cache {
 ///     "key"    Key::store() of the entry's key
 ///     "facts"  lines "name value" for people: times, sizes
 struct Label {
-  std::string kind;  ///< "function", "code", "kernel", "sizes", "fact"
+  std::string kind;  ///< "function", "code", "kernel" or "sizes"
   std::string name;
   Key key;
   std::vector<std::pair<std::string, std::string>> facts;

@@ -8,7 +8,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// JSON that cannot end the element it is in: no '<' is left.
+/// Returns JSON without '<', so that it cannot close the element that contains it.
 std::string as_element_text(const Json& json) {
   const auto text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
   std::string out;
@@ -22,7 +22,7 @@ std::string as_element_text(const Json& json) {
   return out;
 }
 
-/// The template up to a mark; what is left of it follows the mark.
+/// Returns the template up to a mark, and removes that part and the mark from `rest`.
 std::string_view take_until(std::string_view& rest, std::string_view mark) {
   const auto at = rest.find(mark);
   if (at == std::string_view::npos)

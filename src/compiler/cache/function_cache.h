@@ -19,7 +19,7 @@ namespace antegrad::compiler {
 ///     "plan"  Plan, as written by write()                          kind "function" only
 ///     "code"  eager:u8 count:varint (key:32 bytes object:32 bytes)*count    the kernels, then
 ///             Program, as written by schedule::write(); if eager, it has only its graph
-/// Thread-safe.
+/// The const members are thread-safe.
 class FunctionCache {
  public:
   /// `graph` is as captured, by a call in this `ambient` state. Throws Error(CacheMiss) when the cache is
