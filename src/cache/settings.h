@@ -7,8 +7,7 @@ namespace antegrad::cache {
 
 /// When the contents of an entry must be on disk.
 enum class Sync {
-  /// Whenever the system writes it. After a power failure an entry may be damaged; that is detected and it is
-  /// made again.
+  /// No guarantee. After a power failure an entry may be damaged, which is detected, and it is made again.
   Never,
   Rename,  ///< before the entry is renamed to its final name
 };

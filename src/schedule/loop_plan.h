@@ -20,9 +20,8 @@ AtomAddress address_of(const Group& group, const std::vector<ir::Dim>& sizes,
 
 /// The loops of a kernel: the atoms they consist of and the order in which they run.
 struct LoopPlan {
-  std::vector<ir::Dim> extents;  ///< per loop
-  std::vector<int32_t>
-      loop_of;  ///< per atom: the loop whose fastest part it is; -1 if it is not the fastest part of a loop
+  std::vector<ir::Dim> extents;              ///< per loop
+  std::vector<int32_t> loop_of;              ///< per atom: the loop whose fastest part it is; -1 if none
   std::vector<int32_t> outer;                ///< loops
   std::vector<std::vector<int32_t>> spaces;  ///< loops
   std::vector<Atoms> space_atoms;

@@ -14,7 +14,7 @@ class Names {
 
   std::string scalar(int32_t id) const;  ///< "v3", or "v3[l]" when there is one per lane
   std::string dim(const ir::Dim& dim);   ///< a literal, "s0", or "d0" for an expression over symbols
-  /// Of the type of variables of the dtype.
+  /// A literal, or an expression over sizes, of the type of variables of the dtype.
   std::string number(ir::DType dtype, const schedule::Literal& number);
   std::string extent(int32_t loop);
 

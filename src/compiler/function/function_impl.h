@@ -40,8 +40,8 @@ struct Function::Impl {
   BriefMutex background_mutex;
   /// The process that has a background job running or queued; 0 when there is none.
   pid_t in_background = 0;
-  std::exception_ptr
-      background_error;  ///< of the last background job; thrown by the next call without a match
+  /// The error of the last background job, thrown by the next call without a match.
+  std::exception_ptr background_error;
 
   // Calls in which the function kept tensors (capture/kept.h), guarded by capture_mutex. The first one may
   // have filled a cache. If the next call like it keeps tensors again, or too many calls in a row do, calls

@@ -36,11 +36,12 @@ struct VersionGuards {
 
   /// Each of these returns the values of the symbols when its guards hold, nothing otherwise.
   std::optional<Symbols> shapes_hold(const Leaves& leaves) const;
-  /// Key, ambient state and arguments, including shapes.
+  /// Checks the key, the ambient state and the arguments, including shapes.
   std::optional<Symbols> arguments_hold(const Call& call) const;
-  /// Arguments_hold() and the contents of modules.
+  /// Like arguments_hold(), and checks the contents of modules.
   std::optional<Symbols> contents_hold(const Call& call) const;
-  std::optional<Symbols> hold(const Call& call) const;  ///< contents_hold() and the use counts of modules
+  /// Like contents_hold(), and checks the use counts of modules.
+  std::optional<Symbols> hold(const Call& call) const;
 
   bool same_key(const Leaves& leaves) const;
   bool lifts_same(const capture::Trace& trace) const;
