@@ -13,16 +13,16 @@
 namespace antegrad::capture {
 namespace {
 
-/// Whether memory ran out: that says nothing about the function, so it is not kept for who calls backward().
-/// LibTorch's allocator throws its general type.
+/// Returns whether memory ran out. That says nothing about the function, so the error is not kept for the
+/// caller of backward(). LibTorch's allocator throws its general type.
 bool is_out_of_memory(const std::exception& error) {
   return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
          dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
          std::string_view(text_of(error)).find("can't allocate memory") != std::string_view::npos;
 }
 
-/// Runs the engine between the roots and the targets with these numbers. Null, or what LibTorch threw; then
-/// nothing is recorded.
+/// Runs the engine from these roots to these targets, given by number. Returns null, or what LibTorch threw;
+/// then nothing is recorded.
 std::exception_ptr try_backward(Recorder& recorder, const Backward& backward, const std::vector<size_t>& from,
                                 const std::vector<size_t>& to, std::vector<at::Tensor>& gradients) {
   const auto nodes = recorder.graph().nodes.size();
@@ -54,7 +54,8 @@ std::vector<size_t> numbers_to(size_t count) {
   return numbers;
 }
 
-/// The targets that autograd can be led to from a root; notes what it throws on the way to the others.
+/// Returns the targets that autograd reaches from a root without throwing; notes in `backward` where it
+/// throws.
 std::vector<size_t> find_fine_targets(Recorder& recorder, Backward& backward, size_t root) {
   std::vector<at::Tensor> whole;
   const auto before = recorder.graph().nodes.size();
@@ -74,7 +75,7 @@ std::vector<size_t> find_fine_targets(Recorder& recorder, Backward& backward, si
   return fine;
 }
 
-/// The gradient of each target, as far as autograd can compute it.
+/// Records the gradient of each target, as far as autograd can compute it.
 std::vector<at::Tensor> record_gradients(Recorder& recorder, Backward& backward) {
   const auto roots = numbers_to(backward.roots.size());
   std::vector<at::Tensor> gradients(backward.targets.size());
@@ -98,7 +99,7 @@ bool is_argument(const at::Tensor& tensor, const Arguments& arguments) {
                      [&](const at::Tensor& own) { return own.is_same(tensor); });
 }
 
-/// A view requires a gradient because its base does: a leaf that the caller would not get.
+/// Throws for a view that requires a gradient because of its base, a leaf that the caller would not get.
 void check_views_of_leaves(const std::vector<at::Tensor>& outputs, const Arguments& arguments) {
   for (size_t k = 0; k < outputs.size(); ++k) {
     if (!outputs[k].defined()) continue;
@@ -113,7 +114,8 @@ void check_views_of_leaves(const std::vector<at::Tensor>& outputs, const Argumen
   }
 }
 
-/// Gradients of a leaf that the function makes and returns would have to go out through an output.
+/// Throws for a leaf that the function makes and returns if gradients reach it: they would have to leave
+/// through an output.
 void check_returned_leaves(const std::vector<at::Tensor>& outputs, const Arguments& arguments,
                            const std::vector<GradRoot>& roots, const Reached& reached) {
   for (size_t k = 0; k < outputs.size(); ++k) {

@@ -12,29 +12,31 @@ namespace antegrad::capture {
 
 /// The function's arguments during the capture.
 struct Arguments {
-  std::vector<at::Tensor> fakes;             ///< one and the same for arguments that are
-  std::vector<at::Tensor> own;               ///< each fake once
-  std::vector<torch::autograd::Edge> edges;  ///< of `own`, before the function runs
+  std::vector<at::Tensor> fakes;  ///< per argument; arguments that are the same tensor object share a fake
+  std::vector<at::Tensor> own;    ///< per argument; undefined for duplicates and for views of other arguments
+  std::vector<torch::autograd::Edge> edges;  ///< gradient edges of `own`, taken before the function runs
 };
 
-/// The backward pass, as far as autograd's graph tells it. Lifted tensors are named by their number until
-/// they have become graph inputs.
+/// The recorded backward pass. Lifted tensors are identified by their outsider number until they become graph
+/// inputs.
 struct Backward {
   std::vector<GradRoot> roots;
   std::vector<at::Tensor> tangents;
   std::vector<GradTarget> targets;
-  std::vector<ir::ValueId> gradients;         ///< per target; not valid: none
-  std::vector<std::vector<bool>> reached_by;  ///< per target, per root
-  std::vector<std::vector<bool>> fails_for;   ///< likewise
-  std::vector<std::exception_ptr> errors;     ///< per root
+  std::vector<ir::ValueId> gradients;         ///< per target; invalid where it has no gradient
+  std::vector<std::vector<bool>> reached_by;  ///< per target, per root: autograd's graph leads from the root
+                                              ///< to the target
+  std::vector<std::vector<bool>> fails_for;   ///< per target, per root: autograd throws on the way
+  std::vector<std::exception_ptr> errors;     ///< per root; null where autograd did not throw
   std::string fingerprint;                    ///< of the forward pass
 };
 
-/// Tells programs apart that do something else: the first `nodes` nodes, without names of values.
+/// Returns the text of the first `nodes` nodes without value names. It differs where two captures did
+/// different things.
 std::string fingerprint(const ir::Graph& graph, size_t nodes);
 
-/// Lets autograd's engine run over what was recorded. Without `effects` inputs that the function writes get
-/// no gradients from outside.
+/// Runs autograd's engine over the recorded function. Without `effects`, inputs that the function writes do
+/// not become roots.
 Backward record_backward(const Arguments& arguments, const std::vector<at::Tensor>& outputs, bool effects,
                          Recorder& recorder);
 

@@ -13,7 +13,8 @@
 namespace antegrad::capture {
 namespace {
 
-/// Whoever asks for the tensor's gradient later asks the caller's tensor, which is another one.
+/// Throws if the function called retain_grad(): the gradient would be looked for on the caller's tensor,
+/// which is another one.
 void check_not_retained(const at::Tensor& fake, const std::string& which) {
   if (!fake.retains_grad()) return;
   throw Error(ErrorCode::UnsupportedOp, "capture:retain_grad",
@@ -31,7 +32,7 @@ OutputEnd end_of_output(const at::Tensor& output, const std::vector<at::Tensor>&
       end.same_as_input = static_cast<int>(i);
   const auto& counter = output.unsafeGetTensorImpl()->version_counter();
   if (counter.enabled()) end.version = counter.current_version();
-  // What was set on the tensor itself; a view made anew follows its base as this one does.
+  // As set on the tensor itself; a view that is made anew follows its base, as this one does.
   const auto* meta = torch::autograd::impl::get_autograd_meta(output);
   end.requires_grad = meta != nullptr && meta->requires_grad_;
   return end;
@@ -55,7 +56,7 @@ InputEnd end_of_input(const at::Tensor& real, const at::Tensor& fake, const torc
   return end;
 }
 
-/// Constants are stored row-major; a tensor of other strides is made from that.
+/// Adds a constant to `nodes`. Its data are stored row-major; a tensor of other strides is made from that.
 void add_constant(const Outsider& outsider, ir::Graph& graph, std::vector<ir::Node>& nodes) {
   auto& type = *graph.values[outsider.value].type.tensor();
   type.offset = 0;
@@ -77,8 +78,8 @@ void add_constant(const Outsider& outsider, ir::Graph& graph, std::vector<ir::No
   nodes.push_back(std::move(restride));
 }
 
-/// Born during the capture and gone with it: nobody but us holds it. Where the function has stored tensors it
-/// may also be what was there before.
+/// Returns whether the tensor was made during the capture and dies with it: nobody else holds it. Where the
+/// function has stored tensors, it may also be one that was replaced, so it is not a constant.
 bool is_constant(const Outsider& outsider, bool keeps) {
   if (outsider.wrapped_number) return true;
   if ((keeps || outsider.requires_grad) && !is_borrowed(outsider.tensor)) return false;
@@ -113,7 +114,7 @@ InputMemory memory_of(const c10::Storage& storage, int32_t bits, StorageNumbers&
   return {storages.of(storage), static_cast<int64_t>(storage.nbytes()), bits};
 }
 
-/// How often each outsider has been written so far.
+/// Returns how often each outsider has been written so far.
 std::vector<uint32_t> count_writes(const Recorder& recorder) {
   std::vector<uint32_t> writes;
   for (const auto& outsider : recorder.outside().all()) {
@@ -123,8 +124,8 @@ std::vector<uint32_t> count_writes(const Recorder& recorder) {
   return writes;
 }
 
-/// Decides for each outsider whether it is an input or a constant, and completes the graph. `writes`: of the
-/// forward pass. Returns the graph input that each has become, or -1.
+/// Makes each outsider a graph input or a constant, and completes the graph. `writes`: those of the forward
+/// pass. Returns the graph input that each outsider has become, or -1.
 std::vector<int32_t> add_outsiders(Recorder& recorder, const CaptureOptions& options,
                                    const std::vector<uint32_t>& writes, StorageNumbers& storages,
                                    Trace& trace) {
@@ -225,7 +226,7 @@ Arguments make_arguments(const std::vector<at::Tensor>& inputs, const CaptureOpt
   return arguments;
 }
 
-/// Inside the recording: inputs that are views for autograd.
+/// Makes the inputs that are views to autograd. Called while recording.
 void make_views(const std::vector<at::Tensor>& inputs, Arguments& arguments, Trace& trace) {
   const c10::AutoGradMode grad_mode(true);
   for (auto& view : trace.views) {
@@ -252,7 +253,7 @@ int32_t input_index(int32_t input, int32_t outsider, const std::vector<int32_t>&
   return outsider >= 0 ? input_of_outsider[outsider] : input;
 }
 
-/// Tangents become the last inputs of the graph.
+/// Adds the gradients, and the tangents as the last graph inputs.
 void add_backward(const Backward& backward, const std::vector<int32_t>& input_of_outsider,
                   StorageNumbers& storages, Trace& trace) {
   trace.differentiable = !backward.roots.empty();
@@ -282,7 +283,7 @@ void add_backward(const Backward& backward, const std::vector<int32_t>& input_of
   }
 }
 
-/// Everything that a capture is put together from.
+/// The state of a capture in progress.
 struct Parts {
   Recorder recorder;
   StorageNumbers storages;
@@ -321,7 +322,8 @@ void let_go(Parts& parts) {
   parts.arguments = {};
 }
 
-/// The graph, with constants and lifted tensors in it. Returns what each outsider has become.
+/// Moves the graph to the trace and adds constants and lifted tensors. Returns the graph input of each
+/// outsider, or -1.
 std::vector<int32_t> take_graph(Parts& parts, const CaptureOptions& options, Trace& trace) {
   parts.recorder.host_memory().make_constants(parts.recorder.graph());
   trace.graph = std::move(parts.recorder.graph());
@@ -329,7 +331,7 @@ std::vector<int32_t> take_graph(Parts& parts, const CaptureOptions& options, Tra
   return add_outsiders(parts.recorder, options, parts.writes, parts.storages, trace);
 }
 
-/// After the function threw, or something that it did: what it has stored by then is made real.
+/// Makes tensors real that the function had stored before the capture threw.
 void fill_after_error(const std::vector<at::Tensor>& inputs, const CaptureOptions& options, Parts& parts,
                       Trace& trace) {
   try {
@@ -348,7 +350,7 @@ void fill_after_error(const std::vector<at::Tensor>& inputs, const CaptureOption
     take_graph(parts, options, trace);
     fill_kept(kept, trace, inputs, options);
   } catch (const std::exception&) {
-    // Using them is an error then; the one that is on its way says more.
+    // Using the tensors is an error then. The exception in flight says more.
   }
 }
 

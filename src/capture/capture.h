@@ -11,20 +11,20 @@
 
 namespace antegrad::capture {
 
-/// The state of a graph input when the function returned, against its state at the call.
+/// The state of a graph input when the function returned, compared with its state at the call.
 struct InputEnd {
-  ir::ValueId value;  ///< another one than the input's own: its shape or storage was changed in place
-  uint32_t version_bumps = 0;  ///< by in-place ops on it or on its views
-  bool required_grad = false;  ///< at the call
+  ir::ValueId value;           ///< not the input's own value when its shape or storage was changed in place
+  uint32_t version_bumps = 0;  ///< by in-place ops on the tensor or on its views
+  bool required_grad = false;  ///< requires_grad at the call
   bool requires_grad = false;
   bool history_changed = false;  ///< autograd saw an in-place op on it
 };
 
 /// The memory of a graph input, as it is at the call.
 struct InputMemory {
-  int32_t storage = -1;  ///< inputs of equal numbers are on one storage; -1: undefined or duplicate
-  int64_t bytes = 0;     ///< of the storage; 0: undefined or duplicate
-  int32_t bits = 0;      ///< 1 conjugated, 2 negated when read, 3 both
+  int32_t storage = -1;  ///< equal for inputs on one storage; -1 for undefined, duplicate and view inputs
+  int64_t bytes = 0;     ///< size of the storage; 0 where `storage` is -1
+  int32_t bits = 0;      ///< lazy bits: 1 conjugate, 2 negative, 3 both
 };
 
 /// A graph input, as it is at the call and as the function leaves it.
@@ -34,8 +34,8 @@ struct TracedInput {
 };
 
 struct OutputEnd {
-  ir::ValueId value;       ///< not valid: an undefined tensor
-  int same_as_input = -1;  ///< the very tensor object of that graph input
+  ir::ValueId value;       ///< invalid for an undefined tensor
+  int same_as_input = -1;  ///< the graph input that is the very same tensor object, or -1
   uint32_t version = 0;
   bool requires_grad = false;
 };
@@ -43,69 +43,68 @@ struct OutputEnd {
 /// A gradient that comes in from outside: a graph input of role Tangent.
 struct TangentEnd {
   ir::ValueId value;
-  ir::ValueId of;                ///< the traced tensor that it is the gradient of
-  int32_t input = -1;            ///< that tensor is this graph input, as it is after the call
-  bool has_own_history = false;  ///< it is a view, but its history is not that of a view (custom functions)
-  /// What autograd threw when it was led through this tensor's history. It is for whoever calls backward():
-  /// the forward pass is fine.
+  ir::ValueId of;                ///< the traced tensor whose gradient it is
+  int32_t input = -1;            ///< the graph input that `of` is when the call returns, or -1
+  bool has_own_history = false;  ///< `of` is a view whose history is its own, not that of its base
+  /// What autograd threw on its way through this tensor's history. It is kept for the caller of backward():
+  /// the forward pass is valid.
   std::exception_ptr error;
 };
 
-/// A gradient that goes out.
+/// A gradient that the backward pass computes.
 struct GradientEnd {
-  int32_t input = 0;  ///< of this graph input
+  int32_t input = 0;  ///< the graph input that it is the gradient of
   ir::ValueId value;
   std::vector<bool> reached_by;  ///< per tangent: autograd's graph leads from there to the input
   std::vector<bool> fails_for;   ///< per tangent: autograd throws on the way
 };
 
-/// A real tensor that became a graph input. Alive as long as the trace; what outlives the trace holds it
+/// A real tensor that became a graph input. The trace keeps it alive; whatever outlives the trace holds it
 /// weakly.
 struct LiftedTensor {
   at::Tensor tensor;
-  bool late = false;  ///< only the backward pass uses it: as it is then, not as it was at the call
+  bool late = false;  ///< only the backward pass uses it, as it is then, not as it was at the call
 };
 
-/// An input that is captured as a view of another one, which it is to autograd.
+/// An input that is captured as a view of another input, as which autograd sees it.
 struct ViewInput {
   int32_t input = 0;
   int32_t base = 0;   ///< another input
-  ir::ValueId value;  ///< set by capture(): the view in the trace
+  ir::ValueId value;  ///< set by capture(): its value in the trace
 };
 
-/// An output on memory of a tensor that the function has kept (kept.h).
+/// An output that shares memory with a tensor that the function has stored (kept.h).
 struct KeptOutput {
   int32_t output = 0;
   at::Tensor kept;
-  bool same = false;   ///< the very same tensor
-  int64_t offset = 0;  ///< of the output, in the memory
+  bool same = false;   ///< the output is the stored tensor itself
+  int64_t offset = 0;  ///< storage offset of the output
 };
 
-/// What a function did, op by op, and then its backward pass. Graph inputs: the user's (undefined tensors
-/// included, as none), the lifted ones, the tangents.
+/// The ops that a function ran, in order, followed by its backward pass. The graph inputs are the user's
+/// (None for undefined, duplicate and view inputs), the lifted tensors, then the tangents.
 struct Trace {
   ir::Graph graph;
   size_t user_inputs = 0;
   std::vector<LiftedTensor> lifted;
-  std::vector<TracedInput> inputs;  ///< as the graph's
-  std::vector<int32_t>
-      duplicate_of;  ///< per user input: an earlier one that is the same tensor object, or -1
+  std::vector<TracedInput> inputs;  ///< per graph input
+  /// Per user input: an earlier one that is the same tensor object, or -1.
+  std::vector<int32_t> duplicate_of;
   std::vector<OutputEnd> output_ends;
   std::vector<TangentEnd> tangents;
   std::vector<GradientEnd> gradients;
-  std::string fingerprint;       ///< of the forward pass, where there is a backward pass (backward.h)
+  std::string fingerprint;       ///< of the forward pass; empty without a backward pass (backward.h)
   bool differentiable = false;   ///< some result has a history; nodes from the first one with
                                  ///< Provenance::backward on compute gradients
   bool effects = true;           ///< as in CaptureOptions
-  std::vector<ViewInput> views;  ///< likewise
+  std::vector<ViewInput> views;  ///< as in CaptureOptions
   InferenceCounts counts;
-  bool has_assumptions =
-      false;        ///< a check in the graph throws where it does not serve the call (assumption.h)
-  size_t kept = 0;  ///< so many of its tensors the function has kept; they are real by now (kept.h)
+  bool has_assumptions = false;  ///< the graph checks answers that were assumed of data (assumption.h)
+  size_t kept = 0;  ///< number of tensors that the function has stored; they are real by now (kept.h)
   std::vector<KeptOutput> kept_outputs;
 };
 
-/// Whether another graph input is on the storage of this one.
+/// Returns whether another graph input is on the storage of this one.
 bool shares_storage(const Trace& trace, size_t input);
 
 struct Kept;
@@ -115,22 +114,23 @@ using TensorFunction = std::function<std::vector<at::Tensor>(const std::vector<a
 struct CaptureOptions {
   std::string name = "graph";
   std::vector<std::string> input_names;                          ///< may be shorter than the inputs
-  std::function<std::string(const at::Tensor&)> name_of_lifted;  ///< "" or unset: numbered
+  std::function<std::string(const at::Tensor&)> name_of_lifted;  ///< names lifted tensors; they are numbered
+                                                                 ///< where it is unset or returns ""
   bool gradients = false;  ///< record the backward pass too, where a result has a history
-  bool effects = true;     ///< false: what the function does to its inputs is to be left out
+  bool effects = true;     ///< false: effects of the function on its inputs are left out
   std::vector<ViewInput> views;
-  /// Computes what the function has kept of its tensors, for these inputs, and fills it in (kept.h). Unset:
-  /// they are left without contents.
+  /// Computes the contents of the tensors that the function has stored, for these inputs, and fills them in
+  /// (kept.h). When unset, they are left without contents.
   std::function<void(const Kept&, const std::vector<at::Tensor>&)> fill_kept;
-  bool may_keep = false;   ///< a function that keeps some, all of which could be filled, is not refused
-  size_t* kept = nullptr;  ///< is raised by how many there are, also when the capture throws
-  std::vector<at::Tensor>* met =
-      nullptr;  ///< when it throws: real tensors that the function had used by then
+  bool may_keep = false;   ///< accept a function that stores tensors if all could be filled
+  size_t* kept = nullptr;  ///< incremented by the number of stored tensors, also when the capture throws
+  /// When the capture throws, receives the real tensors that the function had used by then.
+  std::vector<at::Tensor>* met = nullptr;
 };
 
-/// Runs the function once over fakes of the inputs and writes down what it does. Nothing outside changes,
-/// also when it throws, but for variables that the function assigns to: tensors that it stored there have the
-/// contents that a run would give them. Exceptions of the function itself pass through untouched.
+/// Runs the function once over fakes of the inputs and records what it does. Nothing outside changes, also
+/// when it throws, except variables that the function assigns to: tensors stored there get the contents that
+/// a real run would give them. Exceptions of the function itself propagate unchanged.
 Trace capture(const TensorFunction& function, const std::vector<at::Tensor>& inputs,
               const CaptureOptions& options = {});
 

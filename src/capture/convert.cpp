@@ -109,7 +109,7 @@ c10::IValue number_list(const ir::Arg& arg) {
   return out;
 }
 
-/// Cheap test for the defaults that schemas have; anything else counts as different.
+/// Compares with the default, for the types that defaults have; anything else counts as different.
 bool equals_default(const c10::IValue& value, const ArgSchema& schema) {
   if (!schema.has_default) return false;
   const auto& d = schema.default_value;
@@ -123,7 +123,7 @@ bool equals_default(const c10::IValue& value, const ArgSchema& schema) {
 }
 
 /// IValue::isOptionalTensorList() compares the address of the element type, and TorchScript that was loaded
-/// from a file has a type of its own.
+/// from a file has a type object of its own.
 bool is_optional_tensor_list(const c10::IValue& value) {
   return value.isOptionalTensorList() ||
          (value.isList() && *value.toList().elementType() == *c10::OptionalType::ofTensor());

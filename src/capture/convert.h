@@ -9,36 +9,38 @@
 
 namespace antegrad::capture {
 
-/// Between LibTorch's and the graph's spelling of the same thing. What has no counterpart throws.
+/// Conversions between LibTorch's representation and the graph's. They throw for what has no counterpart.
 ir::DType to_ir(c10::ScalarType dtype);
 ir::Device to_ir(c10::Device device);
 c10::ScalarType to_torch(ir::DType dtype);
 c10::Device to_torch(const ir::Device& device);
 
-/// The type of a tensor with these metadata; `device` in place of the tensor's own (which is a twin on meta).
+/// Returns the type of a tensor with these metadata on `device`, which replaces the tensor's own (it may be a
+/// twin on the meta device).
 ir::TensorType type_of(const at::Tensor& tensor, c10::Device device);
-/// The numbers that dims are, where all are constants.
+/// Returns the dims as numbers; all must be constants.
 std::vector<int64_t> constants(const std::vector<ir::Dim>& dims);
 at::TensorOptions options_of(const ir::TensorType& type);  ///< dtype and device
-/// A tensor of that type on the meta device, every dim a constant.
+/// Returns a tensor of that type on the meta device; all dims must be constants.
 at::Tensor make_meta(const ir::TensorType& type);
 
 using ValueOf = std::function<ir::ValueId(const at::Tensor&)>;
 using TensorOf = std::function<at::Tensor(ir::ValueId)>;
 
-/// The value with its tensors (alone, in a list, in a list of optionals) replaced; anything else as it is.
+/// Returns the value with its tensors (alone, in a list, in a list of optionals) replaced; any other value as
+/// it is.
 c10::IValue map_tensors(const c10::IValue& value, const std::function<at::Tensor(const at::Tensor&)>& fn);
 
-/// An argument of an op as the graph holds it. Throws Error(UnsupportedArgument) for what has no text form.
+/// Converts an argument of an op to the graph's form. Throws Error(UnsupportedArgument) where there is none.
 ir::Arg to_arg(const c10::IValue& value, const ArgSchema& schema, std::string_view op,
                const ValueOf& value_of);
-/// And back, as the op's boxed kernel takes it.
+/// Converts back, to what the op's boxed kernel takes.
 c10::IValue to_ivalue(const ir::Arg& arg, const ArgSchema& schema, const TensorOf& tensor_of);
 
-/// Fills args and attrs of a node; arguments equal to their defaults are left out.
+/// Sets args and attrs of a node, leaving out arguments equal to their defaults.
 void set_arguments(ir::Node& node, const OpSchema& schema, c10::ArrayRef<c10::IValue> values,
                    const ValueOf& value_of);
-/// The whole boxed stack of a node, defaults included.
+/// Returns the complete boxed stack of a node, defaults included.
 std::vector<c10::IValue> boxed_arguments(const ir::Node& node, const OpSchema& schema,
                                          const TensorOf& tensor_of);
 

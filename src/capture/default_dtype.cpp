@@ -10,7 +10,7 @@
 namespace antegrad::capture {
 namespace {
 
-/// "eq" of "aten.eq.Scalar", "aten.eq_.Scalar" and "aten.eq.Scalar_out"; nothing of ops that do not compare.
+/// Returns whether the op compares with a number: "aten.eq.Scalar", "aten.eq_.Scalar", "aten.eq.Scalar_out".
 bool compares_with_number(std::string_view op) {
   constexpr std::array<std::string_view, 6> kComparisons = {"eq", "ne", "lt", "le", "gt", "ge"};
   constexpr std::string_view kNamespace = "aten.";

@@ -6,9 +6,10 @@
 
 namespace antegrad::capture {
 
-/// LibTorch compares integers and a number with a fraction in the default dtype, which nothing else in a
-/// graph tells. Where that is not f32, which stages after this take for granted, the number becomes a tensor
-/// of it: `node`, which is about to be added to the graph, is changed to the overload for tensors.
+/// LibTorch compares an integer tensor with a floating-point number in the default dtype, which the graph
+/// does not record. Later stages assume f32. Where the default is another dtype, this makes the number a
+/// tensor of that dtype and changes `node`, which is about to be added to the graph, to the overload for
+/// tensors.
 void spell_out_default_dtype(const OpSchema& schema, c10::ArrayRef<c10::IValue> arguments, ir::Graph& graph,
                              ir::Node& node);
 

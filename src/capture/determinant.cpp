@@ -15,7 +15,7 @@ using torch::autograd::generated::LinalgDetBackward0;
 
 at::Tensor as_matrix(const at::Tensor& numbers) { return numbers.unsqueeze(-1).unsqueeze(-1); }
 
-/// The determinant of matrices that stay unitary: the inverse is the adjoint, in all derivatives.
+/// The determinant of a matrix that stays unitary, so that its inverse is its adjoint in all derivatives.
 struct UnitaryDeterminant : torch::autograd::Function<UnitaryDeterminant> {
   static at::Tensor forward(AutogradContext* context, const at::Tensor& matrix) {
     auto determinant = at::linalg_det(matrix);
@@ -28,7 +28,7 @@ struct UnitaryDeterminant : torch::autograd::Function<UnitaryDeterminant> {
   }
 };
 
-/// Per element of the last dim: the product of all others.
+/// Returns, per element of the last dim, the product of all others.
 at::Tensor products_of_others(const at::Tensor& numbers) {
   const auto count = numbers.size(-1);
   const auto one = at::ones_like(numbers.narrow(-1, 0, 1));
@@ -63,7 +63,7 @@ at::Tensor gradient_of(LinalgDetBackward0& node, const at::Tensor& gradient) {
   const auto rows = matrix.size(-1);
   const auto small = factors.detach().diagonal(0, -2, -1).abs().lt(100 * epsilon_of(matrix.scalar_type()));
   const auto singular = as_matrix(small.any(-1));
-  // What is not taken is computed for matrices that all derivatives are fine for.
+  // The formula that is not selected is computed on matrices for which all derivatives exist.
   const auto regular_one = at::eye(rows, matrix.options());
   const auto real = matrix.options().dtype(c10::toRealValueType(matrix.scalar_type()));
   const auto distinct = at::diag_embed(at::arange(1, rows + 1, real).to(matrix.scalar_type()));
@@ -71,7 +71,7 @@ at::Tensor gradient_of(LinalgDetBackward0& node, const at::Tensor& gradient) {
                    of_regular(at::where(singular, regular_one, matrix), determinant, gradient));
 }
 
-/// Keeps the gradient from LibTorch's formula.
+/// Hides the gradient from LibTorch's formula and keeps it for GiveGradient.
 struct TakeGradient final : torch::autograd::FunctionPreHook {
   explicit TakeGradient(std::shared_ptr<at::Tensor> taken) : taken_(std::move(taken)) {}
   variable_list operator()(const variable_list& gradients) override {
@@ -92,7 +92,7 @@ struct GiveGradient final : torch::autograd::FunctionPostHook {
     if (!gradient.defined()) return outputs;
     return {gradient_of(node_, gradient)};
   }
-  LinalgDetBackward0& node_;  ///< which the hook belongs to
+  LinalgDetBackward0& node_;  ///< owns the hook
   std::shared_ptr<at::Tensor> taken_;
 };
 

@@ -5,15 +5,16 @@
 
 namespace antegrad::capture {
 
-/// Derivatives of linalg_det of higher order. LibTorch has a formula for regular matrices and one for
-/// singular ones, and while a dispatch mode is on, takes the latter for all: it is not defined where singular
-/// values are equal, as they are in its own derivatives. Here it is both of them, and a mask that says which
-/// to take for which matrix: what eager does, without a choice by data.
+/// Higher-order derivatives of linalg_det. LibTorch has one formula for regular matrices and one for singular
+/// ones, and uses the latter for all while a dispatch mode is active. That one is undefined where singular
+/// values are equal, as they are for the unitary factors in its own derivatives. Here both formulas are
+/// recorded, and a mask selects one per matrix: eager's result without data-dependent control flow.
 class Determinants {
  public:
-  /// The result of aten._linalg_det; its history is made when the op returns.
+  /// Remembers the result of aten._linalg_det, which gets its history after the op returns.
   void note(const at::Tensor& result);
-  /// Gives the histories that have been made meanwhile this formula. Called before anything else is recorded.
+  /// Installs this formula in the histories made since the last call. To be called before anything else is
+  /// recorded.
   void watch() {
     if (!results_.empty()) watch_results();
   }

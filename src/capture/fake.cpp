@@ -16,14 +16,14 @@ c10::DispatchKeySet keys_for(c10::Device device, const at::Tensor& meta) {
   return keys;
 }
 
-/// Fake storages are told by their allocator: nothing else uses this one.
+/// Fake storages are recognised by their allocator: nothing else uses this one.
 struct NoAllocator final : c10::Allocator {
   c10::DataPtr allocate(size_t) override { return {nullptr, c10::Device(c10::kCPU)}; }
   void copy_data(void*, const void*, size_t) const override {}
 };
 NoAllocator no_allocator;
 
-/// Starts every text thrown by an access to a fake's data.
+/// Prefix of the message of every access to a fake's data.
 constexpr const char* kDataAccessPrefix = "[capture:data_ptr]";
 
 }  // namespace

@@ -22,7 +22,8 @@ struct RegisteredShape {
 };
 using RegisteredShapePtr = std::shared_ptr<const RegisteredShape>;
 
-/// What register_shape was told, by graph name. Made when first asked for: libraries register before main().
+/// What register_shape was told, by graph name. Created on first use, because libraries register before
+/// main().
 class RegisteredShapes {
  public:
   void add(const std::string& op, RegisteredShape shape) {
@@ -57,7 +58,7 @@ std::string way_out_of_wrong_shapes(const OpSchema& schema, bool registered) {
                     : "Correct its Meta kernel";
 }
 
-/// A tensor on the meta device with memory of its own.
+/// Returns a tensor on the meta device with memory of its own.
 at::Tensor fresh_meta(const at::Tensor& like) {
   return at::empty_strided(like.sizes(), like.strides(), like.options().device(c10::kMeta));
 }
@@ -67,7 +68,8 @@ c10::IValue without_shared_memory(const c10::IValue& result) {
                      [](const at::Tensor& tensor) { return tensor.defined() ? fresh_meta(tensor) : tensor; });
 }
 
-/// Results that are what the schema says: arguments that were written, views of arguments, new tensors.
+/// Makes the results what the schema says: written arguments, views of arguments, new tensors. Throws when
+/// they cannot be.
 void settle_results(const OpSchema& schema, const std::vector<c10::IValue>& arguments,
                     std::vector<c10::IValue>& results, bool registered) {
   if (results.size() != schema.returns.size())
@@ -144,7 +146,7 @@ void infer_foreign_results(const OpSchema& schema, torch::jit::Stack& stack) {
   const auto registered = RegisteredShapes::instance().find(schema.name);
   if (registered != nullptr) {
     stack = registered->shape(arguments);
-  } else if (schema.handle.hasKernelForDispatchKey(c10::DispatchKey::Meta)) {  // also one that came late
+  } else if (schema.handle.hasKernelForDispatchKey(c10::DispatchKey::Meta)) {  // also one registered late
     schema.handle.callBoxed(stack);
   } else if (gives_only_arguments(schema)) {
     stack.clear();

@@ -5,18 +5,20 @@
 
 namespace antegrad::capture {
 
-/// Ops of libraries that antegrad knows nothing of. What they do is unknown, so their kernels never run
-/// during a capture, and their nodes stay as they are: neither removed nor merged nor computed again.
+/// Ops of libraries that antegrad knows nothing of. Their real kernels never run during a capture. Unless
+/// may_have_effects() is false, their nodes stay as they are: never removed, merged or recomputed.
 
-/// Refuses what cannot be recorded: collectives (a capture of one process would wait for others), and ops of
-/// such libraries that give something else than tensors. Does nothing for ops of LibTorch.
+/// Throws for ops that cannot be recorded: collectives (a capture in one process would wait for the others)
+/// and foreign ops that return anything but tensors.
 void check_recordable(const OpSchema& schema);
 
-/// Whether nothing says that calls of it may be left out: neither register_shape nor pt2_compliant_tag.
+/// Returns whether calls of a foreign op must not be left out: neither register_shape nor pt2_compliant_tag
+/// says that they may.
 bool may_have_effects(const OpSchema& schema);
 
-/// As infer_results, for an op with OpSchema::foreign: by register_shape, else by its Meta kernel, else
-/// Error(UnsupportedOp). Results share memory with arguments only where the schema says so.
+/// As infer_results, for an op with OpSchema::foreign: by register_shape, else by its Meta kernel, else from
+/// its written arguments where it returns nothing else. Otherwise throws Error(UnsupportedOp). Results share
+/// memory with arguments only where the schema says so.
 void infer_foreign_results(const OpSchema& schema, torch::jit::Stack& stack);
 
 }  // namespace antegrad::capture

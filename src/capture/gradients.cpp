@@ -22,7 +22,7 @@ using torch::autograd::Node;
 using torch::autograd::variable_list;
 namespace impl = torch::autograd::impl;
 
-/// The history of an argument that is no leaf: it ends here.
+/// The history of a non-leaf argument, which ends here.
 struct ArgumentHistory final : Node {
   variable_list apply(variable_list&&) override {
     throw Error(ErrorCode::UnsupportedOp, "capture:backward",
@@ -32,13 +32,13 @@ struct ArgumentHistory final : Node {
   std::string name() const override { return "AntegradArgument"; }
 };
 
-/// The engine comes to it after everything else.
+/// A node that the engine runs after all others.
 struct LastNode final : Node {
   LastNode() : Node(uint64_t{0}) {}
   variable_list apply(variable_list&&) override { return {}; }
 };
 
-/// The hooks of a lifted tensor, and its history beyond itself.
+/// Hooks of a lifted tensor, and what its history leads to, set aside.
 struct Outlook {
   const Outsider* outsider;
   std::vector<std::unique_ptr<torch::autograd::FunctionPreHook>> hooks, pre_hooks;
@@ -54,7 +54,7 @@ struct Outlook {
   }
 };
 
-/// While it lives lifted tensors have no hooks, and no history beyond themselves.
+/// While it lives, lifted tensors have no hooks, and their histories lead nowhere.
 class CutOff {
  public:
   CutOff(Recorder& recorder, const std::vector<GradTarget>& targets) {
@@ -64,7 +64,7 @@ class CutOff {
       cut_.back().exchange();
     }
   }
-  ~CutOff() {  // backwards: two tensors may have one history
+  ~CutOff() {  // in reverse, as two tensors may share a history
     for (auto it = cut_.rbegin(); it != cut_.rend(); ++it) it->exchange();
   }
   CutOff(const CutOff&) = delete;
@@ -74,7 +74,7 @@ class CutOff {
   std::vector<Outlook> cut_;
 };
 
-/// Anomaly mode would read the contents of fakes.
+/// While it lives, anomaly mode is off: it would read the contents of fakes.
 class AnomalyOff {
  public:
   AnomalyOff()
@@ -92,7 +92,8 @@ class AnomalyOff {
   bool enabled_, check_nan_;
 };
 
-/// Its place at the call; that of a leaf, also when it has become one that requires a gradient.
+/// Returns the tensor's gradient edge at the call. A leaf also has one when it came to require a gradient
+/// since.
 Edge edge_of(const Outsider& outsider) {
   if (outsider.grad_fn) return {outsider.grad_fn, outsider.output_nr};
   const auto* meta = impl::get_autograd_meta(outsider.tensor);
@@ -141,8 +142,8 @@ class Roots {
   }
   ir::ValueId value_of(const at::Tensor& tensor) { return recorder_.value_of(tensor); }
 
-  /// Its history is the custom function, not that of a view. Functions of several results mark views as ops
-  /// of several results do (unbind).
+  /// The history of such a view is the custom function's, not that of a view. Functions with several results
+  /// mark views as ops with several results do (unbind).
   static bool is_of_custom_function(const torch::autograd::DifferentiableViewMeta& view) {
     using torch::autograd::CreationMeta;
     const auto made = view.get_creation_meta();
@@ -151,13 +152,13 @@ class Roots {
             view.grad_fn_->name().find("CppNode<") != std::string::npos);
   }
 
-  /// A tensor on the way from the base to the view had its shape changed in place. The gradient of the view
-  /// is then no part of its base's, which is that of the base in its last shape.
+  /// Returns whether a tensor between the base and the view had its shape changed in place. The gradient of
+  /// the view is then not part of the base's gradient, which has the final shape of the base.
   bool is_reshaped(const at::Tensor& view, const at::Tensor& base) {
     const auto* fake = as_fake(base);
     const bool base_is = fake != nullptr && fake->is_rebound();
     if (base_is && given_.count(base.unsafeGetTensorImpl()) > 0)
-      return false;  // its gradient is the caller's
+      return false;  // the caller's tensor, through which its gradient comes in
     return base_is || recorder_.has_reshaped_view(value_of(view));
   }
 
@@ -194,8 +195,8 @@ bool history_changed(const at::Tensor& tensor, const Edge& before) {
   return now != nullptr && now != before.function;
 }
 
-/// A hook of an argument would see gradients from elsewhere too, and stay; a captured one sees those of this
-/// call.
+/// Throws for hooks that the function registers on arguments. In eager mode such a hook also sees gradients
+/// from elsewhere, and stays; a captured one would see only those of this call.
 static void refuse_hooks(const std::vector<at::Tensor>& inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const auto* meta = inputs[i].defined() ? impl::get_autograd_meta(inputs[i]) : nullptr;
@@ -222,7 +223,7 @@ std::vector<GradRoot> find_roots(Recorder& recorder, const std::vector<at::Tenso
   const auto& outsiders = recorder.outside().all();
   for (size_t k = 0; k < outsiders.size(); ++k) {
     const auto& outsider = *outsiders[k];
-    // A write through another view of its base: its own history is brought up to date when asked for.
+    // After a write through another view of the base, asking for grad_fn updates this view's own history.
     if (outsider.base.defined() && raw_grad_fn(outsider.base) != outsider.base_grad_fn)
       outsider.tensor.grad_fn();
     if (!history_changed(outsider.tensor, {outsider.grad_fn, outsider.output_nr})) continue;
@@ -320,7 +321,7 @@ std::vector<at::Tensor> run_backward(Recorder& recorder, const std::vector<GradR
 void clear_engine() {
   const BelowRecording below;
   auto last = std::shared_ptr<Node>(new LastNode, torch::autograd::deleteNode);
-  static float number = 0;  // no memory is asked for: it may be what has run out
+  static float number = 0;  // allocates nothing: memory may be what has run out
   const auto gradient = at::from_blob(&number, {}, at::kFloat);
   last->add_input_metadata(gradient);
   torch::autograd::Engine::get_default_engine().execute({{last, 0}}, {gradient}, false, false, true);

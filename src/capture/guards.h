@@ -4,14 +4,14 @@
 
 namespace antegrad::capture {
 
-/// Every key whose work the captured graph already holds: autograd, autocast and the recording itself.
+/// The dispatch keys whose work the captured graph already contains: autograd, autocast and recording itself.
 inline c10::DispatchKeySet keys_above_kernels() {
   return c10::autograd_dispatch_keyset_with_ADInplaceOrView | c10::autocast_dispatch_keyset |
          c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot,
                               c10::DispatchKey::PythonDispatcher});
 }
 
-/// Ops called while this lives go straight to their kernels, unrecorded.
+/// While it lives, ops of this thread go straight to their kernels, unrecorded.
 class BelowRecording {
  public:
   BelowRecording() : guard_(keys_above_kernels()) {}

@@ -16,7 +16,7 @@
 namespace antegrad::capture {
 namespace {
 
-/// Runs a kernel without moving the state of the default CPU generator.
+/// Restores the state of the default CPU generator when destroyed.
 class KeepGenerator {
  public:
   KeepGenerator() : generator_(at::detail::getDefaultCPUGenerator()) {
@@ -35,7 +35,7 @@ class KeepGenerator {
   at::Tensor saved_;
 };
 
-/// What arguments are filled with that a real kernel is run on.
+/// Contents of the arguments on which a real kernel is run.
 enum class Fill { Zeros, Ones };
 
 at::Tensor filled_like_meta(const at::Tensor& meta, Fill fill) {
@@ -46,7 +46,7 @@ at::Tensor filled_like_meta(const at::Tensor& meta, Fill fill) {
       .as_strided(meta.sizes(), meta.strides(), meta.storage_offset());
 }
 
-/// The real kernel on zeros or ones. Results that share memory with an argument are given as views of the
+/// Runs the real kernel on zeros or ones. A result that shares memory with an argument becomes a view of the
 /// argument's twin.
 void run_real_kernel(const OpSchema& schema, torch::jit::Stack& stack, Fill fill) {
   const std::vector<c10::IValue> metas(stack.begin(), stack.end());
@@ -98,15 +98,15 @@ bool of_one_type(const c10::IValue& a, const c10::IValue& b) {
   return std::equal(x.begin(), x.end(), y.begin(), y.end(), same);
 }
 
-/// The first line of what an error says.
+/// Returns the first line of an error's message.
 std::string first_line(const std::exception& error) {
   const std::string text = text_of(error);
   return text.substr(0, text.find('\n'));
 }
 
-/// The real kernel stands for any arguments of these types. Whether it does is seen where it says something
-/// else of other contents: what it then refuses, or gives, is due to contents that arguments do not have
-/// here. What it refuses in the same words it refuses because of types and sizes, as eager does.
+/// Runs the real kernel on zeros and on ones, to see what depends on contents. An error with the same message
+/// in both runs is due to types and sizes, and eager's. Any other error on zeros, or results of different
+/// types, are due to contents, which the arguments do not have here.
 void infer_by_real_kernel(const OpSchema& schema, torch::jit::Stack& stack) {
   torch::jit::Stack ones(stack.begin(), stack.end());
   std::string text;
@@ -133,7 +133,7 @@ void infer_by_real_kernel(const OpSchema& schema, torch::jit::Stack& stack) {
     throw_data_dependent(schema);
 }
 
-/// A rule gives shapes for arguments without contents. One that calls an op which cannot is no answer.
+/// Runs a rule. Throws Error(UnsupportedOp) when the rule calls an op that cannot run on meta tensors.
 void infer_by_rule(const OpSchema& schema, ShapeRule rule, torch::jit::Stack& stack) {
   try {
     rule(stack);
@@ -146,7 +146,7 @@ void infer_by_rule(const OpSchema& schema, ShapeRule rule, torch::jit::Stack& st
   }
 }
 
-/// Indexing with a mask picks as many elements as the mask has ones.
+/// Returns whether some index is a mask: it picks as many elements as it has ones.
 bool indexes_by_mask(const OpSchema& schema, const torch::jit::Stack& stack) {
   if (schema.name != "aten.index.Tensor" && schema.name != "aten._unsafe_index.Tensor") return false;
   for (const auto& index : stack[1].toOptionalTensorVector())
@@ -177,8 +177,8 @@ void infer_results(const OpSchema& schema, torch::jit::Stack& stack, InferenceCo
       ++counts.meta_kernels;
       return;
     } catch (const c10::Error&) {
-      // A composite kernel that calls an op without a meta kernel; a meta kernel that is stricter than the
-      // CPU's; or arguments that the CPU kernel rejects, too, in its own words.
+      // This is a composite kernel that calls an op without a meta kernel, a meta kernel that is stricter
+      // than the CPU's, or arguments that the CPU kernel rejects, too, with its own message.
       stack.assign(arguments.begin(), arguments.end());
     }
   }

@@ -9,17 +9,17 @@
 
 namespace antegrad::capture {
 
-/// How the shapes of a capture were found.
+/// How the result types of a capture were inferred.
 struct InferenceCounts {
   uint64_t meta_kernels = 0;
   uint64_t rules = 0;
   std::map<std::string, uint64_t> real_kernels;  ///< per op: runs of the real kernel on zeros, the slow way
 };
 
-/// Replaces the op's arguments on the stack (tensors on the meta device) by its results (likewise): by its
-/// meta kernel, else by a rule of ours, else by running the CPU kernel on zeros; of a library that
-/// nothing is known of, as infer_foreign_results says. Throws what the kernel
-/// throws on bad arguments, and Error(DataDependentShape) when the sizes of the results depend on data.
+/// Replaces the op's arguments on the stack (tensors on the meta device) by its results (likewise): by a rule
+/// (rules/), else by its meta kernel, else by running the CPU kernel on zeros; for foreign ops see
+/// infer_foreign_results. Throws what the kernel throws on bad arguments, and Error(DataDependentShape) when
+/// the sizes of the results depend on data.
 void infer_results(const OpSchema& schema, torch::jit::Stack& stack, InferenceCounts& counts);
 
 }  // namespace antegrad::capture

@@ -19,8 +19,8 @@ namespace {
 namespace impl = torch::autograd::impl;
 using torch::autograd::Node;
 
-/// A storage that refuses access has no function that lets it be used again; an explicit instantiation may
-/// name private members.
+/// Names a private member, which an explicit instantiation may do: StorageImpl has no function that lets a
+/// storage which refuses access be used again.
 template <class Which, auto kMember>
 struct Open {
   friend constexpr auto member_of(Which) { return kMember; }
@@ -55,7 +55,7 @@ std::vector<at::Tensor> fakes_but(const Recorder& recorder, const std::vector<at
   return fakes;
 }
 
-/// The real tensor whose memory it stands for; undefined: none.
+/// Returns the real tensor whose memory `root` stands for. Undefined when there is none.
 at::Tensor original_of(Recorder& recorder, ir::ValueId root, const std::vector<at::Tensor>& inputs) {
   for (size_t i = 0; i < inputs.size(); ++i)
     if (recorder.graph().inputs[i].value == root) return inputs[i];
@@ -67,7 +67,7 @@ torch::autograd::Edge edge_to(const at::Tensor& real) {
   return real.defined() && real.requires_grad() ? impl::gradient_edge(real) : torch::autograd::Edge();
 }
 
-/// Every way from the tensor's history to an argument of the capture leads to the real one.
+/// Redirects edges in the tensor's history that lead to an argument of the capture to the real argument.
 void lead_outside(const at::Tensor& fake, const std::vector<at::Tensor>& inputs,
                   const InputHistories& histories, std::unordered_set<const Node*>& seen) {
   const auto* meta = impl::get_autograd_meta(fake);
@@ -88,7 +88,7 @@ void lead_outside(const at::Tensor& fake, const std::vector<at::Tensor>& inputs,
   }
 }
 
-/// An argument that is kept itself: its gradients are the real one's.
+/// For a stored argument: directs its gradients to the real one.
 void lead_argument_outside(const at::Tensor& fake, const at::Tensor& real, const InputHistories& histories) {
   auto* meta = impl::get_autograd_meta(fake);
   if (meta == nullptr || !real.requires_grad()) return;
@@ -98,7 +98,7 @@ void lead_argument_outside(const at::Tensor& fake, const at::Tensor& real, const
   impl::set_gradient_edge(fake, impl::gradient_edge(real));
 }
 
-/// Per value: it follows from inputs without contents, or nothing computes it.
+/// Per value: it depends on inputs without contents, or nothing computes it.
 ir::PerValue<bool> unknown_values(const ir::Graph& graph, const std::vector<at::Tensor>& inputs) {
   ir::PerValue<bool> unknown(graph.values.size(), true);
   const auto at = [&](ir::ValueId v) { return unknown[graph.storage_of(v)]; };
@@ -120,7 +120,7 @@ ir::PerValue<bool> unknown_values(const ir::Graph& graph, const std::vector<at::
   return unknown;
 }
 
-/// The part of it that computes these values.
+/// Returns the part of the trace that computes these values.
 Trace part_of(const Trace& whole, const std::vector<KeptMemory>& memory) {
   auto trace = whole;
   auto& graph = trace.graph;
@@ -150,7 +150,7 @@ KeptTensors find_kept(Recorder& recorder, const std::vector<at::Tensor>& inputs,
                       const InputHistories& histories, const std::vector<at::Tensor>& tangents) {
   KeptTensors kept;
   if (held_by_others(recorder, tangents).empty()) return kept;
-  clear_engine();  // the function may have caught an error of it
+  clear_engine();  // the function may have caught an error of the engine
   if (held_by_others(recorder, tangents).empty()) return kept;
   release_histories(recorder);
   if (held_by_others(recorder, tangents).empty()) return kept;
@@ -174,7 +174,7 @@ KeptTensors find_kept(Recorder& recorder, const std::vector<at::Tensor>& inputs,
     if (std::none_of(kept.fakes.begin(), kept.fakes.end(), [&](const at::Tensor& fake) {
           return fake.storage().unsafeGetStorageImpl() == memory.storage.unsafeGetStorageImpl();
         }))
-      ++kept.count;  // it was given to another tensor, by set_data()
+      ++kept.count;  // another tensor got it by set_data()
   return kept;
 }
 
@@ -208,7 +208,7 @@ void fill(const Kept& kept, size_t k, const at::Tensor& contents) {
   memory->set_data_ptr_noswap(bytes.storage().set_data_ptr(at::DataPtr(nullptr, contents.device())));
 }
 
-/// Whether they are on the same memory from here on.
+/// Puts the stored tensor on the memory of the returned one. Returns false where that is not possible.
 static bool share_memory(const KeptOutput& which, const at::Tensor& returned) {
   auto* own = dynamic_cast<FakeTensor*>(which.kept.unsafeGetTensorImpl());
   if (own == nullptr || !returned.defined() || returned.storage_offset() != which.offset ||
@@ -220,7 +220,7 @@ static bool share_memory(const KeptOutput& which, const at::Tensor& returned) {
   return true;
 }
 
-/// Views of `from` become views of `to`, which is on the same memory.
+/// Replaces outputs that are views of `from` by views of `to`, which is on the same memory.
 static void move_views(std::vector<at::Tensor>& outputs, const at::Tensor& from, const at::Tensor& to) {
   for (const auto& view : std::vector<at::Tensor>(outputs)) {
     if (!view.defined() || !view.is_view() || view.requires_grad() || !view._base().is_same(from) ||

@@ -14,8 +14,7 @@ using c10::impl::PyObject_TorchDispatchMode;
 using c10::impl::TorchDispatchModeTLS;
 
 /// LibTorch reaches dispatch modes through the interface of a Python interpreter. This one is no interpreter:
-/// its "objects" are recorders. Only dispatch and detach are ever asked of it; tensors of ours carry no
-/// Python object.
+/// its "objects" are recorders. LibTorch calls only dispatch and detach, since fakes carry no Python object.
 struct RecorderInterface final : c10::impl::PyInterpreterVTable {
   std::string name() const override { return "antegrad"; }
   void incref(PyObject*) const override {}
@@ -31,7 +30,7 @@ struct RecorderInterface final : c10::impl::PyInterpreterVTable {
 
   void dispatch(const c10::OperatorHandle& op, torch::jit::Stack* stack) const override {
     auto* recorder = active_recorder();
-    // Under inference mode composite ops arrive whole: take them apart with the recording still on.
+    // In inference mode composite ops arrive whole: decompose them with recording still on.
     if (schema_of(op).is_composite) {
       op.callBoxedForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd, *stack);
       return;

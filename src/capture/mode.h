@@ -4,11 +4,11 @@ namespace antegrad::capture {
 
 class Recorder;
 
-/// The recorder of the innermost capture on this thread (or of the one this engine thread works for); null:
-/// none.
+/// Returns the recorder of the innermost capture on this thread (or of the capture that this engine thread
+/// works for). Null when there is none.
 Recorder* active_recorder();
 
-/// While it lives, every op below autograd on this thread goes to the recorder.
+/// While it lives, every op that this thread calls below autograd goes to the recorder.
 class RecordingMode {
  public:
   explicit RecordingMode(Recorder& recorder);

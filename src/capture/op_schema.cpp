@@ -14,7 +14,7 @@ namespace {
 struct UnannotatedWrite {
   std::string_view op;
   std::vector<std::string_view> args;
-  std::string_view only_if;  ///< a bool argument
+  std::string_view only_if;  ///< a bool argument that must be true
 };
 const auto& kUnannotatedWrites = *new const std::vector<UnannotatedWrite>{
     {"aten.native_batch_norm", {"running_mean", "running_var"}, "training"},
@@ -94,7 +94,8 @@ std::string graph_name(const c10::OperatorName& name) {
   return text;
 }
 
-/// The kernels of LibTorch that are made of other ops run on meta tensors too; what others do, nobody knows.
+/// Returns whether the op runs on meta tensors. Composite kernels of LibTorch do; what those of other
+/// libraries do is unknown.
 bool runs_on_meta(const c10::OperatorHandle& op, bool foreign) {
   using c10::DispatchKey;
   if (op.hasKernelForDispatchKey(DispatchKey::Meta)) return true;

@@ -7,11 +7,11 @@
 
 namespace antegrad::capture {
 
-/// Whose ops they are.
+/// Where an op comes from.
 enum class LibraryKind : uint8_t {
   LibTorch,
-  Collective,  ///< of LibTorch, and they wait for other processes
-  Foreign,     ///< of a library that nothing is known of
+  Collective,  ///< of LibTorch; waits for other processes
+  Foreign,     ///< of a library that antegrad knows nothing of
 };
 LibraryKind library_kind(std::string_view library);
 
@@ -47,7 +47,7 @@ struct ArgSchema {
   c10::IValue default_value;
 };
 
-/// What recording, functionalization and running need to know of an op, read once from its schema.
+/// What recording, functionalization and the runtime need to know about an op, read once from its schema.
 struct OpSchema {
   explicit OpSchema(const c10::OperatorHandle& handle);
 
@@ -61,17 +61,17 @@ struct OpSchema {
   bool has_alias = false;     ///< some return may be a view of an argument
   bool inplace_view = false;  ///< t_, resize_, set_ …: changes the metadata of its argument
   bool has_meta_kernel = false;
-  bool is_composite = false;  ///< its only kernel is made of other ops
-  bool bumps_below = false;   ///< in-place, and it is the ops it calls that count up versions
+  bool is_composite = false;  ///< its only kernel is composed of other ops
+  bool bumps_below = false;   ///< in place, and the ops that it calls increment version counters
   int device_arg = -1;
-  int writes_if = -1;       ///< a bool argument without which nothing is written; -1: none
-  bool foreign = false;     ///< of a library that nothing is known of: see foreign_ops.h
+  int writes_if = -1;       ///< a bool argument without which nothing is written, or -1
+  bool foreign = false;     ///< of a library that antegrad knows nothing of: see foreign_ops.h
   bool collective = false;  ///< waits for other processes
 };
 
-/// Cached per thread; the reference lives as long as the process.
+/// Cached per thread; the reference stays valid for the life of the process.
 const OpSchema& schema_of(const c10::OperatorHandle& handle);
-/// By graph name. Null when LibTorch has no such op.
+/// Finds an op by its graph name. Null when the dispatcher has no such op.
 const OpSchema* find_schema(std::string_view graph_name);
 
 }  // namespace antegrad::capture

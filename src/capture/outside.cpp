@@ -14,8 +14,8 @@ namespace {
 
 constexpr size_t kMaxSnapshotBytes = size_t{64} << 20;
 
-/// An in-place op gives the tensor another history and takes the hooks along that count for the tensor. Until
-/// the end of the capture it has none; the real history keeps them.
+/// Takes hooks off the tensor until the end of the capture: an in-place op would move them to the tensor's
+/// new history. The real history keeps them.
 void set_hooks_aside(torch::autograd::AutogradMeta& meta, c10::TensorImpl& saved) {
   auto own = std::make_unique<torch::autograd::AutogradMeta>();
   own->retains_grad_ = std::exchange(meta.retains_grad_, own->retains_grad_);
@@ -64,7 +64,7 @@ void restore_base(const Outsider& outsider) {
   meta->output_nr_ = outsider.base_output_nr;
 }
 
-/// True when the function gave the tensor new data.
+/// Returns whether the function had given the tensor new data.
 bool restore_data(const Outsider& outsider) {
   auto* impl = outsider.tensor.unsafeGetTensorImpl();
   const auto& saved = *outsider.saved;
@@ -76,12 +76,12 @@ bool restore_data(const Outsider& outsider) {
   return true;
 }
 
-/// True when .grad was replaced.
+/// Returns whether the function had replaced .grad.
 bool restore_autograd(Outsider& outsider) {
   const auto& tensor = outsider.tensor;
   auto* impl = tensor.unsafeGetTensorImpl();
   if (impl->version_counter().enabled()) {
-    // Views share a counter: the one met first puts it back, and takes all bumps for itself.
+    // Views share a counter: the outsider met first restores it, and is charged with all increments.
     auto counter = impl->version_counter();
     const auto now = counter.current_version();
     if (now > outsider.version) {

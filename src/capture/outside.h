@@ -13,13 +13,13 @@ struct Node;
 
 namespace antegrad::capture {
 
-/// A real tensor that the captured function reached without receiving it.
+/// A real tensor that the captured function reached without receiving it as an argument.
 struct Outsider {
   at::Tensor tensor;  ///< strong, until the capture ends
   at::Tensor meta;    ///< twin on the meta device
   ir::ValueId value;
   c10::Storage fake_storage;  ///< for views of it
-  ir::Bytes snapshot;  ///< contents at the first meeting, where the memory may be gone later (from_blob)
+  ir::Bytes snapshot;         ///< contents when first met, where the memory may be gone later (from_blob)
   bool wrapped_number = false;
   bool written = false;
   bool late = false;                 ///< first met in the backward pass, which reads it as it is then
@@ -27,8 +27,8 @@ struct Outsider {
   bool gained_grad_fn = false;       ///< likewise
   bool ends_requiring_grad = false;  ///< likewise
 
-  // as it was when first met
-  c10::intrusive_ptr<c10::TensorImpl> saved;  ///< dtype, keys, sizes … of the tensor
+  // State when first met.
+  c10::intrusive_ptr<c10::TensorImpl> saved;  ///< dtype, dispatch keys, sizes … of the tensor
   std::vector<int64_t> sizes;
   uint32_t version = 0;
   bool requires_grad = false;
@@ -41,7 +41,7 @@ struct Outsider {
   uint32_t attr_version = 0;
 };
 
-/// Every real tensor met during a capture, and the promise to leave each exactly as it was.
+/// All real tensors met during a capture. Restores each to exactly the state in which it was met.
 class OutsideWorld {
  public:
   OutsideWorld() = default;
@@ -51,18 +51,18 @@ class OutsideWorld {
 
   Outsider* find(const at::Tensor& real);
   Outsider* find(ir::ValueId value);  ///< by its value in the graph
-  /// Notes a real tensor. Throws Error(UnsupportedTensor) for what cannot be captured.
+  /// Registers a real tensor. Throws Error(UnsupportedTensor) if it cannot be captured.
   Outsider& add(const at::Tensor& real, ir::Graph& graph);
 
-  /// Throws when the host has changed borrowed memory since its contents were taken.
+  /// Throws when the host has changed borrowed memory since its snapshot was taken.
   void check_unchanged(const Outsider& outsider) const;
 
-  bool has_borrowed() const { return has_borrowed_; }  ///< some memory of the host is under from_blob()
+  bool has_borrowed() const { return has_borrowed_; }  ///< some tensor is over host memory (from_blob)
   std::vector<std::unique_ptr<Outsider>>& all() { return all_; }
   const std::vector<std::unique_ptr<Outsider>>& all() const { return all_; }
 
-  /// Puts back version counters, autograd state, .grad and data of all of them. Returns the outsiders whose
-  /// data (set_data) or .grad the captured function replaced by a fake: such a function cannot be captured.
+  /// Restores version counters, autograd state, .grad and data of all of them. Returns the outsiders whose
+  /// data (set_data) or .grad the captured function replaced: such a function cannot be captured.
   std::vector<const Outsider*> restore();
 
  private:
@@ -73,18 +73,19 @@ class OutsideWorld {
   bool has_borrowed_ = false;
 };
 
-/// The elements of a real tensor, row-major.
+/// Returns the elements of a real tensor in row-major order.
 ir::Bytes contents_of(const at::Tensor& tensor);
-/// from_blob memory belongs to someone else and may be gone when the captured function returns.
+/// Returns whether the memory is someone else's (from_blob), so that it may be gone when the captured
+/// function returns.
 bool is_borrowed(const at::Tensor& tensor);
 
-/// Whether it has a gradient of forward-mode differentiation now.
+/// Returns whether the tensor currently has a tangent of forward-mode differentiation.
 bool has_tangent(const c10::TensorImpl& impl);
 
-/// Throws Error(UnsupportedTensor) for a tensor with names or a forward gradient: ops would have to pass
-/// these on, and graphs have no place for them.
+/// Throws Error(UnsupportedTensor) for a tensor with named dims or a forward-mode tangent: ops would have to
+/// propagate these, and graphs cannot represent them.
 void check_undecorated(const at::Tensor& tensor, const char* where);
-/// Throws Error(UnsupportedTensor) unless the tensor is a dense, strided, unquantized, undecorated one.
+/// Throws Error(UnsupportedTensor) unless the tensor is dense, strided, unquantized and undecorated.
 void check_capturable(const at::Tensor& tensor, const char* where);
 
 }  // namespace antegrad::capture

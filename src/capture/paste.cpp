@@ -14,8 +14,8 @@ void prefix(std::string& scope) {
   scope = scope.empty() ? outer : outer + "." + scope;
 }
 
-/// What a node's output is a view of: its first argument where that is on the same storage, else the base. A
-/// graph that was cut out of a larger one may lack the base.
+/// Returns what a node's output is a view of: its first argument where that is on the same storage, else the
+/// base, which a graph that was cut out of a larger one may lack.
 ir::ValueId viewed_by(const ir::Graph& graph, const ir::Node& node, ir::ValueId output) {
   const auto base = graph.values[output].base;
   if (!base.valid()) return {};
@@ -28,8 +28,8 @@ ir::ValueId viewed_by(const ir::Graph& graph, const ir::Node& node, ir::ValueId 
 std::vector<at::Tensor> Recorder::paste(const ir::Graph& graph, const std::vector<at::Tensor>& inputs) {
   const BelowRecording below;
   ir::PerValue<ir::ValueId> here(graph.values.size());
-  ir::PerValue<ir::Dim> moved(graph.values.size());  // by how much it begins later than it did when captured
-  std::unordered_map<int32_t, c10::Storage> storages;  // by value here
+  ir::PerValue<ir::Dim> moved(graph.values.size());    // change of storage offset since the graph was made
+  std::unordered_map<int32_t, c10::Storage> storages;  // by root value in graph_
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].defined()) continue;
     const auto inner = graph.inputs[i].value;
@@ -52,7 +52,7 @@ std::vector<at::Tensor> Recorder::paste(const ir::Graph& graph, const std::vecto
       }
       output = here[output] = graph_.add_value(std::move(type), base);
     }
-    copy.provenance.backward = false;  // it belongs to what is being captured now
+    copy.provenance.backward = false;  // it is part of what is being captured now
     copy.provenance.roots = 0;
     prefix(copy.provenance.scope);
     graph_.add_node(std::move(copy));

@@ -33,7 +33,7 @@ bool same_metadata(const at::Tensor& tensor, const at::Tensor& meta) {
 
 }  // namespace
 
-/// One op under way: its arguments as the caller gave them, and as the shape rules see them.
+/// An op being recorded: its arguments as the caller gave them, and as the shape rules see them.
 struct Recorder::Call {
   std::vector<c10::IValue> arguments;
   std::vector<c10::IValue> stack;  ///< twins in, results out
@@ -68,7 +68,7 @@ at::Tensor Recorder::add_input(const at::Tensor& real, std::string name) {
   at::Tensor fake(make_fake(std::move(meta), real.device(), value,
                             make_fake_storage(real.storage().nbytes(), real.device())));
   copy_autograd_state(real, fake);
-  if (real.is_leaf() && real.grad().defined()) fake.mutable_grad() = real.grad();  // read, it is lifted
+  if (real.is_leaf() && real.grad().defined()) fake.mutable_grad() = real.grad();  // lifted when it is read
   return fake;
 }
 
@@ -150,7 +150,7 @@ c10::intrusive_ptr<FakeTensor> Recorder::add_alias(const at::Tensor& tensor) {
 
 c10::intrusive_ptr<FakeTensor> Recorder::alias_of(const FakeTensor& fake) {
   auto* recorder = active_recorder();
-  // The caller holds it; the count goes back down when `tensor` is released.
+  // Takes a reference, which `tensor` releases.
   at::Tensor tensor(
       c10::intrusive_ptr<c10::TensorImpl>::unsafe_reclaim_from_nonowning(const_cast<FakeTensor*>(&fake)));
   if (recorder != nullptr && recorder->id_ == fake.capture_id()) return recorder->add_alias(tensor);
@@ -162,7 +162,7 @@ c10::intrusive_ptr<FakeTensor> Recorder::alias_of(const FakeTensor& fake) {
 
 void Recorder::note_argument(const at::Tensor& tensor, const at::Tensor& twin, Call& call) {
   call.tensors.push_back({tensor, twin.unsafeGetTensorImpl(), twin.storage().unsafeGetStorageImpl()});
-  // A 0-dim CPU tensor may be mixed into ops of another device; the first other tensor decides.
+  // A 0-dim CPU tensor may be mixed into ops on another device; the first other tensor decides.
   if (!call.device || (call.device->is_cpu() && tensor.dim() > 0)) call.device = tensor.device();
 }
 
@@ -181,7 +181,7 @@ void Recorder::infer(const OpSchema& schema, Call& call) {
   for (const auto& argument : call.arguments) call.stack.push_back(with_twins(argument, call));
   if (schema.device_arg >= 0) {
     auto& device = call.stack[schema.device_arg];
-    // Without a device argument *_like and new_* follow their tensor, and factories mean the CPU.
+    // Without a device argument, *_like and new_* follow their tensor, and factories use the CPU.
     if (device.isDevice() || call.tensors.empty()) call.device = device_or_cpu(device);
     if (device.isDevice() || call.tensors.empty()) device = c10::Device(c10::kMeta);
   }
@@ -232,7 +232,7 @@ at::Tensor Recorder::take_result(const at::Tensor& meta, Call& call, ir::Node& n
     const auto base = graph_.storage_of(value_of(argument.tensor));
     const auto value = graph_.add_value(type_of(meta, argument.tensor.device()), base);
     node.outputs.push_back(value);
-    c10::InferenceMode inference(argument.tensor.is_inference());  // a view is what its base is
+    c10::InferenceMode inference(argument.tensor.is_inference());  // as its base
     return at::Tensor(make_fake(meta, argument.tensor.device(), value, storage_for(argument.tensor)));
   }
   const auto device = *call.device;
@@ -339,7 +339,7 @@ void Recorder::record(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
         "Options::unsupported to Eager");
   ir::Node node;
   node.op = schema.name;
-  // Before the shape rule runs: a rule that changes a twin in place must not change what was read.
+  // Before the shape rule runs: a rule that changes a twin in place must not change the recorded arguments.
   set_arguments(node, schema, call.arguments, [&](const at::Tensor& t) { return value_of(t); });
   note_writes(schema, call, node);
   infer(schema, call);

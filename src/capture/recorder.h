@@ -18,41 +18,43 @@ namespace antegrad::capture {
 
 class Reached;
 
-/// Writes down the ops of one capture. It is reached through LibTorch's dispatch mode (mode.h), so it follows
-/// the thread-local state into the autograd engine's threads. Not for use by two threads at once: the engine
-/// runs the ops of one device one after another, and a capture is of one device.
+/// Records the ops of one capture. It is reached through LibTorch's dispatch mode (mode.h), so it follows the
+/// thread-local state into threads of the autograd engine. Not thread-safe: the engine runs the ops of one
+/// device sequentially, and a capture is of one device.
 class Recorder {
  public:
   Recorder();
 
-  /// A fake with the metadata of `real` as the next user input of the graph.
+  /// Adds the next user input of the graph and returns a fake with the metadata of `real`.
   at::Tensor add_input(const at::Tensor& real, std::string name);
 
-  /// A fake of the size and type of `like`, on memory of its own. Not an input of the graph yet.
+  /// Returns a fake of the size and type of `like` on memory of its own. It is not a graph input yet.
   at::Tensor add_tangent(const at::Tensor& like);
 
-  /// Handles one op: infers its results, appends its node. Arguments on the stack are replaced by results.
+  /// Handles one op: infers its results, appends its node, replaces the arguments on the stack by the
+  /// results.
   void record(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 
-  /// The value of a tensor in the graph; a real tensor is lifted to an input or becomes a constant.
+  /// Returns the value of a tensor in the graph. A real tensor is lifted to an input or becomes a constant.
   ir::ValueId value_of(const at::Tensor& tensor);
 
-  /// Appends the nodes of a graph that was made before, its views included; `inputs` in the order of its own,
-  /// undefined where it has none. Gives its outputs.
+  /// Appends the nodes of an existing graph, its views included. `inputs` are in the order of the graph's
+  /// own, undefined where it has none. Returns its outputs.
   std::vector<at::Tensor> paste(const ir::Graph& graph, const std::vector<at::Tensor>& inputs);
 
-  /// A fresh tensor object over the memory of `tensor`, as detach() makes it.
+  /// Returns a new tensor object on the memory of `tensor`, as detach() does.
   c10::intrusive_ptr<FakeTensor> add_alias(const at::Tensor& tensor);
-  /// For FakeTensor: the alias in the running capture, or an unrecorded copy when its capture is over.
+  /// For FakeTensor: returns an alias in the running capture, or an unrecorded copy when the fake's capture
+  /// is over.
   static c10::intrusive_ptr<FakeTensor> alias_of(const FakeTensor& fake);
 
-  /// The memory of its tensors, all that was ever made.
+  /// A storage made by this capture.
   struct Memory {
     c10::weak_intrusive_ptr<c10::StorageImpl> storage;
     ir::ValueId root;  ///< the first value on it
   };
   const std::unordered_map<const c10::StorageImpl*, Memory>& memory() const { return memory_; }
-  /// Whether the shape of a view on the memory of this value has been changed in place.
+  /// Returns whether the shape of a view on this value's memory has been changed in place.
   bool has_reshaped_view(ir::ValueId value) const { return reshaped_.count(graph_.storage_of(value)) > 0; }
 
   uint64_t id() const { return id_; }
@@ -63,10 +65,11 @@ class Recorder {
   HostMemory& host_memory() { return host_memory_; }
   InferenceCounts& counts() { return counts_; }
 
-  /// The last error thrown to the captured function: an interpreter in between may turn it into another type.
+  /// The last error thrown into the captured function: an interpreter in between may turn it into another
+  /// type.
   std::exception_ptr last_error;
-  const Reached* backward = nullptr;  ///< set while gradients are recorded
-  bool has_assumptions = false;       ///< of data, which checks in the graph hold to (assumption.h)
+  const Reached* backward = nullptr;  ///< non-null while gradients are recorded
+  bool has_assumptions = false;       ///< the graph checks answers that were assumed of data (assumption.h)
 
  private:
   struct Call;
@@ -96,7 +99,7 @@ class Recorder {
   InferenceCounts counts_;
   std::shared_ptr<FakeRegistry> fakes_ = std::make_shared<FakeRegistry>();
   std::unordered_map<const c10::StorageImpl*, Memory> memory_;
-  std::set<ir::ValueId> reshaped_;  ///< roots of such views
+  std::set<ir::ValueId> reshaped_;  ///< roots of views whose shape was changed in place
 };
 
 }  // namespace antegrad::capture

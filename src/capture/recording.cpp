@@ -14,7 +14,7 @@
 namespace antegrad::capture {
 namespace {
 
-/// autocast would keep casts of real weights that are fakes in its cache.
+/// Turns off the autocast cache, which would keep fakes as casts of real weights.
 class AutocastCacheOff {
  public:
   AutocastCacheOff() : was_(at::autocast::is_autocast_cache_enabled()) {
@@ -28,7 +28,8 @@ class AutocastCacheOff {
   bool was_;
 };
 
-/// TorchScript's profiling executor would specialise on fakes. A process-wide switch, so captures share it.
+/// Turns off TorchScript's profiling executor, which would specialise on fakes. The switch is process-wide,
+/// so concurrent captures share it.
 class JitProfilingOff {
  public:
   JitProfilingOff() {
@@ -63,7 +64,7 @@ class JitProfilingOff {
   }
 };
 
-/// The thread's hooks for saved tensors would be called with fakes.
+/// Turns off the thread's hooks for saved tensors, which would be called with fakes.
 class SavedTensorHooksOff {
  public:
   SavedTensorHooksOff() : was_(at::SavedTensorDefaultHooks::set_tracing(true)) {}
@@ -75,7 +76,8 @@ class SavedTensorHooksOff {
   bool was_;
 };
 
-/// TorchScript's interpreter throws errors of ours on as a type of its own, with our text inside.
+/// Rethrows the recorder's last error if `outer` wraps it: TorchScript's interpreter converts errors to a
+/// type of its own, with our text inside.
 void rethrow_if_wrapped(const Recorder& recorder, const std::exception& outer) {
   if (!recorder.last_error) return;
   try {
@@ -93,7 +95,7 @@ struct Recording::Switches {
   AutocastCacheOff autocast;
   SavedTensorHooksOff hooks;
   RecordingMode mode;
-  torch::jit::GraphOptimizerEnabledGuard optimizer{false};  ///< would fold fakes into TorchScript's graphs
+  torch::jit::GraphOptimizerEnabledGuard optimizer{false};  ///< it would fold fakes into TorchScript's graphs
 };
 
 Recording::Recording(Recorder& recorder)

@@ -6,8 +6,8 @@
 
 namespace antegrad::capture {
 
-/// While it lives this thread's ops go to the recorder, and everything in LibTorch that would keep or look
-/// into tensors of a capture is off: caches of autocast, TorchScript's profiling, hooks for saved tensors.
+/// While it lives, this thread's ops go to the recorder, and whatever in LibTorch would keep or inspect
+/// tensors of a capture is off: the autocast cache, TorchScript's profiling, hooks for saved tensors.
 class Recording {
  public:
   explicit Recording(Recorder& recorder);
@@ -15,7 +15,7 @@ class Recording {
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
-  /// Calls it. Errors that LibTorch threw on our behalf come out as Error; all others untouched.
+  /// Runs `code`. Errors that LibTorch threw on antegrad's behalf come out as Error, all others unchanged.
   void run(const std::function<void()>& code);
 
  private:

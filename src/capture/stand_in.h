@@ -3,8 +3,8 @@
 
 namespace antegrad::capture {
 
-/// A tensor without memory that a capture takes for `real` in another shape. For capture() only: what reads
-/// its data throws.
+/// Returns a tensor without memory that a capture accepts as `real` in another shape. For capture() only:
+/// reading its data throws.
 at::Tensor stand_in(const at::Tensor& real, at::IntArrayRef sizes, at::IntArrayRef strides);
 
 }  // namespace antegrad::capture

@@ -1,4 +1,4 @@
-// Attention on the CPU; cuda.cpp has the kernels that only CUDA has.
+// Attention on the CPU; kernels that only CUDA has are in cuda.cpp.
 #include <ATen/ATen.h>
 
 #include "capture/rules/shapes.h"

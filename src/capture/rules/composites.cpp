@@ -1,5 +1,5 @@
-// Ops with a composite kernel that cannot run on meta tensors, since it calls ops without a meta kernel, or
-// whose meta kernel gives other strides than the CPU's.
+// Ops with a composite kernel that cannot run on meta tensors because it calls ops without a meta kernel, or
+// with a meta kernel whose strides differ from the CPU's.
 #include <ATen/ATen.h>
 #include <ATen/ExpandUtils.h>
 
@@ -33,7 +33,7 @@ void add_pointwise(RuleTable& table) {
     const auto dtype = whole && at::isFloatingType(x.scalar_type())
                            ? x.scalar_type()
                            : float_type(at::result_type(x, exponent));
-    return pointwise({x, pointwise({exponent}, dtype)}, dtype);  // by a power of two
+    return pointwise({x, pointwise({exponent}, dtype)}, dtype);  // x * 2^exponent
   };
   table.add("ldexp.Tensor", ldexp);
   table.add_out("ldexp.out", ldexp);
@@ -87,8 +87,8 @@ void add_indexing(RuleTable& table) {
             [](Skip, Skip, int64_t steps, Skip, OptionalType dtype) { return range(steps, dtype); });
 }
 
-/// x with (left, right) added to its last dim, to the one before it, and so on, in the suggested memory
-/// format.
+/// Returns x with (left, right) added to its last dim, to the one before it, and so on, in the suggested
+/// memory format.
 Tensor padded(const Tensor& x, const Sizes& pad) {
   Sizes sizes = x.sizes().vec();
   size_t count = pad.size() / 2;

@@ -18,8 +18,8 @@ struct Convolution {
   int64_t groups = 1;
 };
 
-/// [batch, channels, image …] of the result for a weight [out, in / groups, kernel …] (in, out / groups
-/// transposed).
+/// Returns the result's sizes [batch, channels, image …] for a weight [out, in / groups, kernel …], or for
+/// [in, out / groups, kernel …] where transposed.
 Sizes output_sizes(const Tensor& x, const Tensor& weight, const Convolution& conv) {
   int64_t spatial = weight.dim() - 2;
   TORCH_CHECK(x.dim() == weight.dim(), "Expected ", weight.dim(), "D input to a convolution with weight ",
@@ -47,8 +47,8 @@ Sizes output_sizes(const Tensor& x, const Tensor& weight, const Convolution& con
   return sizes;
 }
 
-/// A tensor that looks like one on the CPU and has no memory: LibTorch chooses a convolution's kernel, and
-/// with it the memory format, by the device.
+/// Returns a tensor that looks like a CPU tensor and has no memory: LibTorch chooses a convolution's kernel,
+/// and with it the memory format, by the device.
 Tensor cpu_shell(const Tensor& x) {
   c10::Storage nothing(c10::Storage::use_byte_size_t(), 0, at::DataPtr(nullptr, at::Device(at::kCPU)),
                        c10::GetAllocator(at::kMeta), /*resizable=*/true);
@@ -58,7 +58,8 @@ Tensor cpu_shell(const Tensor& x) {
   return shell;
 }
 
-/// One-dimensional convolutions run as two-dimensional ones of height 1 over a contiguous input.
+/// Makes a one-dimensional convolution two-dimensional, of height 1 over a contiguous input, as LibTorch runs
+/// it.
 void lift_to_image(Tensor& x, Tensor& weight, Convolution& conv) {
   x = contiguous_like(x).unsqueeze(2);
   weight = weight.unsqueeze(2);
@@ -93,7 +94,7 @@ Tensor in_format(const Sizes& sizes, at::ScalarType dtype, at::MemoryFormat form
   return empty({sizes[0], sizes[1], 1, sizes[2]}, dtype, format).squeeze(2);
 }
 
-/// The result in the format of the kernel that LibTorch would choose, or of the one given.
+/// Returns the result in the format of the kernel that LibTorch would choose, or of the given one.
 Tensor convolution(Tensor x, const Tensor& weight, const Convolution& conv,
                    std::optional<ConvBackend> backend = {}) {
   bool batched = x.dim() == weight.dim();
@@ -109,7 +110,7 @@ std::tuple<Tensor, Tensor, Tensor> backward(const Tensor& grad, const Tensor& x,
   bool onednn = kernel.backend == ConvBackend::Mkldnn || kernel.backend == ConvBackend::MkldnnTranspose;
   auto gradient = [&](bool wanted, const Tensor& of) {
     if (!wanted) return Tensor();
-    // The other kernels keep the strides of dims of size 1, which the format leaves open.
+    // The other kernels keep the strides of dims of size 1, which the memory format leaves open.
     if (!onednn && of.dim() > 3 && of.is_contiguous(kernel.format)) return like(of);
     return in_format(of.sizes().vec(), of.scalar_type(), kernel.format);
   };

@@ -1,5 +1,5 @@
-// Ops that only CUDA has a kernel for. There is no CPU kernel to compare with; results are those of the CUDA
-// kernels.
+// Ops that only CUDA has a kernel for. Results are those of the CUDA kernels, as there is no CPU kernel to
+// compare with.
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace antegrad::capture::rules {
 namespace {
 
-/// A result of these sizes, its dims in memory in the order of x's.
+/// Returns a tensor of these sizes whose dims have the same order in memory as x's.
 Tensor in_order_of(const Tensor& x, const Sizes& sizes) {
   if (x.sizes() == at::IntArrayRef(sizes)) return like(x);
   Sizes order(sizes.size());
@@ -77,8 +77,8 @@ void add_efficient_attention(RuleTable& table) {
 }
 
 void add_normalization(RuleTable& table) {
-  // Where CUDA's batch_norm decomposes to; float statistics for half inputs, a reserve that only cuDNN can
-  // size.
+  // CUDA's batch_norm decomposes to this op. Half inputs have float statistics, and only cuDNN knows the size
+  // of the reserve.
   table.add("cudnn_batch_norm", [](const Tensor& x, const Tensor& weight, Skip, Skip, Skip, bool training) {
     Sizes channels = {training ? weight.numel() : 0};
     return std::tuple(suggested_like(x), empty(channels, weight.scalar_type()),

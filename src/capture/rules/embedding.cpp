@@ -5,7 +5,7 @@ namespace {
 
 constexpr int64_t kSum = 0, kMean = 1, kMax = 2;
 
-/// Sums of plain rows skip the table that says to which bag an index belongs.
+/// Returns whether rows are summed without the table that maps indices to bags.
 bool sums_directly(const Tensor& weight, int64_t mode, const Tensor& scale, int64_t padding) {
   auto dtype = weight.scalar_type();
   bool fast_type = dtype == at::ScalarType::Float || at::isReducedFloatingType(dtype);

@@ -1,4 +1,4 @@
-// Fourier transforms as the MKL kernels lay them out.
+// Fourier transforms with the memory layout of the MKL kernels.
 #include <ATen/ATen.h>
 
 #include <algorithm>
@@ -9,8 +9,9 @@
 namespace antegrad::capture::rules {
 namespace {
 
-/// MKL transforms a batch of contiguous signals; the result is a view of it with the dims back in place.
-/// Batch dims keep the order of x's strides, the transformed dims come last in the order of `dims`.
+/// MKL transforms a batch of contiguous signals; the result is a view of it with the dims in their original
+/// order. In memory, batch dims keep the order of x's strides, and the transformed dims come last, in the
+/// order of `dims`.
 Tensor transformed(const Tensor& x, const Sizes& out_sizes, const Sizes& dims, at::ScalarType dtype) {
   Sizes order;
   for (int64_t dim = 0; dim < x.dim(); ++dim) {
@@ -28,7 +29,7 @@ Tensor transformed(const Tensor& x, const Sizes& out_sizes, const Sizes& dims, a
   return empty_strided(out_sizes, strides, dtype);
 }
 
-/// The dims from the largest stride of x to the smallest; the last one may have to stay last.
+/// Sorts dims from the largest stride of x to the smallest; `keep_last` leaves the last one in its place.
 Sizes sorted_by_stride(const Tensor& x, Sizes dims, bool keep_last) {
   auto end = dims.end() - (keep_last ? 1 : 0);
   std::stable_sort(dims.begin(), end, [&](int64_t a, int64_t b) { return x.stride(a) > x.stride(b); });

@@ -5,7 +5,7 @@
 namespace antegrad::capture::rules {
 namespace {
 
-/// What a pointwise loss gives: one number unless nothing is reduced.
+/// Returns the result of a pointwise loss: one number unless nothing is reduced.
 Tensor reduced_loss(const Tensor& elements, int64_t reduction) {
   return keeps_elements(reduction) ? elements : empty({}, elements.scalar_type());
 }
@@ -25,7 +25,7 @@ void add_pointwise_losses(RuleTable& table) {
               const auto whole = pointwise({x, target, grad}, x.scalar_type());
               return whole.sizes() == x.sizes() ? contiguous_like(x) : whole;
             });
-  // Without a result of the right size to write to, the kernel's own loop makes one.
+  // Without an out tensor of the right size, the kernel's TensorIterator allocates one.
   auto out = [](const Tensor& grad, const Tensor& x, const Tensor& target) {
     return pointwise({x, target, grad}, x.scalar_type());
   };

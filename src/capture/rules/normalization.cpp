@@ -7,7 +7,8 @@ namespace {
 
 using Mask3 = std::array<bool, 3>;
 
-/// Statistics are kept in the parameters' type where half-precision inputs come with float parameters.
+/// Returns the dtype of statistics: that of the parameters, which may be float where inputs are
+/// half-precision.
 at::ScalarType statistics_type(const Tensor& x, const Tensor& parameter) {
   return parameter.defined() ? parameter.scalar_type() : x.scalar_type();
 }
@@ -32,7 +33,7 @@ Three batch_norm_backward(const Tensor& x, const Tensor& weight, const Tensor& r
   return {mask[0] ? suggested_like(x) : Tensor(), per_channel(mask[1]), per_channel(mask[2])};
 }
 
-/// The out variants give a result that they resize no memory format.
+/// Makes the first result contiguous: out variants that resize it ignore the memory format.
 Three with_contiguous_result(Three results) {
   std::get<0>(results) = contiguous_like(std::get<0>(results));
   return results;

@@ -8,7 +8,8 @@
 namespace antegrad::capture::rules {
 namespace {
 
-/// The image dims of x replaced; batched images keep the suggested memory format, single ones are contiguous.
+/// Replaces the image dims of x. Batched images keep the suggested memory format; single images are
+/// contiguous.
 Tensor resized(const Tensor& x, const Sizes& image, at::ScalarType dtype) {
   bool batched = x.dim() == static_cast<int64_t>(image.size()) + 2;
   TORCH_CHECK(batched || x.dim() == static_cast<int64_t>(image.size()) + 1, "expected ", image.size() + 1,
@@ -97,7 +98,7 @@ void add_sampling(RuleTable& table) {
   });
 }
 
-/// Positions of a sliding window along one dim.
+/// Returns the number of positions of a sliding window along one dim.
 int64_t windows(int64_t size, int64_t kernel, int64_t dilation, int64_t padding, int64_t stride) {
   return (size + 2 * padding - (dilation * (kernel - 1) + 1)) / stride + 1;
 }

@@ -13,7 +13,7 @@ Tensor real_of(const Tensor& x, const std::optional<Sizes>& dims, bool keepdim) 
   return empty(reduced(x, dims, keepdim), at::toRealValueType(x.scalar_type()));
 }
 
-/// Values of x and their indices along `dim`.
+/// Returns the types of values of x and of their indices along `dim`.
 std::tuple<Tensor, Tensor> values_and_indices(const Tensor& x, int64_t dim, bool keepdim) {
   Sizes sizes = reduced(x, dim, keepdim);
   return {empty(sizes, x.scalar_type()), empty(sizes, kLong)};

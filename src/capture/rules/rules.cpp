@@ -20,7 +20,8 @@ c10::OperatorName aten_name(std::string_view name) {
   return {kAten + std::string(name.substr(0, dot)), std::string(name.substr(dot + 1))};
 }
 
-/// The ops whose kernels run on meta tensors, or that decompose above us, keep what they have.
+/// Returns whether the op needs no rule: its kernels run on meta tensors, or it decomposes before it is
+/// recorded.
 bool needs_no_derived_rule(const c10::OperatorHandle& op) {
   return op.hasKernelForDispatchKey(c10::DispatchKey::Meta) ||
          op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
@@ -36,8 +37,8 @@ bool same_leading_arguments(const c10::FunctionSchema& whole, const c10::Functio
   return true;
 }
 
-/// Whether `op` is the out variant of `base`: the same arguments, less those of the new tensor's options, and
-/// then one out tensor for each result.
+/// Returns whether `op` is the out variant of `base`: the same arguments, then one out tensor for each
+/// result.
 bool is_out_variant(const c10::FunctionSchema& op, const c10::FunctionSchema& base) {
   size_t extra = op.arguments().size() - base.arguments().size();
   if (!same_leading_arguments(op, base) || extra != base.returns().size()) return false;
@@ -70,8 +71,8 @@ RuleTable make_table() {
   return table;
 }
 
-/// The rules by op. Those of variants are derived when they are first asked for: to look at all ops that
-/// LibTorch has would take longer than most captures.
+/// The rules by op. Those of variants are derived on first use: going through all ops of LibTorch would take
+/// longer than most captures.
 class Rules {
  public:
   Rules() : table_(make_table()) {
@@ -121,7 +122,7 @@ class Rules {
     });
   }
 
-  /// What `rule_of` gives for the first base op of that name that it gives a rule for.
+  /// Returns the first rule that `rule_of` gives for a base op of that name.
   template <class RuleOf>
   ShapeRule first_of(const std::string& base_name, const RuleOf& rule_of) const {
     const auto bases = by_name_.find(base_name);
@@ -135,7 +136,7 @@ class Rules {
   const RuleTable table_;
   std::unordered_map<std::string, std::vector<std::pair<c10::OperatorName, const RuleSet*>>> by_name_;
   BriefSharedMutex mutex_;
-  std::unordered_map<c10::OperatorName, ShapeRule> known_;  ///< also those that have none
+  std::unordered_map<c10::OperatorName, ShapeRule> known_;  ///< null for ops without a rule
 };
 
 }  // namespace

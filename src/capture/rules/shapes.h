@@ -10,34 +10,35 @@
 
 namespace antegrad::capture::rules {
 
-/// A new meta tensor, contiguous or in the given format.
+/// Returns a new meta tensor, contiguous or in the given format.
 Tensor empty(at::IntArrayRef sizes, at::ScalarType dtype,
              at::MemoryFormat format = at::MemoryFormat::Contiguous);
 Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides, at::ScalarType dtype);
 
-/// As at::empty_like: the strides of `x` where it is dense, else the dense strides of the same order.
+/// As at::empty_like: the strides of `x` where it is dense, else dense strides in the same order.
 Tensor like(const Tensor& x, std::optional<at::ScalarType> dtype = {});
 Tensor contiguous_like(const Tensor& x, std::optional<at::ScalarType> dtype = {});
-/// As `x` in its suggested memory format (channels last where x is that, else contiguous).
+/// Like `x`, in its suggested memory format (channels last where x is, else contiguous).
 Tensor suggested_like(const Tensor& x, std::optional<at::ScalarType> dtype = {});
-/// Each of the matrices in column-major order, batches contiguous: what LAPACK wrappers return.
+/// Matrices in column-major order, batches contiguous, as LAPACK wrappers return them.
 Tensor column_major(at::IntArrayRef sizes, at::ScalarType dtype);
-/// [batch, heads, length, width] whose memory is [batch, length, heads, width], for an x of four such dims.
+/// A tensor of sizes [batch, heads, length, width], laid out in memory as [batch, length, heads, width]. `x`
+/// has the former four dims.
 Tensor heads_inside(const Tensor& x, int64_t width);
 
-/// What TensorIterator allocates for a pointwise kernel over these inputs: broadcast sizes, propagated
-/// strides.
+/// The tensor that TensorIterator allocates for a pointwise kernel over these inputs: broadcast sizes,
+/// propagated strides.
 Tensor pointwise(const std::vector<Tensor>& inputs, at::ScalarType dtype);
 
-/// The dtype itself, or the default float type for integers.
+/// The dtype itself, or the default dtype for integers and bool.
 at::ScalarType float_type(at::ScalarType dtype);
-/// The dtype of sums: int64 for integers.
+/// The dtype of sums: int64 for integers and bool.
 at::ScalarType sum_type(const Tensor& x, std::optional<at::ScalarType> dtype = {});
-/// The float type in which reduced-precision kernels keep statistics.
+/// The dtype in which kernels keep statistics: float for reduced-precision types.
 at::ScalarType accumulate_type(at::ScalarType dtype);
 
 int64_t wrap(int64_t dim, const Tensor& x);
-/// Sizes after reducing `dims` (all when absent or empty).
+/// Sizes after reducing `dims` (all dims when absent or empty).
 Sizes reduced(const Tensor& x, const std::optional<Sizes>& dims, bool keepdim);
 Sizes reduced(const Tensor& x, int64_t dim, bool keepdim);
 /// A copy of `sizes` with the last entries replaced.
@@ -48,7 +49,7 @@ Sizes filled(const Sizes& values, size_t count);
 constexpr auto kLong = at::ScalarType::Long;
 constexpr auto kBool = at::ScalarType::Bool;
 
-/// Loss reductions as in ATen: 0 is none.
+/// Loss reductions are ATen's: 0 is none.
 inline bool keeps_elements(int64_t reduction) { return reduction == 0; }
 
 }  // namespace antegrad::capture::rules

@@ -20,13 +20,13 @@ using at::Tensor;
 using torch::jit::Stack;
 using Sizes = std::vector<int64_t>;
 
-/// Stands for an argument that does not matter to the result's shape.
+/// Placeholder for an argument that does not affect the results' types.
 struct Skip {};
 
-/// One rule serves the op, its in-place variant (the result is the first argument) and its out variants
-/// (results are the last arguments, resized where their sizes differ). A kernel of its own gives a resized
-/// result the strides of the functional op's; the out variants that LibTorch generates from the functional op
-/// make it contiguous. A null pointer: no such variant.
+/// One rule serves the op, its in-place variant (whose result is the first argument) and its out variants
+/// (whose results are the last arguments, resized where their sizes differ). An out variant with a kernel of
+/// its own gives a resized result the strides of the functional op's; one that LibTorch generates from the
+/// functional op makes it contiguous. Null where there is no such variant.
 struct RuleSet {
   ShapeRule functional = nullptr;
   ShapeRule inplace = nullptr;
@@ -34,9 +34,9 @@ struct RuleSet {
   ShapeRule generated_out = nullptr;
 };
 
-/// Replaces the stack by its first argument after checking that an op may write `result` into it.
+/// Replaces the stack by its first argument, after checking that `results` can be written into it.
 void finish_inplace(Stack& stack, const std::vector<Tensor>& results);
-/// Replaces the stack by its last arguments, resized as `results` where their sizes differ.
+/// Replaces the stack by its last arguments, resized to `results` where their sizes differ.
 void finish_out(Stack& stack, const std::vector<Tensor>& results, bool contiguous);
 
 namespace detail {
@@ -75,7 +75,7 @@ constexpr bool kIsTuple = false;
 template <class... T>
 constexpr bool kIsTuple<std::tuple<T...>> = true;
 
-/// Only ops whose results are all tensors have in-place and out variants that can be derived.
+/// In-place and out variants can be derived only for ops whose results are all tensors.
 template <class T>
 constexpr bool kIsTensors = std::is_same_v<T, Tensor>;
 template <class... T>
@@ -119,8 +119,8 @@ void run_out(Stack& stack) {
 
 }  // namespace detail
 
-/// Rules by op name without "aten::". A rule is a captureless lambda over the op's first arguments (as many
-/// as matter), returning a tensor, a vector of tensors, a tuple of these, or nothing.
+/// Rules by op name without "aten::". A rule is a captureless lambda over the op's leading arguments (as many
+/// as matter) that returns a tensor, a vector of tensors, a tuple of these, or nothing.
 class RuleTable {
  public:
   template <class F>
@@ -139,7 +139,7 @@ class RuleTable {
   void add(std::string_view name, F rule) {
     add({name}, rule);
   }
-  /// An op that exists only as an out variant; the rule is that of the missing functional op.
+  /// Adds a rule for an op that exists only as an out variant: the rule of the missing functional op.
   template <class F>
   void add_out(std::string_view name, F) {
     RuleSet set;
