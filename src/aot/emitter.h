@@ -9,7 +9,7 @@
 
 namespace antegrad::aot {
 
-/// Appends nodes to a functional graph and finds the types of their results as capture does.
+/// Appends nodes to a functional graph and infers the types of their results as capture does.
 class Emitter {
  public:
   explicit Emitter(ir::Graph& graph) : graph_(graph) {}
@@ -17,33 +17,33 @@ class Emitter {
   ir::Graph& graph() { return graph_; }
   const ir::TensorType& type(ir::ValueId value) const { return graph_.tensor_type(value); }
 
-  /// Results get types by inference; node.outputs must be empty. Returns the node's outputs.
+  /// Appends a node whose result types are inferred; node.outputs must be empty. Returns the node's outputs.
   std::vector<ir::ValueId> infer(ir::Node node);
-  /// An aten op with one result.
+  /// Appends an ATen op with one result.
   ir::ValueId op(std::string name, std::vector<ir::Arg> args, std::vector<ir::NamedArg> attrs = {});
-  /// Results of the given types; for ops whose results are already known.
+  /// Appends a node whose results have the given types.
   std::vector<ir::ValueId> known(ir::Node node, const std::vector<ir::Value>& results);
 
-  /// The view of `value` with these sizes and strides, `offset` elements after its own first element.
+  /// Appends the view of `value` with these sizes and strides, `offset` elements after its own first element.
   ir::ValueId strided(ir::ValueId value, const ir::TensorType& shape, int64_t offset);
-  /// `value` with the elements of that view replaced by `source`.
+  /// Appends a copy of `value` in which `source` replaces the elements of that view.
   ir::ValueId strided_scatter(ir::ValueId value, ir::ValueId source, const ir::TensorType& shape,
                               int64_t offset);
-  /// `value` converted to the dtype and the strides of `type` (sizes are equal); itself when nothing is to be
-  /// done.
+  /// Converts `value` to the dtype and the strides of `type`, whose sizes are equal. Returns `value` itself
+  /// when there is nothing to do.
   ir::ValueId fit(ir::ValueId value, const ir::TensorType& type);
 
-  ir::Provenance provenance;  ///< for the nodes to come
+  ir::Provenance provenance;  ///< of nodes appended from now on
 
  private:
   at::Tensor meta_of(ir::ValueId value);
 
   ir::Graph& graph_;
-  ir::PerValue<at::Tensor> metas_;  ///< made when first needed
+  ir::PerValue<at::Tensor> metas_;  ///< created on demand
   capture::InferenceCounts counts_;
 };
 
-/// Same dtype, device, sizes and strides; offsets may differ.
+/// Returns whether dtype, device, sizes and strides are equal; offsets may differ.
 bool same_layout(const ir::TensorType& a, const ir::TensorType& b);
 
 }  // namespace antegrad::aot

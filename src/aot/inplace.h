@@ -6,12 +6,12 @@
 
 namespace antegrad::aot {
 
-/// The op without writes that computes what `schema` writes: relu_ → relu, add.out → add.Tensor. Its results
-/// stand for the written arguments in order. Null when there is none that is known to be equal to the last
-/// bit; then the op runs on copies (ir::Node::functional).
+/// Returns the op without writes that computes what `schema` writes: relu_ → relu, add.out → add.Tensor. Its
+/// results are the new contents of the written arguments, in order. Null when no op is known to be equal to
+/// the last bit; then the op runs on copies (ir::Node::functional).
 const capture::OpSchema* functional_variant(const capture::OpSchema& schema);
 
-/// The call of that variant: the same arguments, less those that were only written.
+/// Returns the call of that variant: the same arguments, without those that are only written.
 ir::Node functional_call(const ir::Node& node, const capture::OpSchema& schema,
                          const capture::OpSchema& variant);
 

@@ -6,9 +6,9 @@
 
 namespace antegrad::aot {
 
-/// In-place ops refuse arguments that overlap with what they write, unless it is the very same memory.
-/// LibTorch does not see it during a capture: its kernels do not run, and inputs on one storage are separate
-/// tensors.
+/// Refuses what in-place ops refuse: arguments that overlap the written one, unless they are the very same
+/// memory. LibTorch cannot see it during a capture: its kernels do not run, and inputs on one storage are
+/// separate fakes.
 class OverlapCheck {
  public:
   explicit OverlapCheck(const capture::Trace& trace);
@@ -16,10 +16,10 @@ class OverlapCheck {
   void check(const ir::Node& node, const capture::OpSchema& schema) const;
 
  private:
-  int32_t storage_of(ir::ValueId value) const;  ///< a number that tensors on one storage have in common
+  int32_t storage_of(ir::ValueId value) const;  ///< equal for tensors on one storage
 
   const capture::Trace& trace_;
-  std::unordered_map<int32_t, int32_t> shared_;  ///< by input that is not alone on its storage: the storage
+  std::unordered_map<int32_t, int32_t> shared_;  ///< the storage, by input that shares it with others
 };
 
 }  // namespace antegrad::aot

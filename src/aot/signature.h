@@ -8,7 +8,7 @@
 
 namespace antegrad::aot {
 
-/// A tensor that a step works with.
+/// A tensor that a step refers to.
 struct Source {
   enum class Kind : uint8_t {
     Undefined,
@@ -20,19 +20,19 @@ struct Source {
   bool operator==(const Source&) const = default;
 };
 
-// --- The calling convention: what to do around a run of the graph, in order.
+// --- The calling convention: the steps around a run of the graph, in order.
 
-/// Slot `slot` becomes a flat tensor over the memory that the inputs `members` share; it starts `offset`
+/// Fills slot `slot` with a flat tensor over the memory that the inputs `members` share. It starts `offset`
 /// elements before the first element of members[0].
 struct MakeBase {
   int32_t slot = 0;
   std::vector<int32_t> members;
   int64_t offset = 0;
   int64_t elements = 0;
-  bool escapes = false;  ///< it covers memory that is in none of the members
+  bool escapes = false;  ///< it covers memory that belongs to none of the members
   bool operator==(const MakeBase&) const = default;
 };
-/// Slot `slot` becomes the state that random ops of this run start from.
+/// Fills slot `slot` with the state from which random ops of this run start.
 struct TakeRngState {
   int32_t slot = 0;
   bool operator==(const TakeRngState&) const = default;
@@ -40,56 +40,56 @@ struct TakeRngState {
 struct RunGraph {
   bool operator==(const RunGraph&) const = default;
 };
-/// The caller's input grows to these sizes (resize_ inside the function).
+/// Resizes the caller's input (resize_ inside the function).
 struct ResizeInput {
   int32_t input = 0;
   std::vector<int64_t> sizes;
   bool operator==(const ResizeInput&) const = default;
 };
-/// The memory of slot `slot` takes the contents of graph output `result`. Of a base only what its members
-/// cover: the gaps between them may be other inputs.
+/// Copies graph output `result` to the memory of slot `slot`. Of a base, only what its members cover: the
+/// gaps between them may be other inputs.
 struct WriteBack {
   int32_t slot = 0;
   int32_t result = 0;
-  std::vector<int32_t> members;  ///< empty: all of the slot
-  bool with_history = false;     ///< autograd sees the write: gradients go on to the result
+  std::vector<int32_t> members;  ///< empty: the whole slot
+  bool with_history = false;     ///< autograd sees the write: gradients of the input continue to the result
   bool operator==(const WriteBack&) const = default;
 };
-/// Gradients of that tensor are the graph's tangent number `tangent`: the call's autograd node becomes its
-/// history.
+/// Makes the call's autograd node the history of that tensor, whose gradient is the graph's tangent number
+/// `tangent`.
 struct Attach {
   Source source;
   int32_t tangent = 0;
   bool operator==(const Attach&) const = default;
 };
-/// The version of a fresh tensor, when in-place ops made it.
+/// Sets the version counter of a fresh tensor that in-place ops made.
 struct SetVersion {
   int32_t result = 0;
   uint32_t version = 0;
   bool operator==(const SetVersion&) const = default;
 };
-/// Keeps what the backward graph reads. Results that are kept have their history by now; inputs are not
-/// written yet.
+/// Saves what the backward graph reads. By now saved results have their history, and inputs are not written
+/// yet.
 struct SaveForBackward {
   bool operator==(const SaveForBackward&) const = default;
 };
-/// A view op on a real tensor, with autograd watching: views are numbered in the order of these steps. Each
-/// traced view is made once, so that what was a view of what stays as it was.
+/// Calls a view op on a real tensor, with autograd watching. Views are numbered in the order of these steps.
+/// Each traced view is made once, so that each view has the base that it had in the trace.
 struct MakeView {
-  Source source;         ///< stands where the node names value 0
-  ir::Node node;         ///< "antegrad.strided" takes its offset relative to the source's own
+  Source source;         ///< takes the place of value 0 in the node
+  ir::Node node;         ///< the offset of "antegrad.strided" is relative to the source's own
   int32_t result = 0;    ///< which of the op's results
-  bool no_grad = false;  ///< made where grad mode was off, or it gets a history of its own
+  bool no_grad = false;  ///< made while grad mode was off, or gets a history of its own
   bool operator==(const MakeView&) const = default;
 };
-/// The next user output.
+/// Adds the next user output.
 struct MakeOutput {
   Source source;
   bool requires_grad = false;
   bool operator==(const MakeOutput&) const = default;
 };
-/// A tensor object becomes another view of memory, its own or another tensor's, as t_ or set_ left it. Takes
-/// effect after all other steps: sources name tensors as they were before.
+/// Turns a tensor object into another view of memory, its own or another tensor's, as t_ or set_ left it.
+/// Takes effect after all other steps: sources refer to tensors as they were before.
 struct SetTensor {
   Source tensor;
   Source source;
@@ -109,15 +109,15 @@ struct RequireGrad {
 using Step = std::variant<MakeBase, TakeRngState, RunGraph, Attach, SetVersion, SaveForBackward, ResizeInput,
                           WriteBack, MakeView, MakeOutput, SetTensor, BumpVersion, RequireGrad>;
 
-/// Inputs that one run must find on one storage, at these distances (elements) from the first of them.
+/// Inputs that must be on one storage at a call, at these distances (in elements) from the first of them.
 struct SharedMemory {
   std::vector<int32_t> inputs;
   std::vector<int64_t> offsets;
   bool operator==(const SharedMemory&) const = default;
 };
 
-/// Two inputs, the first of them written, that lie on one storage without overlapping at this distance
-/// (elements).
+/// Two inputs, the first of them written, that do not overlap when they are on one storage at this distance
+/// (in elements).
 struct Apart {
   int32_t written = 0;
   int32_t other = 0;
@@ -125,8 +125,8 @@ struct Apart {
   bool operator==(const Apart&) const = default;
 };
 
-/// Everything the runtime needs besides the graph. Slots 0 … inputs-1 are the caller's inputs (user, then
-/// lifted); MakeBase fills the slots after them.
+/// Everything the runtime needs besides the graph. Slots 0 … inputs-1 are the caller's inputs (user's, then
+/// lifted); MakeBase and TakeRngState fill the slots after them.
 struct Signature {
   int32_t user_inputs = 0;
   int32_t inputs = 0;
@@ -135,21 +135,22 @@ struct Signature {
   std::vector<int32_t> graph_inputs;  ///< per input of the graph: its slot
   std::vector<Step> steps;
   std::vector<SharedMemory> shared;  ///< aliasing that the graph relies on
-  std::vector<int32_t>
-      written;               ///< inputs whose memory is written: no other input may overlap it, bar `shared`
-  std::vector<Apart> apart;  ///< pairs that need no further test at a call
+  /// Inputs whose memory is written: no other input may overlap it, except as in `shared`.
+  std::vector<int32_t> written;
+  std::vector<Apart> apart;                       ///< pairs that need no overlap test at a call
   std::vector<std::pair<int32_t, int32_t>> same;  ///< inputs that are one tensor object
-  std::vector<int32_t>
-      changed;  ///< inputs whose metadata change: no other input may be the same object, bar `same`
-  std::vector<int32_t> views;      ///< inputs that are views of others: not read themselves
+  /// Inputs whose metadata change: no other input may be the same object, except as in `same`.
+  std::vector<int32_t> changed;
+  std::vector<int32_t> views;      ///< inputs that are captured as views of others, and not read themselves
   std::vector<int32_t> gradients;  ///< per output of role Grad: the input that it is the gradient of
-  /// Inputs that the backward pass writes, and how many times. What they become follows the gradients.
+  /// Inputs that the backward pass writes, and how many times. Their new contents follow the gradients.
   std::vector<std::pair<int32_t, int32_t>> backward_writes;
-  std::vector<int32_t> fixed_offsets;  ///< inputs whose storage offset is part of the program
+  std::vector<int32_t> fixed_offsets;  ///< inputs whose storage offset the graph depends on
   bool operator==(const Signature&) const = default;
 };
 
-const MakeBase* find_base(const Signature& signature, int32_t slot);  ///< that fills the slot; null: none
+/// Returns the step that fills the slot, or null.
+const MakeBase* find_base(const Signature& signature, int32_t slot);
 
 std::string print(const Signature& signature);  ///< one step a line, for people and tests
 

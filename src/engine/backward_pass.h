@@ -15,19 +15,20 @@
 
 namespace antegrad::engine {
 
-/// One backward() as the engine would run it: its nodes in the engine's order. Runs of nodes that can be
-/// traced are segments, each one graph. The others (custom functions, nodes with hooks that are not marked)
-/// run where they stand, as in eager. Nodes that accumulate into leaves need not cut a segment: they run
-/// after it, their hooks included; so is what is to be retained. What is asked for is a result of a segment.
+/// One backward() as the engine would run it: its nodes in the engine's order. Consecutive nodes that can be
+/// traced form segments, each of which is one graph. The others (custom functions, nodes with unmarked hooks)
+/// run one by one in their place, as in eager. Nodes that accumulate into leaves do not cut a segment: they
+/// run after it, hooks included, and so do hooks that retain gradients. Gradients that were asked for are
+/// results of a segment.
 class BackwardPass {
  public:
-  /// Changes nothing, and unpacks nothing that was saved. Throws when it cannot be run here: other devices
-  /// than the CPU.
+  /// Has no side effects and unpacks no saved tensors. Throws when the pass cannot be run here, because of
+  /// devices other than the CPU.
   BackwardPass(std::shared_ptr<Node> root, const torch::autograd::GraphTask& task, size_t outputs);
 
-  /// Gives the gradients that were asked for. To be called from inside of the engine, so that what nodes and
-  /// hooks ask it about the pass has answers. `note` is told why nodes of a segment are run one by one; one
-  /// of them may throw then what eager throws (saved tensors that were released or written to).
+  /// Returns the gradients that were asked for. To be called from inside the engine, which then answers what
+  /// nodes and hooks ask about the pass. `note` is told why nodes of a segment run one by one; one of them
+  /// may then throw what eager throws (saved tensors that were released or written to).
   variable_list run(const RunSegment& run_segment, const std::function<void(const std::string&)>& note);
 
   size_t nodes() const { return graph_.order.size(); }
@@ -36,9 +37,9 @@ class BackwardPass {
 
  private:
   struct Step {
-    uint32_t item = kNobody;     ///< run by itself; nobody:
-    std::unique_ptr<Part> part;  ///< a segment
-    bool retains = false;        ///< the item has run in a segment, and its gradients are to be retained
+    uint32_t item = kNobody;     ///< a node that runs by itself, or kNobody
+    std::unique_ptr<Part> part;  ///< the segment, when `item` is kNobody
+    bool retains = false;  ///< the item has run in a segment; only its hooks that retain gradients are called
   };
   struct Plan;
 
@@ -55,7 +56,7 @@ class BackwardPass {
   void distribute(uint32_t first_link, variable_list&& gradients);
   void add(uint32_t slot, at::Tensor&& gradient);
   variable_list take(uint32_t item);
-  /// Keeps what is asked for, of one input or of all.
+  /// Stores the gradients that were asked for at one input of an item, or at all.
   void capture(const PassGraph::Item& item, const variable_list& incoming,
                std::optional<uint32_t> input = {});
 
@@ -63,8 +64,8 @@ class BackwardPass {
   const torch::autograd::GraphTask& task_;
   PassGraph graph_;
   std::vector<Step> steps_;
-  Reused<at::Tensor> slots_;                              ///< gradients that wait for their node
-  std::unordered_map<uint32_t, variable_list> retained_;  ///< of items that have run in segments
+  Reused<at::Tensor> slots_;                              ///< gradients waiting for their node
+  std::unordered_map<uint32_t, variable_list> retained_;  ///< gradients of items that have run in segments
   std::unordered_set<uint32_t> hooks_done_;  ///< items whose tensor hooks were called in a segment
   std::vector<std::pair<const Node*, const char*>> cuts_;
   variable_list asked_for_;

@@ -6,19 +6,19 @@
 
 namespace antegrad::engine {
 
-/// What LibTorch collects of nodes: the tensors and sizes that they have saved, and bytes that say everything
-/// else. Large, so those that are done with are used again.
+/// Collects through LibTorch what nodes have saved: tensors and sizes, and everything else as bytes.
+/// Collectors are large, so they are reused.
 class Collector {
  public:
   struct GiveBack {
     void operator()(Collector* collector) const;
   };
   using Ptr = std::unique_ptr<Collector, GiveBack>;
-  static Ptr take();  ///< an empty one
+  static Ptr take();  ///< returns an empty one
 
-  /// Adds what the node has saved. `node` is null while that goes on.
+  /// Adds what the node has saved. `node` is null during the call.
   void collect(std::shared_ptr<torch::autograd::Node>& node);
-  /// Adds what gradients that go along the edge are checked against. Throws for nested ones.
+  /// Adds the metadata against which gradients along the edge are validated. Throws for nested tensors.
   void collect(const torch::autograd::Edge& edge);
   template <class Number>
   void collect_number(Number number) {
@@ -27,7 +27,7 @@ class Collector {
 
   std::string_view bytes() const;
   torch::dynamo::autograd::AutogradCompilerCall& compiler() { return compiler_; }
-  /// The node that LibTorch is asked about.
+  /// The node about which LibTorch is asked.
   torch::dynamo::autograd::NodeCall& call() { return call_; }
 
  private:

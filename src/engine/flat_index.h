@@ -6,12 +6,12 @@
 
 namespace antegrad::engine {
 
-/// Numbers keys 0, 1, 2 … in the order in which they are first asked for. Open addressing in one block of
-/// memory: a pass asks for every edge.
+/// Numbers keys 0, 1, 2 … in the order in which they are first looked up. Open addressing in one block of
+/// memory: a pass looks up every edge.
 template <class Key>
 class FlatIndex {
  public:
-  /// `expected`: how many keys; more are possible.
+  /// `expected`: number of keys; more are possible.
   explicit FlatIndex(size_t expected = 0) {
     size_t places = 16;
     while (places < 2 * expected) places *= 2;
@@ -20,7 +20,7 @@ class FlatIndex {
 
   struct Found {
     uint32_t index;
-    bool added;  ///< it had not been asked for before
+    bool added;  ///< it was not looked up before
   };
   Found number(const Key& key) {
     if (2 * count_ >= places_.size()) grow();
@@ -35,7 +35,7 @@ class FlatIndex {
  private:
   struct Place {
     Key key{};
-    uint32_t index_plus_1 = 0;  ///< 0: free
+    uint32_t index_plus_1 = 0;  ///< 0 where the place is free
   };
 
   Place& find(const Key& key) {

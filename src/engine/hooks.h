@@ -13,34 +13,35 @@ namespace antegrad::engine {
 using torch::autograd::Node;
 using torch::autograd::variable_list;
 
-/// To be called once per process, before hooks are looked at.
+/// To be called once per process, before hooks are inspected.
 void install_hooks();
 
-/// Why a node with its hooks cannot be part of a graph: a hook that is not marked traceable, or is marked and
-/// could not be traced before. Null: it can. Hooks that retain gradients can: they are called afterwards.
+/// Returns why a node with its hooks cannot be part of a graph: a hook is not marked traceable, or is marked
+/// and could not be traced before. Null when it can. Hooks that retain gradients do not prevent it: they are
+/// called afterwards.
 const char* why_hooks_cut(Node& node);
-/// Whether the node has hooks of tensors, and these can be part of the graph that its gradients come from.
+/// Returns whether the node has tensor hooks, and these can be part of the graph that computes its gradients.
 bool has_traceable_tensor_hooks(Node& node);
 
-/// Appends what tells the hooks of a node apart from others.
+/// Appends what distinguishes the hooks of a node from others.
 void append_hooks(Node& node, std::string& structure);
 
 /// A marked hook that could not be traced.
 struct FailedHook {
-  const void* type = nullptr;  ///< null: none
+  const void* type = nullptr;  ///< null when there is none
   std::string reason;
 };
-/// Hooks of this type are called between graphs from now on, until forget_hooks().
+/// Has hooks of this type called between graphs from now on, until forget_hooks().
 void set_untraceable(const FailedHook& hook);
-/// The hooks of these nodes are part of a new graph. Gives a reason when hooks of a type come with a new
-/// state again and again; they are called between graphs from now on.
+/// Notes that hooks of these nodes are part of a new graph. Returns a reason when hooks of a type come with a
+/// new state again and again, else "". Such hooks are called between graphs from now on.
 std::string note_new_graph(const std::vector<Node*>& nodes);
 void forget_hooks();
 
-/// Runs the hooks of one node over stand-ins. What they do has a scope of its own: hook_0_of_SinBackward0_3.
+/// Runs the hooks of one node over stand-ins. Each hook has a scope of its own: hook_0_of_SinBackward0_3.
 class HookTracer {
  public:
-  /// `name`: of the node. `failed` is set when a hook throws.
+  /// `name`: the node's. `failed` is set when a hook throws.
   HookTracer(Node& node, const std::string& name, FailedHook& failed)
       : node_(node), name_(name), failed_(failed) {}
 

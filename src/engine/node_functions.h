@@ -3,15 +3,15 @@
 
 namespace antegrad::engine {
 
-/// Makes nodes of autograd's graph run in place when they are asked to be traced: what LibTorch would hand to
-/// Python is called at once, on the tensors that stand in for saved ones. Needed once per process, before the
-/// first node is traced; harmless otherwise.
+/// Makes autograd nodes run at once when they are traced: a function that LibTorch would hand to Python is
+/// called directly, on the tensors that stand in for saved ones. To be called before the first node is
+/// traced; idempotent.
 void install_node_functions();
 
-/// Gives a node back what stands in for its saved things, where running it has thrown.
+/// Restores what a node has saved, after running it on stand-ins has thrown.
 void put_back(torch::dynamo::autograd::SwapSavedVariables& swap);
 
-/// Whether it is a torch::autograd::Function that its author has declared traceable.
+/// Returns whether the node is a torch::autograd::Function that its author has declared traceable.
 bool is_traceable_function(torch::autograd::Node& node);
 
 }  // namespace antegrad::engine

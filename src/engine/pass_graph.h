@@ -14,35 +14,35 @@ using torch::autograd::variable_list;
 
 constexpr uint32_t kNobody = ~uint32_t{0};
 
-/// The nodes that one backward() runs, by numbers; how they are connected; their order. Every input of a node
-/// is a *slot*, where gradients are summed; slots are numbered throughout the pass. Nodes are borrowed: the
-/// root keeps them.
+/// The nodes that one backward() runs, by number; their edges; their order. Every input of a node is a
+/// *slot*, where gradients are summed; slots are numbered throughout the pass. Nodes are borrowed: the root
+/// keeps them alive.
 struct PassGraph {
   using Captures = std::vector<torch::autograd::GraphTask::ExecInfo::Capture>;
   struct Item {
-    const std::shared_ptr<Node>* node = nullptr;  ///< where an edge holds it
+    const std::shared_ptr<Node>* node = nullptr;  ///< the pointer of an edge that leads to it
     NodeKind kind = NodeKind::Other;
-    bool needed = true;                  ///< false: only its incoming gradients are asked for
-    const Captures* captures = nullptr;  ///< which; null: none
+    bool needed = true;                  ///< false when only its incoming gradients are asked for
+    const Captures* captures = nullptr;  ///< gradients asked for at its inputs, or null
     uint32_t first_slot = 0;
     uint32_t first_link = 0;  ///< of its edges
-    uint32_t waits = 0;       ///< edges that lead here, while the order is made
-    uint32_t step = kNobody;  ///< where it is run, once that is planned: the segment,
-    uint32_t place = 0;       ///< and its place there
+    uint32_t waits = 0;       ///< edges that lead here, counted down while nodes are ordered
+    uint32_t step = kNobody;  ///< the segment that runs it, once planned, else kNobody
+    uint32_t place = 0;       ///< its place in that segment
   };
   struct Link {
-    uint32_t item = kNobody;  ///< nobody: nothing is to be sent
+    uint32_t item = kNobody;  ///< kNobody when nothing is to be sent
     uint32_t slot = 0;
   };
 
-  /// Throws when the pass cannot be run here: other devices than the CPU.
+  /// Throws when the pass cannot be run here, because of devices other than the CPU.
   PassGraph(const Node& root, const torch::autograd::GraphTask& task);
 
   Node& node(uint32_t item) const { return **items[item].node; }
 
   Reused<Item> items;
   Reused<Link> links;      ///< of the root, then of the items
-  Reused<uint32_t> order;  ///< items as the engine would run them
+  Reused<uint32_t> order;  ///< items in the order in which the engine would run them
   uint32_t slots = 0;
 
  private:

@@ -7,21 +7,21 @@
 
 namespace antegrad::engine {
 
-/// What the time of a backward pass goes to.
+/// What a backward pass spends its time on.
 enum class Phase {
-  Engine,   ///< LibTorch's, before it hands the pass over and after it has got it back
+  Engine,   ///< LibTorch's engine, before it hands the pass over and after it gets it back
   Order,    ///< putting the nodes in order
-  Key,      ///< what identifies the pass, and what its nodes have saved
-  Find,     ///< looking for what was compiled, and its guards
-  Lift,     ///< making saved things inputs
-  Release,  ///< letting go of what nodes have saved
+  Key,      ///< identifying the pass and what its nodes have saved
+  Find,     ///< looking up compiled code and checking its guards
+  Lift,     ///< making inputs of what was saved
+  Release,  ///< releasing what nodes have saved
   Run,      ///< kernels
   Give,     ///< nodes that run by themselves: leaves
   Count
 };
 
-/// For benchmarks: while one lives on a thread, passes say when a phase ends. Costs a load where there is
-/// none.
+/// For benchmarks: while one lives on a thread, passes report the end of each phase. Costs one load where
+/// there is none.
 class PhaseClock {
  public:
   PhaseClock() : last_(now()) { current() = this; }
@@ -29,7 +29,7 @@ class PhaseClock {
   PhaseClock(const PhaseClock&) = delete;
   PhaseClock& operator=(const PhaseClock&) = delete;
 
-  /// The time since the last mark was for this.
+  /// Attributes the time since the last mark to this phase.
   static void mark(Phase phase) {
     if (auto* clock = current()) clock->add(phase);
   }
@@ -37,7 +37,7 @@ class PhaseClock {
 
  private:
   static PhaseClock*& current();
-  /// Of this thread on a processor, so that others on the machine do not count.
+  /// CPU time of this thread, so that other load on the machine does not count.
   static double now() {
     timespec time{};
     ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);

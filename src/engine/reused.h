@@ -6,8 +6,8 @@
 
 namespace antegrad::engine {
 
-/// A vector whose memory comes from one that this thread has let go of before: every pass needs the same few
-/// large blocks, and asking malloc for them each time makes it tidy up all the small ones.
+/// A vector that takes the memory of one which this thread released before: every pass needs the same few
+/// large blocks, and requesting them from malloc each time makes it consolidate all the small ones.
 template <class T>
 class Reused : public std::vector<T> {
  public:

@@ -13,9 +13,9 @@ struct SavedFields {
   uint64_t rest = 0;  ///< the other fields
 };
 
-/// Reads the fields of a node of a pointwise op that passes are full of, where LibTorch's way costs more than
-/// all the rest of finding a pass. False: ask LibTorch, which also throws where there is reason to. Results
-/// of the op come without their history.
+/// Reads the fields of a node of a common pointwise op, for which LibTorch's way costs more than the rest of
+/// looking up a pass. Returns false when LibTorch is to be asked, which also throws where there is reason to.
+/// Results of the op come without their history.
 bool read_fields(const torch::autograd::Node& node, SavedFields& fields);
 
 }  // namespace antegrad::engine

@@ -17,65 +17,65 @@
 
 namespace antegrad::engine {
 
-/// What a node has saved is not there, was written to, or is nothing that can be traced.
+/// Thrown when what a node has saved was released, was written to, or cannot be traced.
 struct CannotBeUnpacked : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 /// An input of a segment's node.
 struct Slot {
-  uint32_t slot = 0;   ///< in the pass
-  uint32_t place = 0;  ///< of the node in the segment
-  uint32_t input = 0;  ///< of the node
+  uint32_t slot = 0;   ///< number in the pass
+  uint32_t place = 0;  ///< place of the node in the segment
+  uint32_t input = 0;  ///< index among the node's inputs
 };
 
-/// A node behind a segment whose tensor hooks are called inside of it.
+/// A node after a segment whose tensor hooks are called inside the segment.
 struct End {
   uint32_t item = 0;
-  uint32_t turn = 0;  ///< so many nodes of the segment run before it
+  uint32_t turn = 0;  ///< how many nodes of the segment run before it
 };
 
-/// What a segment is made of.
+/// What a segment consists of.
 struct Part {
-  std::vector<uint32_t> items;  ///< of the graph, in the order of the engine; all can be traced
-  std::vector<Slot> incoming;   ///< their slots that get gradients from elsewhere
-  std::vector<Slot> asked_for;  ///< their slots whose gradients the caller wants
-  std::vector<End> ends;        ///< in the order of the engine
+  std::vector<uint32_t> items;  ///< items of the graph, in the engine's order; all can be traced
+  std::vector<Slot> incoming;   ///< their slots that receive gradients from elsewhere
+  std::vector<Slot> asked_for;  ///< their slots whose gradients the caller asked for
+  std::vector<End> ends;        ///< in the engine's order
 };
 
-/// Nodes of one backward pass that are run as one graph, with their hooks.
+/// Nodes of one backward pass that run as one graph, with their hooks.
 class Segment {
  public:
-  /// Unpacks what the nodes have saved, or throws CannotBeUnpacked.
+  /// Unpacks what the nodes have saved. Throws CannotBeUnpacked.
   Segment(const PassGraph& graph, Part part);
   ~Segment();
 
-  /// Equal for segments that differ in tensors and numbers only. Not after release().
+  /// Equal for segments that differ only in tensors and numbers. Not to be called after release().
   std::string_view structure() const { return collector_->bytes(); }
   const std::vector<uint32_t>& items() const { return items_; }
   const std::vector<Slot>& incoming() const { return incoming_; }
   const std::vector<uint32_t>& outgoing() const { return outgoing_; }  ///< slots of the pass
   const std::vector<Slot>& asked_for() const { return asked_for_; }
-  const std::vector<Slot>& retained() const { return retained_; }  ///< slots with a hook that retains
+  const std::vector<Slot>& retained() const { return retained_; }  ///< slots whose hooks retain gradients
   const std::vector<End>& ends() const { return ends_; }
-  std::vector<Node*> hooked() const;                              ///< all whose hooks are called inside
+  std::vector<Node*> hooked() const;                              ///< all nodes whose hooks are called inside
   const FailedHook& failed_hook() const { return failed_hook_; }  ///< of the last trace()
 
-  /// `gradients` of incoming(), and what nodes have saved: tensors, numbers, sizes (as those of tensors
-  /// without memory, so that they can become symbols).
+  /// Returns `gradients` of incoming(), then what nodes have saved: tensors, numbers, sizes (as those of
+  /// tensors without memory, so that they can become symbols).
   Leaves leaves(variable_list gradients) const;
-  /// Runs the nodes on tensors that stand in for the leaves'; gives what goes to outgoing(), then what is at
+  /// Runs the nodes on stand-ins for the leaves' tensors. Returns the gradients for outgoing(), then those at
   /// asked_for() and retained().
   variable_list trace(const std::vector<at::Tensor>& stand_ins);
-  /// Lets go of what was unpacked, and of what the nodes have saved unless the graph is kept. The segment can
-  /// not be traced any more.
+  /// Releases what was unpacked and, unless the graph is kept, what the nodes have saved. The segment cannot
+  /// be traced afterwards.
   void release(bool keep_graph);
 
  private:
   class StandIns;
   struct Target {
     uint32_t index = 0;  ///< of a node in the segment, or of an outgoing slot
-    uint32_t input = 0;  ///< of that node; kOutside: it is an outgoing slot; kNobody: nobody
+    uint32_t input = 0;  ///< of that node; kOutside: it is an outgoing slot; kNobody: no target
   };
 
   void find_targets(const PassGraph& graph);
@@ -106,13 +106,13 @@ class Segment {
   Reused<uint32_t> first_target_;  ///< per node
   Collector::Ptr collector_;
   Reused<at::Tensor> saved_;                            ///< tensors that nodes have saved, each once
-  std::vector<std::pair<size_t, at::Tensor>> numbers_;  ///< of nodes by index, in order; see scalars.h
-  std::vector<int64_t> sizes_;                          ///< that nodes have saved, each once
-  Reused<uint32_t> size_uses_;  ///< per size that a node has saved: which of them; or: it is what it is
+  std::vector<std::pair<size_t, at::Tensor>> numbers_;  ///< by node, in order; see scalars.h
+  std::vector<int64_t> sizes_;                          ///< sizes that nodes have saved, each once
+  Reused<uint32_t> size_uses_;  ///< per size that a node has saved: its index in sizes_, or kAsItIs
 };
 
-/// Runs a segment with these gradients coming in; nothing: its nodes are to be run one by one. `let_go`:
-/// called when it is sure to run, to drop what it alone needs.
+/// Runs a segment with these incoming gradients. Returns nothing when its nodes are to run one by one.
+/// `let_go` is called when the segment is sure to run, and drops what it alone needs.
 using RunSegment = std::function<std::optional<variable_list>(Segment&, variable_list&& gradients,
                                                               const std::function<void()>& let_go)>;
 

@@ -17,48 +17,49 @@
 
 namespace antegrad::runtime {
 
-/// Gradients that can be differentiated again.
+/// Computes gradients that can be differentiated again.
 class HigherOrder {
  public:
   virtual ~HigherOrder() = default;
-  /// `primals`: the caller's inputs, undefined where no gradient depends on them. Returns one tensor per
-  /// gradient of the signature.
+  /// Returns one tensor per gradient of the signature. `primals`: the caller's inputs, undefined where no
+  /// gradient depends on them.
   virtual std::vector<at::Tensor> gradients(const std::vector<at::Tensor>& primals,
                                             const std::vector<at::Tensor>& tangents) = 0;
 };
 
-/// What the graph was captured for, of one tangent.
+/// The type of a tangent for which the graph was captured.
 struct TangentType {
   explicit TangentType(const ir::TensorType& type);
   at::TensorOptions options;
   std::vector<int64_t> sizes, strides;
-  std::vector<c10::SymInt> symbolic_sizes;  ///< the same, as autograd nodes take them
+  std::vector<c10::SymInt> symbolic_sizes;  ///< `sizes`, as autograd nodes take them
 };
 
-/// What a backward pass needs to know besides its graph.
+/// What a backward pass needs besides its graph.
 struct BackwardFacts {
   std::vector<int32_t> primals;               ///< the caller's inputs that gradients depend on
-  std::vector<std::vector<bool>> reached_by;  ///< per gradient, per tangent: autograd's graph leads there
-  std::vector<std::exception_ptr> errors;     ///< per tangent: what eager's backward() throws; null: nothing
-  std::vector<std::vector<bool>> fails_for;   ///< per gradient, per tangent: on the way between them
-  std::shared_ptr<HigherOrder> higher_order;  ///< null: there is none
+  std::vector<std::vector<bool>> reached_by;  ///< per gradient, per tangent: autograd's graph leads from the
+                                              ///< tangent to the gradient
+  std::vector<std::exception_ptr> errors;     ///< per tangent: what eager's backward() throws, or null
+  std::vector<std::vector<bool>> fails_for;  ///< per gradient, per tangent: it throws on the way between them
+  std::shared_ptr<HigherOrder> higher_order;  ///< null when there are no higher-order derivatives
   std::vector<int32_t> late;                  ///< inputs that are read as they are when the pass runs
-  std::string runs_once;       ///< an op of the forward pass that higher order may not call again; "": none
-  int32_t rng_slot = -1;       ///< the state of fused random ops; -1: none
+  std::string runs_once;       ///< an op that higher-order derivatives may not call again, or ""
+  int32_t rng_slot = -1;       ///< slot of the state of fused random ops, or -1
   bool draws_eagerly = false;  ///< some random op of the forward graph draws from LibTorch's generator
 };
 
 /// What a backward graph is specialised to: which gradients are wanted, then which tangents are defined.
 using BackwardCase = c10::SmallVector<bool, 16>;
-/// The graph of one case. `reached_by`: as in BackwardFacts.
+/// Returns the graph of one case. `reached_by`: as in BackwardFacts.
 ir::Graph specialize(const ir::Graph& backward, const std::vector<std::vector<bool>>& reached_by,
                      const BackwardCase& which);
-/// Makes what a backward pass needs later, or never.
+/// Makes on demand what a backward pass needs.
 struct BackwardMaker {
   std::function<std::shared_ptr<const Executable>(const BackwardCase&)> code;
-  std::vector<int64_t> symbols;                                    ///< the sizes of these calls
-  std::function<ir::Graph(const std::vector<int64_t>&)> graph_at;  ///< of the partition, for other symbols
-  std::function<const ir::Graph&()> graph;                         ///< the same, over symbols
+  std::vector<int64_t> symbols;                                    ///< sizes of these calls
+  std::function<ir::Graph(const std::vector<int64_t>&)> graph_at;  ///< the partition's graph at other sizes
+  std::function<const ir::Graph&()> graph;                         ///< the partition's graph over symbols
 };
 
 /// The backward half of a differentiable function, shared by all its calls. Thread-safe.
@@ -67,33 +68,33 @@ class Backward {
   Backward(const partition::Partition& partition, const aot::Signature& signature, BackwardFacts facts,
            BackwardMaker make);
 
-  /// The slots that a call keeps: those of saved inputs, then primals that are not among them.
+  /// The slots that a call saves: those of saved inputs, then primals that are not among them.
   const std::vector<int32_t>& kept_slots() const { return kept_slots_; }
-  size_t saved_slots() const { return saved_slots_; }  ///< so many of them are read by the graph
+  size_t saved_slots() const { return saved_slots_; }  ///< the graph reads the first so many of them
   const std::vector<int32_t>& saved_results() const { return saved_results_; }
   const std::vector<int32_t>& gradients() const { return gradients_; }
   const std::vector<std::pair<int32_t, int32_t>>& writes() const { return writes_; }
   const std::vector<TangentType>& tangent_types() const { return tangent_types_; }
   const BackwardFacts& facts() const { return facts_; }
 
-  /// Makes the executable now instead of at the first run.
+  /// Compiles the case of all gradients and all tangents now instead of at the first run.
   void compile() const;
   using Flags = c10::ArrayRef<bool>;
-  /// Throws what eager throws when it goes from these tangents to those gradients.
+  /// Throws what eager throws on its way from these tangents to the wanted gradients.
   void check(c10::ArrayRef<at::Tensor> tangents, Flags wanted) const;
-  /// Where saved values are among kept slots and, after them, saved results; in the order of the graph.
+  /// Per saved input of the graph: its index among saved slots and, after them, saved results.
   const std::vector<size_t>& places() const { return place_of_input_; }
-  /// `saved`: in the order of places(). Gives the gradients, then what the written inputs become. Gradients
-  /// that are not wanted are undefined, and so are those that eager leaves undefined.
+  /// `saved`: in the order of places(). Returns the gradients, then the new contents of written inputs.
+  /// Gradients are undefined where they are not wanted, or where eager leaves them undefined.
   std::vector<at::Tensor> run(std::vector<at::Tensor> saved, std::vector<at::Tensor> tangents,
                               Flags wanted) const;
 
-  /// What identifies the graph; "": it cannot be made part of another one.
+  /// Identifies the graph; "" when it cannot become part of another one.
   const std::string& identity() const;
-  /// The sizes of these calls, as far as the graph is one of many sizes.
+  /// The sizes of these calls, where the graph is over symbols.
   const std::vector<int64_t>& symbols() const { return make_.symbols; }
-  /// As run(), into the capture that this thread is in: its ops become part of the captured graph. That may
-  /// be at other sizes than those of these calls.
+  /// As run(), but into the capture of this thread: the ops become part of the captured graph. `symbols` may
+  /// be other sizes than those of these calls.
   std::vector<at::Tensor> record(std::vector<at::Tensor> saved, const std::vector<at::Tensor>& tangents,
                                  Flags wanted, const std::vector<int64_t>& symbols) const;
 
@@ -102,17 +103,17 @@ class Backward {
 
   std::vector<int32_t> kept_slots_, saved_results_;
   size_t saved_slots_ = 0;
-  std::vector<size_t> place_of_input_;  ///< per saved input of the graph: its place in `saved`
+  std::vector<size_t> place_of_input_;  ///< see places()
   std::vector<int32_t> gradients_;
   std::vector<std::pair<int32_t, int32_t>> writes_;  ///< as in Signature::backward_writes
   std::vector<TangentType> tangent_types_;
   BackwardFacts facts_;
   BackwardMaker make_;
   mutable LongMutex make_mutex_{
-      "compiling its backward pass"};  ///< one is made at a time; taken before `mutex_`
+      "compiling its backward pass"};  ///< one executable is made at a time; taken before `mutex_`
   mutable BriefSharedMutex mutex_;
-  mutable std::vector<std::pair<BackwardCase, std::shared_ptr<const Executable>>>
-      executables_;  ///< never removed
+  /// Entries are never removed.
+  mutable std::vector<std::pair<BackwardCase, std::shared_ptr<const Executable>>> executables_;
   mutable std::once_flag identity_once_;
   mutable std::string identity_;
 };

@@ -11,7 +11,7 @@
 
 namespace antegrad::runtime {
 
-/// Runs the steps of a signature: the one interpreter of the calling convention.
+/// Runs the steps of a signature: the only interpreter of the calling convention.
 class Caller {
  public:
   /// `backward`: null when no result is differentiable.
@@ -21,7 +21,7 @@ class Caller {
 
   /// `inputs`: the user's tensors, then the lifted ones. Returns the user's outputs.
   std::vector<at::Tensor> call(c10::ArrayRef<at::Tensor> inputs) const;
-  /// As call(); the inputs are let go of after their last use.
+  /// As call(), but releases each input after its last use.
   std::vector<at::Tensor> consume(std::vector<at::Tensor>&& inputs) const;
 
   const aot::Signature& signature() const { return signature_; }
@@ -43,7 +43,7 @@ class Caller {
   std::vector<Fate> fates_;              ///< per input
   std::vector<int32_t> reshaped_;        ///< inputs that change their shape and get a history
   std::vector<Prepared> prepared_;       ///< per step
-  std::vector<bool> slot_outlives_run_;  ///< per slot: a step after the run of the graph needs it
+  std::vector<bool> slot_outlives_run_;  ///< per slot: a step after the run of the graph reads it
   bool plain_ = false;                   ///< nothing but a run with fresh outputs
 };
 

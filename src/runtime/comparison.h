@@ -11,23 +11,24 @@
 
 namespace antegrad::runtime {
 
-/// Holds what the kernels of a program write against what LibTorch computes from the same values, and the
-/// memory of every value against what it was when the value was made. The run is as it would be without: what
-/// is needed of it is copied.
+/// Compares what the kernels of a program write with what LibTorch computes from the same values, and the
+/// memory of every value with its contents when it was made. The run is not affected: whatever is needed of
+/// it is copied.
 class Comparison {
  public:
   Comparison(const schedule::Program& program, const Placement& placement);
   ~Comparison();
 
-  /// What one run has made so far, by value.
+  /// Copies of what a run has made so far, by value.
   using Copies = ir::PerValue<at::Tensor>;
   Copies begin(const Registers& registers) const;
-  /// What the step is about to read is what was made; throws Error(Internal) with the value otherwise.
+  /// Checks that what the step is about to read is what was made. Throws Error(Internal) with the value
+  /// otherwise.
   void before(size_t step, const Registers& registers, const Copies& copies) const;
-  /// What the step has made is right; throws Error(Internal) with the kernel, its nodes and the values that
+  /// Checks what the step has made. Throws Error(Internal) with the kernel, its nodes and the values that
   /// differ.
   void after(size_t step, const Registers& registers, Copies& copies) const;
-  /// And so is what leaves the run.
+  /// Checks that outputs are what was made.
   void end(const Registers& registers, const Copies& copies) const;
 
  private:

@@ -14,15 +14,15 @@ namespace antegrad::runtime {
 struct Registers : c10::SmallVector<at::Tensor, 24> {
   using SmallVector::SmallVector;
   std::byte* arena = nullptr;
-  c10::Storage arena_storage;  ///< the same memory, where LibTorch reads or writes some of it
-  at::DataPtr arena_memory;    ///< the same, where LibTorch does not, and it is not on the stack
+  c10::Storage arena_storage;  ///< owns the arena where LibTorch reads or writes some of it
+  at::DataPtr arena_memory;    ///< owns the arena where LibTorch does not, and it is not on the stack
   void end_arena() {
     arena_memory.clear();
     arena_storage = {};
   }
 };
 
-/// One call, ready to be made: arguments are registers or values prepared beforehand.
+/// One call, ready to be made: its arguments are registers or prepared values.
 class Instruction {
  public:
   virtual ~Instruction() = default;
@@ -33,29 +33,29 @@ using KernelFunction = int64_t (*)(void* const* buffers, const int64_t* dims, in
 /// A kernel as schedule/kernel.h describes it, ready to be called.
 struct KernelCode {
   KernelFunction function = nullptr;
-  std::shared_ptr<const void> keep;  ///< the memory that the function is in
+  std::shared_ptr<const void> keep;  ///< keeps the function's code loaded
 };
 
 struct Placement;
 class StepTimer;
 
-/// A functional graph as a flat list of calls: of kernels, and of LibTorch's. Immutable; any number of
-/// threads may run it.
+/// A functional graph as a flat list of calls of kernels and of LibTorch. Immutable; any number of threads
+/// may run it.
 class Executable {
  public:
-  /// Nothing but calls of LibTorch's kernels.
+  /// Calls LibTorch's kernels only.
   explicit Executable(const ir::Graph& graph);
-  /// `kernels`: as in the program, whose sizes are constants; `symbols`: what the kernels are given for the
-  /// symbols that they were made with. `compare`: holds what each kernel gives against LibTorch, and memory
-  /// against what was put there; throws Error(Internal) naming the first that differs; slow.
+  /// `kernels`: as in the program, whose sizes are constants. `symbols`: the values of the symbols that
+  /// kernels were compiled with. `compare`: compares the results of each kernel with LibTorch's, and memory
+  /// with what was written there, and throws Error(Internal) with the first difference; slow.
   Executable(const schedule::Program& program, const std::vector<KernelCode>& kernels,
              std::vector<int64_t> symbols = {}, bool compare = false);
   ~Executable();
 
-  /// `inputs` in the order of the graph's; `outputs` gets one tensor per output of the graph.
-  /// Runs below autograd and autocast, whose work the graph already holds.
+  /// `inputs`: in the order of the graph's. `outputs` receives one tensor per output of the graph. Runs below
+  /// autograd and autocast, whose work the graph already contains.
   void run(c10::ArrayRef<at::Tensor> inputs, std::vector<at::Tensor>& outputs) const;
-  /// Takes the inputs over: each is let go of after its last use.
+  /// Takes ownership of the inputs: each is released after its last use.
   void run(std::vector<at::Tensor>&& inputs, std::vector<at::Tensor>& outputs) const;
 
   int64_t arena_bytes() const { return arena_bytes_; }
@@ -78,13 +78,13 @@ class Executable {
   std::shared_ptr<const std::vector<int64_t>> symbols_;
   size_t register_count_ = 0;
   std::vector<Entry> entries_;
-  std::vector<int32_t> inputs_;   ///< register per graph input; -1: not used
-  std::vector<int32_t> outputs_;  ///< register per graph output; -1: undefined
+  std::vector<int32_t> inputs_;   ///< register per graph input; -1 when it is not used
+  std::vector<int32_t> outputs_;  ///< register per graph output; -1 when it is undefined
   int64_t arena_bytes_ = 0;
   bool runs_kernels_ = false;
-  bool arena_tensors_ = false;          ///< LibTorch reads or writes some of it
-  std::unique_ptr<Fallback> fallback_;  ///< where some kernel may fail
-  std::unique_ptr<StepTimer> timer_;    ///< only while a trace is written
+  bool arena_tensors_ = false;          ///< LibTorch reads or writes some of the arena
+  std::unique_ptr<Fallback> fallback_;  ///< set where some kernel may fail
+  std::unique_ptr<StepTimer> timer_;    ///< set while a trace is written
 };
 
 }  // namespace antegrad::runtime

@@ -8,7 +8,7 @@
 
 namespace antegrad::runtime {
 
-/// The thread's settings that decide what ops do.
+/// The ambient state: settings of the thread that affect what ops do.
 struct Ambient {
   uint64_t included_keys = 0;
   uint64_t excluded_keys = 0;
@@ -24,11 +24,12 @@ struct Ambient {
   static Ambient now();
   bool operator==(const Ambient&) const = default;
 };
+/// Says in words how the two differ.
 std::string difference(const Ambient& captured, const Ambient& now);
-/// Sets autocast, the default dtype and the deterministic flag to these.
+/// Sets autocast, the default dtype and the deterministic flag as in `ambient`.
 void restore(const Ambient& ambient);
 
-/// While it lives the thread's autocast settings are those.
+/// While it lives, the thread's autocast settings are those of `ambient`.
 class AmbientGuard {
  public:
   explicit AmbientGuard(const Ambient& ambient);
@@ -42,7 +43,7 @@ class AmbientGuard {
   c10::ScalarType cuda_dtype_;
 };
 
-/// What a captured graph assumes of one tensor.
+/// What a captured graph assumes about one tensor.
 class TensorGuard {
  public:
   explicit TensorGuard(const at::Tensor& tensor);
@@ -53,7 +54,7 @@ class TensorGuard {
   void ignore_which_grad() { guards_which_grad_ = false; }
   void ignore_shape() { guards_shape_ = false; }  ///< sizes and strides are guarded elsewhere
   bool is_plain() const { return defined_ && plain_; }
-  c10::IntArrayRef sizes() const { return sizes_; }  ///< when it was captured
+  c10::IntArrayRef sizes() const { return sizes_; }  ///< at the capture
   c10::IntArrayRef strides() const { return strides_; }
 
  private:
@@ -65,18 +66,18 @@ class TensorGuard {
   c10::Device device_ = c10::kCPU;
   bool requires_grad_ = false;
   bool wrapped_number_ = false;
-  bool has_tangent_ = false;  ///< of forward mode
-  bool plain_ = true;         ///< dense and strided: has sizes and strides to compare
+  bool has_tangent_ = false;  ///< of forward-mode differentiation
+  bool plain_ = true;         ///< dense and strided: it has sizes and strides to compare
   c10::SmallVector<int64_t, 5> sizes_, strides_;
   bool guards_shape_ = true;
   bool guards_grad_ = true;
   bool guards_which_grad_ = true;
   bool has_grad_ = false;
   c10::weak_intrusive_ptr<c10::TensorImpl> grad_{
-      c10::intrusive_ptr<c10::TensorImpl>()};  ///< the function may have read .grad
+      c10::intrusive_ptr<c10::TensorImpl>()};  ///< the .grad, which the function may have read
 };
 
-/// Whether the tensors share memory exactly as the signature relies on. Empty: yes; else what differs.
+/// Returns "" when the tensors share memory exactly as the signature requires, else what differs.
 std::string aliasing_failure(const aot::Signature& signature, c10::ArrayRef<at::Tensor> inputs,
                              const std::vector<int64_t>& captured_offsets);
 

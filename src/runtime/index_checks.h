@@ -7,14 +7,14 @@
 
 namespace antegrad::runtime {
 
-/// What it takes to raise the error of an index that a kernel found to be out of range: the nodes that take
-/// indices, and those that compute indices. All else that these nodes read may be any memory of its type.
+/// What is needed to raise the error of an index that a kernel found to be out of range: the nodes that take
+/// indices, and those that compute them. Everything else that these nodes read may be any memory of its type.
 struct IndexChecks {
   ir::Graph graph;              ///< has no outputs
-  std::vector<int32_t> inputs;  ///< per input of it: which input of the program it is; -1: any memory
+  std::vector<int32_t> inputs;  ///< per input: which input of the program it is; -1 for any memory
 };
 
-/// Nothing where no kernel may fail.
+/// Returns nothing where no kernel may fail.
 std::optional<IndexChecks> index_checks(const schedule::Program& program);
 
 }  // namespace antegrad::runtime

@@ -6,7 +6,7 @@ namespace antegrad::runtime {
 
 constexpr int64_t kAlignment = 64;
 
-/// Memory that is needed from one step to another, both included.
+/// Memory that is needed from step `begin` to step `end`, both included.
 struct Block {
   int64_t bytes = 0;
   int32_t begin = 0;
@@ -15,7 +15,7 @@ struct Block {
 
 struct MemoryPlan {
   std::vector<int64_t> offsets;  ///< per block, aligned
-  int64_t bytes = 0;             ///< of all of it
+  int64_t bytes = 0;             ///< in total
 };
 
 /// Places blocks so that those needed at the same time do not overlap: the largest first, each into the

@@ -5,26 +5,26 @@
 
 namespace antegrad::runtime {
 
-/// Large blocks of CPU memory that are kept when they are given back, so that the next step of training does
-/// not have the operating system clear the same pages again. Process-wide, thread-safe. What is in use and
-/// what is kept are together never more than what was lately in use at once.
+/// Keeps large blocks of CPU memory when they are freed, so that the operating system does not have to clear
+/// the same pages again in the next training step. Process-wide, thread-safe. Used and kept blocks together
+/// never exceed the recent peak of used ones.
 namespace memory_pool {
 
-/// Less than this is what allocators are quick at: it is not kept.
+/// Smaller blocks are not kept: allocators are fast for these.
 constexpr size_t kSmallest = 128 * 1024;
 
-/// Aligned to kAlignment. Kept blocks are used again where they are about as large.
+/// Returns memory aligned to kAlignment: a kept block where one is about as large, else new memory.
 at::DataPtr allocate(size_t bytes);
 
 struct Statistics {
-  size_t used = 0;      ///< bytes that were given out
-  size_t kept = 0;      ///< bytes that wait for the next request
-  uint64_t reused = 0;  ///< requests that a kept block served
-  uint64_t fresh = 0;   ///< requests that needed new memory
+  size_t used = 0;      ///< bytes in use
+  size_t kept = 0;      ///< bytes kept for later requests
+  uint64_t reused = 0;  ///< requests served by a kept block
+  uint64_t fresh = 0;   ///< requests served by new memory
 };
 Statistics statistics();
 
-/// Gives all kept blocks back to the allocator.
+/// Frees all kept blocks.
 void clear();
 
 }  // namespace memory_pool

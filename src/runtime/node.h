@@ -9,28 +9,27 @@
 
 namespace antegrad::runtime {
 
-/// What a call does to the memory of an input, as far as derivatives of higher order care.
+/// What a call does to the memory of an input, as far as higher-order derivatives are concerned.
 enum class Fate : uint8_t {
   Kept,
-  Written,  ///< what it was before can be stood in for by a copy
-  Lost,     ///< it cannot: a captured tensor, a leaf, or one of several that share memory
+  Written,  ///< a copy can stand in for its previous contents
+  Lost,     ///< a copy cannot: it is a captured tensor, a leaf, or one of several that share memory
 };
 
-/// The history of the results of one call of a compiled function.
+/// The autograd node of one call of a compiled function: the history of its results.
 class CompiledBackward final : public torch::autograd::Node {
  public:
-  /// `inputs`: the caller's, as they are before the call writes to them.
+  /// `inputs`: the caller's, before the call writes to them.
   CompiledBackward(std::shared_ptr<const Backward> backward, c10::ArrayRef<at::Tensor> inputs);
 
-  /// Makes it the history of a tensor whose gradient is that tangent.
+  /// Makes this node the history of a tensor whose gradient is that tangent.
   void attach(const at::Tensor& tensor, int32_t tangent);
-  /// Keeps what the backward pass reads. Afterwards results and inputs belong to the user: writing to one of
-  /// them is noticed where eager would notice. `fates`: per input; `written`: the inputs that the call
-  /// writes.
+  /// Saves what the backward pass reads. Afterwards results and inputs belong to the user; writes to them are
+  /// detected where eager would detect them. `fates`: per input; `written`: the inputs that the call writes.
   void save(c10::ArrayRef<at::Tensor> slots, const std::vector<at::Tensor>& results,
             const std::vector<Fate>& fates, const std::vector<int32_t>& written);
 
-  at::Tensor generator;  ///< the state of LibTorch's generator before the run, where the run draws from it
+  at::Tensor generator;  ///< state of LibTorch's generator before the run, if the run draws from it
 
   torch::autograd::variable_list apply(torch::autograd::variable_list&& tangents) override;
   // For compiled autograd: the graph of this backward pass becomes part of a larger one.
@@ -55,14 +54,14 @@ class CompiledBackward final : public torch::autograd::Node {
 
   std::shared_ptr<const Backward> backward_;
   std::vector<torch::autograd::SavedVariable> kept_, saved_results_;
-  std::vector<at::Tensor> late_;     ///< per kept slot: BackwardFacts::late; undefined for others
-  std::vector<int32_t> lost_;        ///< primals that are gone
+  std::vector<at::Tensor> late_;     ///< per kept slot; undefined unless it is in BackwardFacts::late
+  std::vector<int32_t> lost_;        ///< primals whose contents are gone
   std::vector<at::Tensor> written_;  ///< inputs that the backward pass writes
   at::Tensor rng_state_;
-  std::vector<c10::SymInt> symbols_;  ///< of the graph, for passes that are captured at other sizes
-  bool released_ = false;             ///< what was kept is gone
-  bool releasing_ = false;            ///< the engine will not come back
-  uintptr_t leaf_gradients_ = 0;      ///< the hook that stands in for the engine's visits of leaves; 0: none
+  std::vector<c10::SymInt> symbols_;  ///< symbols of the graph, for passes that are captured at other sizes
+  bool released_ = false;             ///< saved tensors were released
+  bool releasing_ = false;            ///< the engine will not run this node again
+  uintptr_t leaf_gradients_ = 0;      ///< key of the LeafGradients hook, or 0
 };
 
 }  // namespace antegrad::runtime

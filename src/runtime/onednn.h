@@ -3,8 +3,8 @@
 
 #include "ir/types.h"
 
-// Products of large f32 matrices by oneDNN, which LibTorch contains but asks only for narrower types. On
-// processors that are not Intel's it is faster than MKL, which LibTorch asks.
+// Products of large f32 matrices by oneDNN, which LibTorch contains but uses only for narrower types. On
+// processors other than Intel's it is faster than MKL, which LibTorch uses.
 namespace antegrad::runtime::onednn {
 
 enum class Use : uint8_t {
@@ -12,15 +12,15 @@ enum class Use : uint8_t {
   Never,  ///< LibTorch's own choice
   Always,
 };
-/// For what is compiled from now on.
+/// Applies to what is compiled from now on.
 void set_use(Use use);
 
-/// Whether oneDNN is to compute a product of these sizes.
+/// Returns whether oneDNN is to compute a product of these sizes.
 bool wins(const ir::TensorType& left, const ir::TensorType& out);
 
-/// Users can switch oneDNN off in LibTorch's context at any time.
+/// Returns whether oneDNN is enabled in LibTorch's context, where users can disable it at any time.
 bool in_use_now();
-/// out += left @ right, or = when `adds` is false.
+/// Computes out += left @ right, or out = left @ right when `adds` is false.
 void multiply(const at::Tensor& left, const at::Tensor& right, const at::Tensor& out, bool adds);
 
 }  // namespace antegrad::runtime::onednn

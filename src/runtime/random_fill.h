@@ -11,10 +11,10 @@
 
 namespace antegrad::runtime {
 
-/// What one random op draws from; see util/philox.h.
+/// The random stream of one op; see util/philox.h.
 struct RandomStream {
   uint64_t seed = 0;
-  uint64_t first = 0;  ///< counter
+  uint64_t first = 0;  ///< first counter
 };
 
 /// A parameter of a distribution: one number for all elements, or one for each.
@@ -24,11 +24,12 @@ struct RandomParameter {
   double operator[](int64_t i) const { return data[i * step]; }
 };
 
-/// In what an element type is computed.
+/// The type in which values of an element type are computed.
 template <class T>
 using Real = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
-/// Element i is value(variate, i), where `variates` maps the words of a counter to the variates of its lanes.
+/// Sets element i to value(variate, i), where `variates` maps the words of a counter to the variates of its
+/// lanes.
 template <class T, class Variates, class Value>
 void fill_random(T* out, int64_t count, RandomStream stream, const Variates& variates, const Value& value) {
   constexpr auto kLanes = static_cast<int64_t>(std::tuple_size_v<decltype(variates(philox::Words{}))>);
@@ -45,7 +46,7 @@ void fill_random(T* out, int64_t count, RandomStream stream, const Variates& var
   fill(full, count % kLanes);
 }
 
-/// A function object, unlike a pointer to the function, can be inlined.
+/// Unlike a pointer to the function, a function object can be inlined.
 template <class R>
 constexpr auto normals = [](const philox::Words& words) { return philox::normals<R>(words); };
 
@@ -105,7 +106,7 @@ void fill_cauchy(T* out, int64_t count, RandomStream stream, double median, doub
   });
 }
 
-/// Also for integers: what does not fit wraps around, but not before 2^63.
+/// Also for integers: limited to 2^62, then wrapped around where the type is narrower.
 template <class T>
 void fill_geometric(T* out, int64_t count, RandomStream stream, double p) {
   using R = Real<T>;
@@ -118,7 +119,7 @@ void fill_geometric(T* out, int64_t count, RandomStream stream, double p) {
   });
 }
 
-/// low, …, low + range - 1; a range of 0 stands for 2^64.
+/// Draws from low, …, low + range - 1; a range of 0 stands for 2^64.
 template <class T>
 void fill_int(T* out, int64_t count, RandomStream stream, int64_t low, uint64_t range) {
   const auto value = [=](auto bits, int64_t) {

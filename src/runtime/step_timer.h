@@ -12,15 +12,15 @@
 
 namespace antegrad::runtime {
 
-/// Times the steps of an executable in its first runs, and tells the trace the medians. Thread-safe.
+/// Times the steps of an executable in its first runs and reports the medians to the trace. Thread-safe.
 class StepTimer {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Null: no trace is written, or it has the times of enough executables.
+  /// Null when no trace is written, or enough executables are timed already.
   static std::unique_ptr<StepTimer> make(const schedule::Program& program);
 
-  /// Whether there are runs left to time.
+  /// Returns whether there are runs left to time.
   bool wants() const { return runs_.load(std::memory_order_relaxed) < kRuns; }
   /// `times`: of each step of a run, in seconds.
   void add(const std::vector<float>& times);
