@@ -52,9 +52,9 @@ std::vector<int32_t> find_components(size_t count, const std::vector<std::pair<i
   return root;
 }
 
-/// What a graph input and the views that the function takes of it cover in their storage.
+/// The part of its storage that a graph input and the function's views of it cover.
 struct Region {
-  const ir::TensorType* type = nullptr;  ///< null: not a tensor
+  const ir::TensorType* type = nullptr;  ///< null when it is not a tensor
   Extent reach;
   bool escapes = false;  ///< views reach beyond the input itself
 };
@@ -74,7 +74,7 @@ std::vector<Region> find_regions(const capture::Trace& trace) {
     regions[i].reach = extent_of(*regions[i].type);
     if (!growing[i]) input_of[graph.inputs[i].value.index] = i;
   }
-  std::unordered_set<ir::ValueId> strided;  // only these leave the tensor that they are called on
+  std::unordered_set<ir::ValueId> strided;  // only these may leave the tensor that they are called on
   for (const auto& node : graph.nodes)
     if (node.op.rfind("aten.as_strided", 0) == 0 || node.op.rfind("aten.resize", 0) == 0 ||
         node.op.rfind("aten.set_", 0) == 0)
@@ -94,7 +94,7 @@ std::vector<Region> find_regions(const capture::Trace& trace) {
 }
 
 bool meet(const Region& a, const Region& b) {
-  if (a.escapes || b.escapes) return true;  // with other inputs it may reach further
+  if (a.escapes || b.escapes) return true;  // in another call it may reach further
   return overlap(*a.type, *b.type);
 }
 

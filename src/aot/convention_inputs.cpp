@@ -12,7 +12,7 @@ std::vector<bool> find_written(const capture::Trace& trace) {
   for (const auto& node : trace.graph.nodes)
     for (auto value : node.effects.writes) storages.insert(trace.graph.storage_of(value).index);
   std::vector<bool> written;
-  // What a backward pass does to an incoming gradient stays its own affair.
+  // The caller does not see what a backward pass writes to an incoming gradient.
   for (const auto& input : trace.graph.inputs)
     written.push_back(input.role != ir::InputRole::Tangent && storages.count(input.value.index) > 0);
   return written;
@@ -20,7 +20,7 @@ std::vector<bool> find_written(const capture::Trace& trace) {
 
 namespace {
 
-/// Inputs on whose storage the program counts from the start (as_strided with an offset).
+/// Returns the inputs whose storage the program addresses from its start (as_strided with an offset).
 std::vector<int32_t> find_fixed_offsets(const capture::Trace& trace) {
   std::vector<int32_t> fixed;
   for (const auto& node : trace.graph.nodes) {

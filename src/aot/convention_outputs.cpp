@@ -32,7 +32,7 @@ class Outputs {
     return found != made_.end() && found->second.kind == Source::Kind::Input;
   }
 
-  /// The real tensor of a traced one; adds the steps that make it, once.
+  /// Returns the real tensor of a traced one, and adds the steps that make it, once.
   Source source_of(ir::ValueId traced) {
     if (auto found = made_.find(traced); found != made_.end()) return found->second;
     Source source;
@@ -56,8 +56,8 @@ class Outputs {
     return made_[traced] = source;
   }
 
-  /// The real tensor object of a traced one. Where the function changed its metadata in place, add_changes()
-  /// will too.
+  /// Returns the real tensor object of a traced one. Where the function changed its metadata in place,
+  /// add_changes() will do so, too.
   Source object_of(ir::ValueId traced) {
     const auto original = memory_.object_of(traced);
     const auto object = source_of(original);
@@ -78,7 +78,8 @@ class Outputs {
     return result_of_root_[root] = add(memory_.contents(root), ir::OutputRole::UserOutput);
   }
 
-  /// The graph output with the contents of a traced tensor that is a whole storage; -1 for any other.
+  /// Returns the graph output with the contents of a traced tensor that is a whole storage; -1 for any other
+  /// tensor.
   int32_t result_of(ir::ValueId traced) {
     if (memory_.view_of(traced) != nullptr || made_.count(traced) > 0) return -1;
     const auto source = source_of(traced);
@@ -96,7 +97,7 @@ class Outputs {
   FunctionalGraph& result_;
   int32_t views_ = 0;
   std::map<ir::ValueId, Source> made_;
-  std::map<ir::ValueId, Source> changed_;  ///< by its last value
+  std::map<ir::ValueId, Source> changed_;  ///< by the object's last value
   std::map<RootId, int32_t> result_of_root_;
 };
 
@@ -112,13 +113,13 @@ MakeOutput make_output(const capture::OutputEnd& end, Outputs& outputs) {
   return step;
 }
 
-/// The inputs that stand for the base in a slot; none when the base reaches beyond them.
+/// Returns the inputs through which the base in a slot is written. Empty when the base reaches beyond them.
 std::vector<int32_t> members_of(const Signature& signature, size_t slot) {
   const auto* base = find_base(signature, static_cast<int32_t>(slot));
   return base == nullptr || base->escapes ? std::vector<int32_t>() : base->members;
 }
 
-/// The tangent that is the gradient of an input as the function left it; -1: none.
+/// Returns the tangent that is the gradient of an input as the function left it, or -1.
 int32_t tangent_of_input(const capture::Trace& trace, size_t input) {
   for (size_t k = 0; k < trace.tangents.size(); ++k)
     if (trace.tangents[k].input == static_cast<int32_t>(input)) return static_cast<int32_t>(k);
@@ -129,8 +130,8 @@ bool changes_shape(const capture::Trace& trace, size_t input) {
   return input < trace.inputs.size() && trace.inputs[input].end.value != trace.graph.inputs[input].value;
 }
 
-/// Steps that put results into the memory of inputs. Those that give such results a history are added at
-/// once.
+/// Returns the steps that write results to the memory of inputs. Steps that give such results a history are
+/// added at once.
 std::vector<Step> make_write_backs(const capture::Trace& trace, const std::vector<RootId>& roots,
                                    Memory& memory, Outputs& outputs, Emitter& emit, Signature& signature) {
   std::vector<Step> steps;
@@ -145,7 +146,7 @@ std::vector<Step> make_write_backs(const capture::Trace& trace, const std::vecto
         std::find(signature.graph_inputs.begin(), signature.graph_inputs.end(), static_cast<int32_t>(slot));
     const auto target = static_cast<int32_t>(place - signature.graph_inputs.begin());
     const auto result = outputs.add(value, ir::OutputRole::MutatedInput, target);
-    // The history of an input that also changes its shape is put in place at the end.
+    // The history of an input that also changes its shape is attached at the end.
     const auto tangent = changes_shape(trace, slot) ? -1 : tangent_of_input(trace, slot);
     if (tangent >= 0) signature.steps.emplace_back(Attach{{Source::Kind::Result, result}, tangent});
     steps.emplace_back(
@@ -163,7 +164,7 @@ void add_version_bumps(const capture::Trace& trace, std::vector<Step>& steps) {
   }
 }
 
-/// Inputs that come to require gradients inside, or cease to.
+/// Adds steps for inputs that come to require gradients inside the function, or cease to.
 void add_requirements(const capture::Trace& trace, bool value, std::vector<Step>& steps) {
   for (size_t i = 0; trace.effects && i < trace.inputs.size(); ++i) {
     const auto& end = trace.inputs[i].end;
@@ -172,7 +173,7 @@ void add_requirements(const capture::Trace& trace, bool value, std::vector<Step>
   }
 }
 
-/// Views of inputs share the inputs' counters, which BumpVersion takes care of.
+/// Sets the versions of results. Views of inputs share the inputs' counters, which BumpVersion takes care of.
 void add_versions(const capture::Trace& trace, const Memory& memory, Outputs& outputs,
                   std::vector<Step>& steps) {
   std::map<int32_t, uint32_t> versions;  // of results
@@ -185,7 +186,7 @@ void add_versions(const capture::Trace& trace, const Memory& memory, Outputs& ou
   for (const auto& [result, version] : versions) steps.emplace_back(SetVersion{result, version});
 }
 
-/// What autograd would have to know of an input and cannot be told through a plain tensor.
+/// Throws where autograd would have to know more about an input than a plain tensor can tell it.
 void check_gradients(const capture::Trace& trace, const std::vector<RootId>& roots) {
   auto refuse = [&](int32_t input, const char* what, const char* way_out) {
     throw Error(ErrorCode::NeedsGrad, "functionalize",
@@ -217,7 +218,7 @@ void finish_signature(const capture::Trace& trace, const std::vector<RootId>& ro
   auto& steps = signature.steps;
   check_gradients(trace, roots);
   Outputs outputs(trace, memory, result);
-  add_requirements(trace, true, steps);  // before the call's place in autograd's graph is found
+  add_requirements(trace, true, steps);  // before the call takes gradient edges
   steps.emplace_back(RunGraph{});
   std::vector<bool> attached(trace.tangents.size());
   for (size_t k = 0; k < trace.tangents.size(); ++k) {
@@ -233,7 +234,7 @@ void finish_signature(const capture::Trace& trace, const std::vector<RootId>& ro
   add_versions(trace, memory, outputs, steps);
   if (trace.differentiable) steps.emplace_back(SaveForBackward{});
   steps.insert(steps.end(), write_backs.begin(), write_backs.end());
-  add_version_bumps(trace, steps);  // before views are made: they remember the version of their base
+  add_version_bumps(trace, steps);  // before views are made, which remember the version of their base
   for (size_t k = 0; k < trace.tangents.size(); ++k) {
     const auto of = trace.tangents[k].of;
     if (attached[k] || memory.object_of(of) != of) continue;
@@ -252,7 +253,8 @@ void finish_signature(const capture::Trace& trace, const std::vector<RootId>& ro
     outputs.object_of(value);
   }
   outputs.add_changes();
-  // Views whose shape is changed in place have a history as views before that, which views of them go by.
+  // Views whose shape is changed in place are attached last: until then they have the history of a view, on
+  // which views of them depend.
   for (size_t k = 0; k < trace.tangents.size(); ++k)
     if (!attached[k])
       steps.emplace_back(Attach{outputs.object_of(trace.tangents[k].of), static_cast<int32_t>(k)});

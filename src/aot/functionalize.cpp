@@ -18,7 +18,7 @@ namespace {
 
 using capture::OpSchema;
 
-/// Element i of a foreach op, as a foreach over lists of one.
+/// Returns element i of a foreach op, as a foreach op over lists of one.
 ir::Node element_of_foreach(const ir::Node& node, size_t i) {
   const auto count = node.effects.writes.size();
   auto element = node;
@@ -77,11 +77,12 @@ class Functionalizer {
   FunctionalGraph result_;
   Emitter emit_;
   Memory memory_;
-  std::vector<ir::Node>
-      synonyms_;  ///< per traced node: the view op that stands for it where that is another one
+  /// Per traced node: the view op that stands for it, where that is another one.
+  std::vector<ir::Node> synonyms_;
 };
 
-/// What only the backward pass uses is read when that runs: each time, and nothing of it is computed before.
+/// Inputs that only the backward pass uses are read when it runs, each time. Nothing is computed from them
+/// before.
 void Functionalizer::read_late_inputs(const std::vector<RootId>& roots) {
   for (size_t k = 0; k < trace_.lifted.size(); ++k) {
     const auto input = trace_.user_inputs + k;
@@ -98,7 +99,7 @@ void Functionalizer::read_late_inputs(const std::vector<RootId>& roots) {
   }
 }
 
-/// The node with every traced tensor replaced by its current contents; outputs are left out.
+/// Returns the node with every traced tensor replaced by its current contents, without outputs.
 ir::Node Functionalizer::with_current_values(const ir::Node& node) {
   auto copy = node;
   copy.outputs.clear();
@@ -116,8 +117,8 @@ bool Functionalizer::same_types(const ir::Node& node) {
   return same;
 }
 
-/// Gives result `index` of a traced node its memory: a new root, or a view of its first argument on the same
-/// storage.
+/// Gives result `index` of a traced node its memory: a new root, a view of the first argument where that is
+/// on the same storage, or a region.
 void Functionalizer::define(const ir::Node& node, size_t index, ir::ValueId value) {
   const auto traced = node.outputs[index];
   if (trace_.graph.type_of(traced).tensor() == nullptr) return;
@@ -133,8 +134,9 @@ void Functionalizer::define(const ir::Node& node, size_t index, ir::ValueId valu
     memory_.add_region(traced, memory_.root_of(storage));
 }
 
-/// as_strided and its like count from the start of the storage. The graph counts from `base`, a tensor of the
-/// same dtype on it. `object`: what the same tensor object was before, where the op works in place.
+/// Defines a result of as_strided and similar ops, which count from the start of the storage. The graph
+/// counts from `base`, a tensor of the same dtype on it. `object`: the previous value of the same tensor
+/// object, where the op works in place.
 void Functionalizer::define_strided(const ir::Node& node, ir::Node& synonym, ir::ValueId base,
                                     ir::ValueId object) {
   const auto traced = node.outputs[0];
@@ -196,7 +198,7 @@ void Functionalizer::visit_resize(const ir::Node& node, ir::Node& synonym) {
   memory_.regrow(before, after, emit_.known(std::move(grow), {{grown, {}}})[0]);
 }
 
-/// Whether growing this input would show in other inputs, or in memory around it.
+/// Returns whether enlarging this input would affect other inputs, or memory around it.
 bool Functionalizer::shares_storage(ir::ValueId input) const {
   const auto& inputs = trace_.graph.inputs;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -214,7 +216,7 @@ void Functionalizer::visit_metadata_change(const ir::Node& node, ir::Node& synon
   if (node.op.rfind("aten.resize", 0) == 0) return visit_resize(node, synonym);
   const auto base = trace_.graph.storage_of(after);
   const auto object = *node.args[0].as<ir::ValueId>();
-  if (base == after) {  // set_() without a source: memory of its own, and none of it
+  if (base == after) {  // set_() without a source: new, empty memory
     ir::Node empty;
     empty.op = "antegrad.constant";
     empty.attrs.push_back({"data", ir::Bytes(std::make_shared<std::vector<uint8_t>>())});
@@ -236,7 +238,7 @@ void Functionalizer::visit_metadata_change(const ir::Node& node, ir::Node& synon
   memory_.add_changed(after, object, object, synonym, value);
 }
 
-/// Like as_strided these count from the start of the storage; the graph's values start where they start.
+/// Like as_strided, these count from the start of the storage; the graph counts from the start of the value.
 void Functionalizer::visit_strided_copy(const ir::Node& node) {
   const bool scatters = node.op == "aten.as_strided_scatter";
   const auto self = *node.args[0].as<ir::ValueId>();
@@ -260,7 +262,7 @@ void Functionalizer::visit_strided_copy(const ir::Node& node) {
   define(node, 0, emit_.fit(result, trace_.graph.tensor_type(node.outputs[0])));
 }
 
-/// The call stays, and is made once. Its view is made by itself, as often as it is needed.
+/// Keeps the call, which is made once. Its view becomes an op of its own, made as often as it is needed.
 void Functionalizer::visit_view_with_effects(const ir::Node& node, ir::Node& synonym) {
   const auto* first = node.args.empty() ? nullptr : node.args[0].as<ir::ValueId>();
   const auto& graph = trace_.graph;
@@ -277,8 +279,7 @@ void Functionalizer::visit_view_with_effects(const ir::Node& node, ir::Node& syn
   define_strided(node, synonym, *first);
 }
 
-/// LibTorch's mul_ takes the number as its first operand, which is rounded to the tensor's type; that of mul
-/// is not.
+/// LibTorch's mul_ takes the number as its first operand and rounds it to the tensor's dtype; mul does not.
 void Functionalizer::round_number(ir::Node& call, const OpSchema& schema) const {
   if (schema.name != "aten.mul_.Scalar") return;
   const auto dtype = emit_.type(*call.args[0].as<ir::ValueId>()).dtype;
@@ -301,7 +302,8 @@ bool Functionalizer::write_by_variant(const ir::Node& node, const OpSchema& sche
   for (size_t i = 0; fits && i < values.size(); ++i) {
     const auto& wanted =
         trace_.graph.tensor_type(node.outputs.empty() ? node.effects.writes[i] : node.outputs[i]);
-    // Kernels may take other ways, with other rounding, for other dtypes and layouts of what they write to.
+    // For other dtypes and layouts of what they write to, kernels may compute differently, with other
+    // rounding.
     fits = same_layout(emit_.type(values[i]), wanted);
   }
   if (!fits) {
@@ -354,7 +356,7 @@ bool Functionalizer::writes_one_storage_twice(const ir::Node& node) {
   return false;
 }
 
-/// Whether an element of a foreach op may read what an earlier one has written.
+/// Returns whether an element of a foreach op may read what an earlier one has written.
 bool Functionalizer::reads_what_it_writes(const ir::Node& node) {
   bool found = false;
   for (size_t a = 1; a < node.args.size(); ++a)

@@ -15,7 +15,7 @@ using capture::OpSchema;
 
 bool is_out_argument(const ArgSchema& arg) { return arg.written && arg.keyword; }
 
-/// "aten::add" → every overload of it.
+/// Returns all overloads of an op such as "aten::add".
 const std::vector<c10::OperatorName>& overloads_of(const std::string& name) {
   static const auto& table = *new const auto([] {
     std::unordered_map<std::string, std::vector<c10::OperatorName>> all;
@@ -30,7 +30,7 @@ const std::vector<c10::OperatorName>& overloads_of(const std::string& name) {
   return found == table.end() ? none : found->second;
 }
 
-/// Same arguments by name and kind, in order, but for out arguments.
+/// Returns whether arguments are the same by name and kind, in order, apart from out arguments.
 bool takes_same_inputs(const OpSchema& writing, const OpSchema& candidate) {
   size_t j = 0;
   for (const auto& arg : writing.args) {
@@ -53,8 +53,8 @@ bool results_stand_for_writes(const OpSchema& writing, const OpSchema& candidate
 }
 
 const OpSchema* search(const OpSchema& schema) {
-  // In-place random ops draw in the order of memory, which a fresh result may not share.
-  // Of a foreign library the variant may do something else than its name says.
+  // In-place random ops draw in the order of memory, which may differ in a fresh result. In a foreign library
+  // the variant may do something else than its name says.
   if (schema.random || !schema.writes || schema.foreign) return nullptr;
   for (size_t i = 0; i < schema.returns.size(); ++i)
     if (schema.return_is_arg[i] < 0) return nullptr;

@@ -43,7 +43,7 @@ void Memory::add_changed(ir::ValueId traced, ir::ValueId object, ir::ValueId par
   at(traced).object = object;
 }
 
-/// as_strided may leave the tensor that it is called on.
+/// Returns whether the view stays inside its parent, which as_strided may leave.
 bool Memory::is_inside_parent(ir::ValueId traced) const {
   const auto& view = at(traced).view;
   if (view.node->op != "antegrad.strided") return true;

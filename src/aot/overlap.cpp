@@ -12,7 +12,7 @@
 namespace antegrad::aot {
 namespace {
 
-/// As at::get_overlap_status() has it.
+/// Returns whether at::get_overlap_status() would report a partial overlap.
 bool overlap_partly(const ir::TensorType& a, const ir::TensorType& b) {
   if (!ir::is_dense(a) || !ir::is_dense(b)) return false;
   const auto x = extent_of(a), y = extent_of(b);
@@ -22,8 +22,8 @@ bool overlap_partly(const ir::TensorType& a, const ir::TensorType& b) {
   return !(x.first * p == y.first * q && x.last * p == y.last * q && a.strides == b.strides);
 }
 
-/// Whether it goes through LibTorch's iterator over elements, which checks. Of out= overloads those do that
-/// have a kernel; others compute their result first, and copy it.
+/// Returns whether the op uses TensorIterator, which checks for overlap. Of out= overloads, those with a
+/// kernel of their own do; others compute their result first and copy it.
 bool is_checked(const ir::Node& node, const capture::OpSchema& schema) {
   if (node.op == "aten.copy_") return true;
   if (schema.return_is_arg.empty()) return false;
@@ -34,7 +34,7 @@ bool is_checked(const ir::Node& node, const capture::OpSchema& schema) {
   return row != nullptr && row->kind == ir::OpKind::Pointwise;
 }
 
-/// Whether it reads a tensor of one element as a number, before it writes.
+/// Returns whether the op reads a tensor of one element as a number, before it writes.
 bool reads_a_number(const ir::Node& node) {
   return node.op == "aten.fill_.Tensor" || node.op == "aten.masked_fill_.Tensor";
 }

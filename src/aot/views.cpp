@@ -25,7 +25,7 @@ ir::ValueId reshaped(const Undo& u) {
   return u.emit.op("aten.view", {u.contents, ir::Arg(std::move(sizes))});
 }
 
-/// The view op again, with the same arguments, is its own inverse.
+/// Inverts a view op that is its own inverse, by applying it again with the same arguments.
 ir::ValueId again(const Undo& u) {
   auto args = u.view.args;
   args[0] = u.contents;

@@ -14,10 +14,10 @@ BackwardPass::BackwardPass(std::shared_ptr<Node> root, const torch::autograd::Gr
   plan();
 }
 
-/// What is collected until the next cut.
+/// What was planned since the last cut.
 struct BackwardPass::Plan {
   Part part;
-  std::vector<Step> after;  ///< what need not cut it
+  std::vector<Step> after;  ///< steps that need not cut the segment
   uint32_t segments = 0;
 };
 
@@ -74,7 +74,7 @@ void BackwardPass::plan() {
   PhaseClock::mark(Phase::Order);
 }
 
-/// Calls it with the segment that a gradient comes from (kNobody: none) and where it goes.
+/// Calls `call` with the segment that a gradient comes from (kNobody when there is none) and where it goes.
 template <class Call>
 void BackwardPass::for_each_link(const Call& call) const {
   const auto visit = [&](uint32_t step, size_t first, size_t count) {
@@ -87,7 +87,7 @@ void BackwardPass::for_each_link(const Call& call) const {
       visit(graph_.items[i].step, graph_.items[i].first_link, graph_.node(i).num_outputs());
 }
 
-/// The slots of each segment that get gradients from elsewhere.
+/// Finds the slots of each segment that receive gradients from elsewhere.
 void BackwardPass::find_incoming() {
   std::vector<bool> from_elsewhere(graph_.slots);
   for_each_link([&](uint32_t step, const PassGraph::Link& link) {
@@ -102,9 +102,9 @@ void BackwardPass::find_incoming() {
   }
 }
 
-/// The hooks of an end are part of a segment only if all of its gradient comes from there.
+/// Drops ends whose gradient does not come from their segment alone: their hooks cannot be part of it.
 void BackwardPass::find_ends() {
-  std::unordered_map<uint32_t, uint32_t> segment_of;  // slots of ends
+  std::unordered_map<uint32_t, uint32_t> segment_of;  // by slot of the end
   for (const auto& step : steps_)
     if (step.part != nullptr)
       for (const auto& end : step.part->ends)
@@ -150,7 +150,7 @@ void BackwardPass::capture(const PassGraph::Item& item, const variable_list& inc
   }
 }
 
-/// What the engine does with one node.
+/// Runs one node as the engine does.
 void BackwardPass::run_item(uint32_t index) {
   const auto& item = graph_.items[index];
   auto& node = **item.node;
@@ -178,7 +178,7 @@ void BackwardPass::run_item(uint32_t index) {
   distribute(item.first_link, std::move(gradients));
 }
 
-/// What nodes have saved is unpacked in their turn, as hooks and nodes before them may write to it.
+/// Runs a segment. Saved tensors are unpacked in its turn, as hooks and nodes before it may write to them.
 void BackwardPass::run_part(Part part, const RunSegment& run,
                             const std::function<void(const std::string&)>& note) {
   const auto items = part.items;
@@ -192,7 +192,7 @@ void BackwardPass::run_part(Part part, const RunSegment& run,
   for (const auto item : items) run_item(item);
 }
 
-/// False: nothing was run.
+/// Returns false when nothing was run.
 bool BackwardPass::run_segment(Segment& segment, const RunSegment& run) {
   variable_list gradients;
   for (const auto& slot : segment.incoming()) gradients.push_back(slots_[slot.slot]);
@@ -220,7 +220,8 @@ bool BackwardPass::run_segment(Segment& segment, const RunSegment& run) {
   return true;
 }
 
-/// Of an item of a segment, in its turn. There is nothing to do when it was run by itself after all.
+/// Calls the hooks that retain gradients of an item of a segment, in its turn. Does nothing when the item ran
+/// by itself after all.
 void BackwardPass::retain(uint32_t item) {
   const auto found = retained_.find(item);
   if (found == retained_.end()) return;

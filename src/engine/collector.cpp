@@ -21,7 +21,7 @@ std::vector<std::unique_ptr<Collector>>& spare() {
 
 }  // namespace
 
-/// LibTorch makes a new one for each pass and node, so it has no way to empty them. An explicit instantiation
+/// LibTorch makes new ones for each pass and node, so it has no way to empty them. An explicit instantiation
 /// may name private members.
 std::string_view collected(const tda::CompiledNodeArgs& arguments);
 void forget(tda::CompiledNodeArgs& arguments);
@@ -69,7 +69,7 @@ void Collector::clear() {
   compiler_.all_size_inputs.clear();
   compiler_.lifted_ivalue_args.args.clear();
   compiler_.lifted_ivalue_args.next = 0;
-  compiler_.hooks.clear();  // these are Python's, and stay empty
+  compiler_.hooks.clear();  // these are Python's, and always empty
   compiler_.packed_inputs.clear();
   compiler_.sv_to_hooks.clear();
 }

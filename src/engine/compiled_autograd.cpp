@@ -26,8 +26,8 @@
 namespace antegrad {
 namespace {
 
-/// LibTorch does not export what shows the warnings of a pass. An explicit instantiation may name a private
-/// member: this makes pass_warnings() give the list of them.
+/// LibTorch does not export the function that shows the warnings of a pass. An explicit instantiation may
+/// name a private member: this makes pass_warnings() return the list of them.
 using WarningsOfPass = torch::autograd::utils::DelayWarningHandler;
 std::vector<c10::Warning>& pass_warnings(WarningsOfPass& handler);
 template <std::vector<c10::Warning> WarningsOfPass::*kMember>
@@ -47,14 +47,14 @@ using torch::autograd::Node;
 using torch::autograd::variable_list;
 
 thread_local bool enabled_here = false;
-thread_local bool inside = false;  ///< this thread is in a pass that is being captured
+thread_local bool inside = false;  ///< this thread runs a segment, which may be captured
 
-constexpr int kMostSizes = 64;  ///< of one structure
+constexpr int kMostSizes = 64;  ///< versions of one structure
 
-/// The compiled passes of this process.
+/// The compiled segments of this process, by structure.
 class Passes {
  public:
-  /// Null: capturing it has failed before.
+  /// Returns null when capturing it has failed before.
   std::shared_ptr<detail::Function> find(std::string_view structure) {
     const std::scoped_lock lock(mutex_);
     if (const auto known = functions_.find(structure); known != functions_.end()) return known->second;
@@ -103,7 +103,7 @@ class Passes {
       if (cuts_.emplace(typeid(*node), why).second)
         keep_once(stats_.cut_reasons, fmt::format("{}: {}", node->name(), why));
   }
-  /// `function` was captured: a new version of it, or one that serves other sizes too.
+  /// Counts a capture of `function`: a new version, or one that serves other sizes, too.
   void count_capture(const std::shared_ptr<detail::Function>& function, const std::string& first_reason) {
     const auto report = function->report();
     const std::scoped_lock lock(mutex_);
@@ -141,13 +141,13 @@ class Passes {
   BriefMutex mutex_;
   std::map<std::string, std::shared_ptr<detail::Function>, std::less<>> functions_;
   std::set<std::string, std::less<>> failed_;
-  std::map<const detail::Function*, uint64_t> versions_;    ///< how many are counted
-  std::set<std::pair<std::type_index, const char*>> cuts_;  ///< that are in the stats
+  std::map<const detail::Function*, uint64_t> versions_;    ///< captures that are in the stats
+  std::set<std::pair<std::type_index, const char*>> cuts_;  ///< cuts that are in the stats
   std::shared_ptr<const detail::Function> newest_;
   Stats stats_;
 };
 
-/// What Engine::execute() does when nobody takes the pass from it.
+/// Does what Engine::execute() does without compiled autograd.
 variable_list run_by_engine(const std::shared_ptr<Node>& root, const GraphTask& task) {
   const auto shared = std::const_pointer_cast<GraphTask>(task.shared_from_this());
   Engine::get_default_engine().execute_with_graph_task(shared, root,
@@ -157,8 +157,8 @@ variable_list run_by_engine(const std::shared_ptr<Node>& root, const GraphTask& 
   return shared->future_result_->value().toTensorVector();
 }
 
-/// A whole pass as one node: run by the engine, it is inside of the pass for everyone who asks the engine
-/// (which gradients are wanted, callbacks for the end of the pass, backward passes within).
+/// A whole pass as one node. As the engine runs it, it is inside the pass for everyone who asks the engine
+/// (which gradients are wanted, callbacks for the end of the pass, nested backward passes).
 class PassNode final : public Node {
  public:
   PassNode(BackwardPass pass, GraphTask& task) : pass_(std::move(pass)), task_(task) {}
@@ -170,7 +170,8 @@ class PassNode final : public Node {
   GraphTask& task_;
 };
 
-/// The engine knows of no node that is not among those it has looked at before.
+/// Runs a pass as one node. The engine runs only nodes of exec_info_, unless that is empty, so the node is
+/// added to it.
 variable_list run_inside_engine(BackwardPass pass, const GraphTask& const_task) {
   auto& task = const_cast<GraphTask&>(const_task);
   const std::shared_ptr<Node> node(new PassNode(std::move(pass), task), torch::autograd::deleteNode);
@@ -183,7 +184,7 @@ struct Inside {
   ~Inside() { inside = false; }
 };
 
-/// Nothing when a segment is to be run node by node.
+/// Returns nothing when the segment is to run node by node.
 std::optional<variable_list> run_segment(engine::Segment& segment, variable_list&& gradients,
                                          const std::function<void()>& let_go) {
   auto& passes = Passes::instance();
@@ -244,12 +245,12 @@ variable_list PassNode::apply(variable_list&&) {
   return {};
 }
 
-/// Nothing when the pass is to be run by the engine.
+/// Returns nothing when the engine is to run the pass.
 std::optional<BackwardPass> make_pass(const std::shared_ptr<Node>& root, const GraphTask& task,
                                       size_t outputs, std::string& reason) {
   try {
     return std::make_optional<BackwardPass>(root, task, outputs);
-  } catch (const c10::Error& error) {  // among them what eager throws when it gets there
+  } catch (const c10::Error& error) {  // among them errors that eager throws when it gets there
     reason = error.what_without_backtrace();
   } catch (const Error& error) {
     reason = error.what();
@@ -277,8 +278,8 @@ variable_list backward(const std::shared_ptr<Node>& root, const GraphTask& task,
   return run_by_engine(root, task);
 }
 
-/// Once and for all: the engine cannot be told while any thread is in a backward pass, and does not survive
-/// being told then. Passes of threads that have not enabled it are handed back.
+/// Installs compiled autograd for the life of the process: the engine does not support switching while any
+/// thread is in a backward pass. Passes of threads that have not enabled it are handed back.
 void install() {
   static std::once_flag once;
   std::call_once(once, [] {

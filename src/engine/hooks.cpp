@@ -25,8 +25,8 @@ using detail::HookIdentity;
 using torch::autograd::FunctionPostHook;
 using torch::autograd::FunctionPreHook;
 
-/// Set while a hook is asked who it is, which it answers instead of doing what it does: LibTorch wraps hooks
-/// of tensors in a type that has no name.
+/// Set while a hook is asked for its identity, which it then stores there instead of doing its work: LibTorch
+/// wraps tensor hooks in a type without a name.
 thread_local HookIdentity* asks_identity = nullptr;
 
 struct MarkedPreHook final : FunctionPreHook {
@@ -94,7 +94,7 @@ constexpr size_t kMostStates = 16;  ///< graphs that had to be made because a ho
 constexpr auto kOpaque = "it has a hook that is not marked traceable";
 constexpr auto kFailed = "it has a hook that could not be traced";
 
-/// LibTorch does not export the classes of its hooks: they are known by name.
+/// LibTorch does not export the classes of its hooks: they are recognised by name.
 template <class T>
 bool is_a(const T& hook, std::string_view name) {
   return typeid(hook).name() == name;
@@ -108,7 +108,7 @@ bool retains_gradient(const FunctionPreHook& hook) {
   return is_a(hook, "N5torch8autograd30CppFunctionSingleTensorPreHookE");
 }
 
-/// The types that Tensor::register_hook() wraps a TraceableHook in: one for each way of passing it.
+/// The types in which Tensor::register_hook() wraps a TraceableHook: one for each way of passing it.
 const std::vector<std::type_index>& wrappers() {
   static const auto& known = *new const auto([] {
     const auto tensor = at::empty({0}).set_requires_grad(true);
@@ -124,7 +124,7 @@ const std::vector<std::type_index>& wrappers() {
   return known;
 }
 
-/// No type: it is not marked.
+/// Returns the identity of a hook, without a type when it is not marked.
 HookIdentity identity_of(const TensorHook& hook) {
   HookIdentity identity;
   const auto& known = wrappers();
@@ -147,7 +147,8 @@ class Known {
     const std::scoped_lock lock(mutex_);
     untraceable_.insert(type);
   }
-  /// Whether graphs had to be made too often for hooks of one of these types.
+  /// Returns whether too many graphs were made for hooks of one of these types, which is untraceable from now
+  /// on.
   bool changes(const std::vector<HookIdentity>& hooks) {
     const std::scoped_lock lock(mutex_);
     std::set<const void*> changed;
@@ -180,9 +181,9 @@ Known& known() {
   return *known;
 }
 
-/// A hook in the order of calls. No type: it is not marked.
+/// A hook, in the order of calls. Its identity has no type when it is not marked.
 struct Found {
-  char kind;  ///< t: of a tensor, p: pre-hook of the node, q: post-hook
+  char kind;  ///< t: tensor hook, p: pre-hook of the node, q: post-hook
   size_t input;
   HookIdentity identity;
 };
@@ -225,7 +226,7 @@ const char* why_they_cut(const std::vector<Found>& hooks) {
   return nullptr;
 }
 
-/// As LibTorch does it.
+/// Calls a tensor hook as LibTorch does.
 void call_tensor_hook(const TensorHook& hook, at::Tensor& gradient) {
   const auto result = hook(gradient);
   if (!result.defined()) return;
@@ -293,7 +294,7 @@ void HookTracer::call(const HookIdentity& identity, const std::function<void()>&
   } catch (const Error& error) {
     fail(error.what());
     throw;
-  } catch (const std::exception& error) {  // what it throws is for those who call it on real gradients
+  } catch (const std::exception& error) {  // what it throws is for callers with real gradients
     fail(error.what());
     throw Error(ErrorCode::UnsupportedOp, "compiled autograd", failed_.reason);
   }

@@ -17,7 +17,7 @@ namespace tda = torch::dynamo::autograd;
 using torch::autograd::Node;
 using torch::autograd::variable_list;
 
-thread_local bool* asks_traceable = nullptr;  ///< set while a custom function is only asked
+thread_local bool* asks_traceable = nullptr;  ///< set while asking if a function is traceable
 
 template <class Stash>
 void restore(Stash& stash) {
@@ -29,7 +29,7 @@ void restore(Stash& stash) {
 
 class NodeFunctions final : public tda::PyCompilerInterface {
  public:
-  /// Nodes of LibTorch announce themselves once, by name; custom functions each time.
+  /// Nodes of LibTorch register once, by name; custom functions each time.
   std::string bind_function(PyObject*, const std::string& name, torch::autograd::functional_apply_t fn,
                             std::vector<at::TypePtr>, bool is_custom, bool is_traceable) const override {
     if (asks_traceable != nullptr) {
@@ -57,7 +57,7 @@ class NodeFunctions final : public tda::PyCompilerInterface {
     return function(inputs, arguments);
   }
 
-  /// The gradient of a view that was written in place is cut out of the gradient of its base.
+  /// Cuts the gradient of a view that was written in place out of the gradient of its base.
   variable_list call_copy_slices_prologue(PyObject*, const variable_list& inputs,
                                           const at::TensorGeometry& base,
                                           const at::TensorGeometry& view) const override {
@@ -86,7 +86,7 @@ class NodeFunctions final : public tda::PyCompilerInterface {
   mutable uint64_t customs_ = 0;
 };
 
-/// Asks the node by having it announce itself, which LibTorch offers as a part of tracing only.
+/// Asks the node by having it register itself, which LibTorch offers only as a part of tracing.
 bool ask_traceable(Node& node) {
   tda::AutogradCompilerCall compiler(tda::SizeInput::STATIC);
   auto& call = compiler.node_calls.lookup(node.getptr());
@@ -111,7 +111,8 @@ bool ask_traceable(Node& node) {
 
 }  // namespace
 
-/// LibTorch has no way to: an explicit instantiation may name the private members that hold them.
+/// LibTorch has no function for this: an explicit instantiation may name the private members that hold the
+/// values.
 template <auto... kStashes>
 struct PutBack {
   friend void put_back(tda::SwapSavedVariables& swap) { (restore(swap.*kStashes), ...); }
@@ -129,7 +130,7 @@ bool is_traceable_function(Node& node) {
   if (!added) return known->second;
   try {
     known->second = ask_traceable(node);
-  } catch (const c10::Error&) {  // it keeps what LibTorch does not trace
+  } catch (const c10::Error&) {  // it saves what LibTorch cannot trace
   }
   return known->second;
 }

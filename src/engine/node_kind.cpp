@@ -19,7 +19,7 @@ using torch::autograd::Node;
 
 namespace {
 
-/// The nodes that LibTorch generates for its ops are in a namespace of their own.
+/// Nodes that LibTorch generates for its ops are recognised by their namespace.
 NodeKind look_at(const Node& node) {
   const std::string_view type = typeid(node).name();
   if (dynamic_cast<const torch::autograd::generated::MulBackward1*>(&node) != nullptr ||

@@ -25,7 +25,7 @@ void check_device(const Node& node) {
 
 }  // namespace
 
-/// Follows edges, breadth first.
+/// Follows edges breadth first.
 class PassGraph::Builder {
  public:
   Builder(PassGraph& graph, const torch::autograd::GraphTask& task)
@@ -95,8 +95,8 @@ PassGraph::PassGraph(const Node& root, const torch::autograd::GraphTask& task) {
   put_in_order(root_links);
 }
 
-/// As the engine's queue has them: what was made last runs first. Equal ones come as a heap gives them, so
-/// the pushes are the engine's as well.
+/// Orders items as the engine's queue does: what was made last runs first. The order of equal ones is the
+/// heap's, so pushes are in the engine's order as well.
 void PassGraph::put_in_order(uint32_t root_links) {
   struct Ready {
     uint64_t made;

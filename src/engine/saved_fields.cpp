@@ -15,7 +15,7 @@ using torch::autograd::Node;
 using torch::autograd::SavedVariable;
 namespace generated = torch::autograd::generated;
 
-/// LibTorch has no way to ask: an explicit instantiation may name the private members that say it.
+/// LibTorch has no functions for these: an explicit instantiation may name the private members.
 uint32_t version_when_saved(const SavedVariable& saved);
 bool was_never_set(const SavedVariable& saved);
 template <auto kVersion, auto kNeverSet>
@@ -27,7 +27,7 @@ template struct Ask<&SavedVariable::saved_version_, &SavedVariable::was_default_
 
 namespace {
 
-/// False for what is packed by hooks, released, or written to since.
+/// Returns false for a tensor that was packed by hooks, released, or written to since.
 bool read(const SavedVariable& saved, SavedFields& fields) {
   auto& tensor = fields.tensors[fields.count++];
   tensor.reset();
@@ -65,7 +65,7 @@ bool offer(const Node& node, Read& read) {
 
 Read find_reader(const Node& node) {
   Read read = nullptr;
-#if TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR == 11  // these are all the fields that they have there
+#if TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR == 11  // these are all their fields in this version
   static_cast<void>(
       offer<generated::AddBackward0>(node, read) || offer<generated::SubBackward0>(node, read) ||
       offer<generated::NegBackward0>(node, read) ||

@@ -28,13 +28,12 @@ constexpr uint32_t kOutside = kNobody - 1;
 constexpr uint32_t kAsItIs = kNobody;
 constexpr int64_t kLargestSize = int64_t{1} << 40;
 
-/// Sums as the engine does, without writing to either.
+/// Sums as the engine does, without writing to either tensor.
 void add_to(at::Tensor& sum, at::Tensor&& gradient) {
   if (gradient.defined()) sum = sum.defined() ? sum + gradient : std::move(gradient);
 }
 
-/// As detach(), without asking the dispatcher. Neither its history nor whether a leaf has a .grad is any
-/// matter here.
+/// As detach(), without the dispatcher. Neither the history nor the .grad of a leaf matters here.
 at::Tensor detached(const at::Tensor& tensor) {
   const auto* impl = tensor.unsafeGetTensorImpl();
   return at::Tensor(impl->shallow_copy_and_detach(impl->version_counter(), false));
@@ -97,7 +96,7 @@ void Segment::find_targets(const PassGraph& graph) {
 
 namespace {
 
-/// What a node has saved. A number that may change is hidden meanwhile.
+/// Collects what a node has saved. A number that may change is hidden meanwhile.
 void collect_by_libtorch(Collector& collector, std::shared_ptr<Node>& node, at::Scalar* number) {
   if (number == nullptr) return collector.collect(node);
   const auto own = std::exchange(*number, at::Scalar(0.0));
@@ -137,7 +136,7 @@ void Segment::collect_node(uint32_t n, NodeKind kind, FlatIndex<uintptr_t>& know
   for (; next < collected.size(); ++next) keep(collected[next], known);
 }
 
-/// What identifies the segment, and what its nodes have saved.
+/// Collects what identifies the segment, and what its nodes have saved.
 void Segment::collect(const PassGraph& graph) {
   FlatIndex<uintptr_t> known(nodes_.size());
   for (uint32_t n = 0; n < nodes_.size(); ++n) {
@@ -160,7 +159,7 @@ void Segment::collect(const PassGraph& graph) {
   collect_hooks();
 }
 
-/// Of nodes by their place, then of nodes behind the segment by the gradient that they are called on.
+/// Collects hooks: of nodes by their place, then of ends by the gradient on which they are called.
 void Segment::collect_hooks() {
   std::string text;
   const auto add = [&](uint64_t who, Node& node) {
@@ -178,9 +177,9 @@ void Segment::collect_hooks() {
   }
 }
 
-/// Everything as LibTorch has it, which is what its nodes can be traced with.
+/// Collects everything through LibTorch, which is what its nodes can be traced with.
 Collector::Ptr Segment::collect_for_tracing() {
-  const capture::BelowRecording below;  // results of ops are unpacked by an op
+  const capture::BelowRecording below;  // unpacking a result of an op calls an op
   auto all = Collector::take();
   for (auto& node : nodes_) {
     collect_by_libtorch(*all, node, number_of(*node, kind_of(*node)));
@@ -193,7 +192,7 @@ Collector::Ptr Segment::collect_for_tracing() {
   return all;
 }
 
-/// Sizes, and integers of custom functions. Those that cannot be the size of a symbol (0, 1, ends of slices)
+/// Collects sizes, and integers of custom functions. Values that cannot be a symbol (0, 1, ends of slices)
 /// are part of the structure.
 void Segment::collect_sizes() {
   FlatIndex<int64_t> known;
@@ -227,7 +226,7 @@ Leaves Segment::leaves(variable_list gradients) const {
   return out;
 }
 
-/// Lets saved tensors be stood in for while it lives.
+/// While it lives, stand-ins replace saved tensors.
 class Segment::StandIns {
  public:
   StandIns(tda::TensorArgs& arguments, const at::Tensor* stand_ins) : arguments_(arguments) {
@@ -268,7 +267,8 @@ std::string Segment::name_of(size_t n) const {
   return kind_of(node) == NodeKind::Compiled ? fmt::format("aot{}", n) : fmt::format("{}_{}", node.name(), n);
 }
 
-/// The node as the engine runs it, hooks included. What is asked for or retained is put into `seen`.
+/// Traces a node as the engine runs it, hooks included. Puts gradients that are asked for or retained into
+/// `seen`.
 variable_list Segment::trace_node(size_t n, variable_list incoming, const at::Tensor& number,
                                   Collector& collector, tda::TraceState& state, variable_list& seen) {
   const auto name = name_of(n);
@@ -286,7 +286,7 @@ variable_list Segment::trace_node(size_t n, variable_list incoming, const at::Te
   return gradients;
 }
 
-/// The hooks of a node behind the segment, on its gradient, which is complete by now.
+/// Traces the hooks of an end on its gradient, which is complete by now.
 void Segment::trace_end(size_t n, variable_list& outside) {
   auto& node = *end_nodes_[n];
   const auto full_name = node.name();

@@ -87,7 +87,7 @@ void Backward::check(c10::ArrayRef<at::Tensor> tangents, Flags wanted) const {
   }
 }
 
-/// A gradient as the graph expects it: of the strides it was captured for, without lazy bits.
+/// Brings a gradient to the form the graph expects: the strides it was captured for, no lazy bits.
 static at::Tensor fit(at::Tensor tangent, const TangentType& type) {
   if (!tangent.defined()) return tangent;
   const bool lazy = tangent.is_conj() || tangent.is_neg();

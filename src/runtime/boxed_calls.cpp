@@ -9,10 +9,10 @@ namespace {
 
 using capture::ArgKind;
 
-/// Where registers go into the prepared stack.
+/// Where registers go in the prepared stack.
 struct TensorArgument {
   size_t position = 0;
-  std::vector<int32_t> registers;  ///< -1: undefined or none
+  std::vector<int32_t> registers;  ///< -1 for undefined or none
   ArgKind kind = ArgKind::Tensor;
 };
 
@@ -20,7 +20,7 @@ class BoxedCall final : public Instruction {
  public:
   BoxedCall(const ir::Node& node, const capture::OpSchema& schema, const RegisterMap& register_of)
       : handle_(schema.handle), return_is_arg_(schema.return_is_arg), functional_(node.functional) {
-    // Tensors are put in at each run; the rest of the stack is made once.
+    // Tensors are inserted at each run; the rest of the stack is prepared once.
     stack_ = capture::boxed_arguments(node, schema, [](ir::ValueId) { return at::Tensor(); });
     for (size_t i = 0; i < schema.args.size(); ++i) {
       const ir::Arg* given = i < node.args.size() ? &node.args[i] : nullptr;

@@ -13,9 +13,9 @@
 namespace antegrad::runtime {
 namespace {
 
-/// A view op with everything but its tensor filled in.
+/// A view op with everything prepared but its tensor.
 struct PreparedView {
-  const capture::OpSchema* schema = nullptr;  ///< null: an op of antegrad's own
+  const capture::OpSchema* schema = nullptr;  ///< null for antegrad's own ops
   bool is_alias = false;
   std::vector<c10::IValue> stack;
   std::vector<int64_t> sizes, strides;
@@ -43,7 +43,7 @@ PreparedView prepare(const aot::MakeView& step) {
   return view;
 }
 
-/// As detach() copies a tensor object, without becoming a view for autograd.
+/// Copies the tensor object as detach() does, but not as a view for autograd.
 at::Tensor as_fresh_tensor(const at::Tensor& tensor) {
   const auto* impl = tensor.unsafeGetTensorImpl();
   return at::Tensor(impl->shallow_copy_and_detach(impl->version_counter(), true));
@@ -59,7 +59,7 @@ at::Tensor apply(const PreparedView& view, const at::Tensor& tensor) {
   return stack[0].isTensor() ? stack[0].toTensor() : stack[0].toTensorVector()[view.output];
 }
 
-/// The slots that steps read after the run of the graph.
+/// Returns which slots are read by steps after the run of the graph.
 std::vector<bool> slots_after_run(const aot::Signature& signature) {
   std::vector<bool> needed(signature.slots);
   const auto need = [&](int32_t slot) { needed[slot] = true; };
@@ -72,7 +72,7 @@ std::vector<bool> slots_after_run(const aot::Signature& signature) {
       [](const aot::RunGraph&) {},
       [&](const aot::Attach& s) { need_source(s.source); },
       [](const aot::SetVersion&) {},
-      [](const aot::SaveForBackward&) {},  // only with a backward pass, for which slots are not let go of
+      [](const aot::SaveForBackward&) {},  // only with a backward pass, where slots are not released early
       [&](const aot::ResizeInput& s) { need(s.input); },
       [&](const aot::WriteBack& s) {
         need(s.slot);
@@ -102,9 +102,9 @@ struct Caller::State {
   std::vector<at::Tensor> results;
   std::vector<at::Tensor> views;
   std::vector<at::Tensor> outputs;
-  std::shared_ptr<CompiledBackward> node;                  ///< null: nothing is differentiable
-  std::vector<std::pair<at::Tensor, at::Tensor>> changes;  ///< SetTensor: what, and the view it becomes
-  bool consumes = false;                                   ///< slots may be let go of
+  std::shared_ptr<CompiledBackward> node;                  ///< null when nothing is differentiable
+  std::vector<std::pair<at::Tensor, at::Tensor>> changes;  ///< SetTensor: the tensor, and its new view
+  bool consumes = false;                                   ///< slots may be released early
 };
 
 Caller::~Caller() = default;
@@ -176,7 +176,8 @@ const at::Tensor& Caller::get(const aot::Source& source, const State& state) con
   return undefined;
 }
 
-/// Results are connected to what such an input was before the call, so that its gradient would lack theirs.
+/// Throws for a written input that retains its gradient: results are connected to what the input was before
+/// the call, so its gradient would lack theirs.
 static void check_retained(const aot::Signature& signature, c10::ArrayRef<at::Tensor> slots) {
   for (const auto& step : signature.steps)
     if (const auto* write = std::get_if<aot::WriteBack>(&step);
@@ -207,8 +208,7 @@ void Caller::run_graph(State& state) const {
 void Caller::attach(const aot::Attach& step, State& state) const {
   if (step.source.kind == aot::Source::Kind::Result) {
     auto& result = state.results[step.source.index];
-    // One value of the graph may be both an output and the new contents of an input: two tensors for
-    // autograd.
+    // One value of the graph may be both an output and the new contents of an input: two tensors to autograd.
     if (result.grad_fn()) result = as_fresh_tensor(result);
   }
   const auto& tensor = get(step.source, state);
@@ -237,11 +237,11 @@ static void write_back(const aot::WriteBack& step, c10::ArrayRef<at::Tensor> slo
   }
 }
 
-/// Runs one step after the other. Every kind of step has a function.
+/// Runs steps one after the other, with a function for each kind.
 struct Caller::StepRunner {
   const Caller& caller;
   State& state;
-  const Prepared* prepared = nullptr;  ///< of the step that is run next
+  const Prepared* prepared = nullptr;  ///< of the current step
 
   at::Tensor& slot(int32_t i) const { return state.slots[i]; }
   at::Tensor& result(int32_t i) const { return state.results[i]; }

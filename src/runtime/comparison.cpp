@@ -22,7 +22,7 @@ std::string value_at(const at::Tensor& tensor, int64_t index) {
                                                    : fmt::format("{}", element.item<int64_t>());
 }
 
-/// The flat index of an element whose bits differ; -1: there is none.
+/// Returns the flat index of an element whose bits differ, or -1.
 int64_t first_changed(const at::Tensor& was, const at::Tensor& is) {
   const auto a = was.contiguous(), b = is.contiguous();
   const size_t size = a.element_size();
@@ -34,13 +34,13 @@ int64_t first_changed(const at::Tensor& was, const at::Tensor& is) {
   return -1;
 }
 
-/// Memory holds what the tensor is, which can be copied and looked at.
+/// Returns whether the memory of the tensor holds its contents, so that they can be copied and inspected.
 bool is_plain(const at::Tensor& tensor) {
   return tensor.layout() == at::kStrided && tensor.device().is_cpu() && !tensor.is_quantized() &&
          !tensor.is_neg() && !tensor.is_conj() && !tensor._is_zerotensor();
 }
 
-/// A copy of all of the memory that the tensor is on.
+/// Returns a copy of the tensor on a copy of its whole storage.
 at::Tensor clone_with_storage(const at::Tensor& tensor) {
   const auto elements = static_cast<int64_t>(tensor.storage().nbytes()) / tensor.element_size();
   const auto memory = tensor.as_strided({elements}, {1}, 0).clone();
@@ -57,14 +57,14 @@ struct Comparison::Place {
   int64_t offset = 0;
   at::ScalarType dtype = at::kFloat;
   bool is_tensor = false;
-  ir::ValueId source;  ///< what it is a view of; not valid: of nothing
+  ir::ValueId source;  ///< what it is a view of; invalid when it is none
 
-  /// For an input that the program does not read, only its sizes.
+  /// Returns a tensor for an input that the program does not read, of which only the sizes matter.
   at::Tensor stand_in() const {
     return is_tensor ? at::empty_strided(sizes, strides, at::TensorOptions(dtype)).zero_() : at::Tensor();
   }
 
-  /// The same view of a copy of its source; undefined: it reaches beyond the copy.
+  /// Returns the same view of a copy of its source. Undefined when it reaches beyond the copy.
   at::Tensor view_of(const at::Tensor& copy, int64_t distance) const {
     if (!copy.defined() || copy.scalar_type() != dtype || copy.layout() != at::kStrided) return {};
     const auto begin = copy.storage_offset() + distance;
@@ -78,10 +78,10 @@ struct Comparison::Place {
 struct Comparison::Step {
   std::string name;
   std::vector<ir::ValueId> reads, finished;
-  std::vector<ir::ValueId> inputs;         ///< of `expected`, whose outputs are what is finished
-  std::unique_ptr<BoundedGraph> expected;  ///< of kernels
+  std::vector<ir::ValueId> inputs;         ///< of `expected`, whose outputs are the finished values
+  std::unique_ptr<BoundedGraph> expected;  ///< set for kernels
   std::string text;
-  bool writes_out = false;  ///< LibTorch writes into memory of the plan
+  bool writes_out = false;  ///< LibTorch writes into planned memory
 };
 
 Comparison::Comparison(const schedule::Program& program, const Placement& placement) : graph_(program.graph) {
@@ -107,7 +107,7 @@ Comparison::Comparison(const schedule::Program& program, const Placement& placem
     slices.finish(step.finished);
     steps_.push_back(std::move(step));
   }
-  // Such views may reach beyond the tensor that they are taken of.
+  // Such views may reach beyond the tensor on which they are taken.
   copies_storages_ = std::any_of(graph_.nodes.begin(), graph_.nodes.end(),
                                  [](const ir::Node& node) { return node.op == "aten.as_strided"; });
 }
@@ -128,7 +128,7 @@ Comparison::Place Comparison::place_of(ir::ValueId value, const Placement& place
   return place;
 }
 
-/// As kernels see it; undefined: nobody has it now.
+/// Returns the value as kernels see it. Undefined when it has no memory now.
 at::Tensor Comparison::tensor_of(ir::ValueId value, const Registers& registers) const {
   const auto& place = places_[value];
   if (place.slot >= 0) return registers[place.slot];
@@ -179,7 +179,7 @@ void Comparison::before(size_t step, const Registers& registers, const Copies& c
 
 void Comparison::after(size_t step, const Registers& registers, Copies& copies) const {
   const auto& [name, reads, finished, inputs, expected, text, writes_out] = steps_[step];
-  if (writes_out) before(step, registers, copies);  // it must not have been what it read itself
+  if (writes_out) before(step, registers, copies);  // it must not have overwritten what it reads
   std::vector<Bounded> results;
   if (expected) {
     std::vector<at::Tensor> given;

@@ -7,7 +7,7 @@ namespace {
 
 using schedule::Buffer;
 
-/// The values that a kernel takes for buffers of a kind.
+/// Returns the values that a kernel takes for buffers of a kind.
 std::vector<ir::ValueId> buffers_of(const schedule::Program& program, const schedule::RunKernel& call,
                                     Buffer::Kind kind) {
   const auto& kernel = program.kernel_of(call);

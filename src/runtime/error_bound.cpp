@@ -15,11 +15,11 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// What a type does to the numbers that are computed in it.
+/// How much a dtype rounds the numbers that are computed in it.
 struct Rounding {
-  double step = 0;     ///< of the arithmetic, relative: half types are computed with in f32
-  double storing = 0;  ///< relative: what a result loses when it is kept
-  double least = 0;    ///< below it, numbers lose more, or become zero
+  double step = 0;     ///< relative, of arithmetic: half types are computed in f32
+  double storing = 0;  ///< relative, of storing a result
+  double least = 0;    ///< below it, numbers lose more digits, or become zero
   double largest = kInfinity;
 };
 
@@ -43,12 +43,13 @@ bool is_number(const at::Tensor& tensor) {
   return tensor.defined() && at::isFloatingType(tensor.scalar_type());
 }
 
-/// Two functions of a math library are both off by a few units in the last place, of argument and result.
+/// Two implementations of a math function are each off by a few units in the last place, of argument and
+/// result.
 constexpr double kArgumentSteps = 4, kResultSteps = 8;
 
 at::Tensor widened(const at::Tensor& tensor) { return is_number(tensor) ? tensor.to(at::kDouble) : tensor; }
 
-/// Where both are the same, infinities and NaN included: 0; where one of them is none: infinite.
+/// 0 where both are equal, infinities and NaN included; infinite where only one is NaN.
 at::Tensor distance(const at::Tensor& a, const at::Tensor& b) {
   const auto x = a.to(at::kDouble), y = b.to(at::kDouble);
   const auto same = x.eq(y).logical_or(x.isnan().logical_and(y.isnan()));
@@ -56,7 +57,7 @@ at::Tensor distance(const at::Tensor& a, const at::Tensor& b) {
   return at::where(same, 0.0, at::where(apart.isnan(), kInfinity, apart));
 }
 
-/// As memory that ops about layout take as they take the tensor.
+/// Returns `contents` in memory laid out like the tensor, so that ops on layouts treat both alike.
 at::Tensor laid_out_as(const at::Tensor& tensor, const at::Tensor& contents) {
   auto copy = empty_with_offset(tensor.sizes(), tensor.strides(), tensor.storage_offset(),
                                 tensor.options().dtype(contents.scalar_type()));
@@ -74,7 +75,7 @@ struct BoundedGraph::Step {
   ErrorRule rule;
   bool rounds_nothing, coarse_near_zero;
   std::vector<ir::ValueId> reads, outputs;
-  std::unique_ptr<Executable> wide;  ///< the node in f64, where errors are followed by it
+  std::unique_ptr<Executable> wide;  ///< the node in f64, where it propagates errors
   at::Tensor constant;
 
   std::vector<at::Tensor> run_wide(const std::vector<at::Tensor>& arguments) const {
@@ -102,7 +103,7 @@ bool has_bound(const Bounded& x) { return x.bound.defined(); }
 
 bool any_bound(const std::vector<Bounded>& all) { return std::any_of(all.begin(), all.end(), has_bound); }
 
-/// A bound that says what roundings at the ends of the range of numbers do, too.
+/// Makes a bound infinite where a result may or may not overflow.
 at::Tensor at_the_ends(const at::Tensor& bound, const at::Tensor& exact, const at::Tensor& result) {
   const auto largest = rounding_of(result.scalar_type()).largest;
   const auto value = result.to(at::kDouble);
@@ -157,7 +158,7 @@ std::vector<at::Tensor> BoundedGraph::Step::of_nothing_known(const std::vector<B
   return bounds;
 }
 
-/// What is moved are the bounds. Where indices are not certain nothing is.
+/// Moves bounds as the op moves elements. Infinite where indices are uncertain.
 std::vector<at::Tensor> BoundedGraph::Step::moved(const std::vector<Bounded>& arguments) const {
   std::vector<at::Tensor> errors;
   bool uncertain = false;
@@ -178,7 +179,7 @@ std::vector<at::Tensor> BoundedGraph::Step::moved(const std::vector<Bounded>& ar
   return bounds;
 }
 
-/// So many roundings of partial sums are at most as large as the sum of magnitudes.
+/// The rounding error of each partial sum is relative to at most the sum of magnitudes.
 at::Tensor BoundedGraph::Step::added_up(const std::vector<Bounded>& arguments,
                                         const at::Tensor& result) const {
   std::vector<at::Tensor> magnitudes, errors;
@@ -194,13 +195,13 @@ at::Tensor BoundedGraph::Step::added_up(const std::vector<Bounded>& arguments,
   }
   if (rule == ErrorRule::Sum) terms /= std::max<int64_t>(1, result.numel());
   const auto [step, storing, least, largest] = rounding_of(result.scalar_type());
-  const bool kept_between = rule == ErrorRule::Accumulate;  // sums are rounded to the type each time
+  const bool kept_between = rule == ErrorRule::Accumulate;  // each partial sum is rounded to the dtype
   const auto each = kept_between ? step + storing : step;
   const auto total = run_wide(magnitudes).front();
   const auto handed_on = run_wide(errors).front();
   const auto count = kResultSteps + 2 * std::sqrt(static_cast<double>(terms));
   const auto own = total * (count * each) + result.to(at::kDouble).abs() * storing + least;
-  // Of finite numbers another order may overflow, or not; what is not finite stays so.
+  // Finite summands may overflow in another order, or not; what is not finite stays so.
   const auto not_finite = at::where(total.isfinite(), kInfinity, handed_on);
   return at::where(result.isfinite(), handed_on + own, not_finite);
 }
@@ -216,7 +217,7 @@ at::Tensor BoundedGraph::Step::multiplied(const Bounded& argument, const at::Ten
   return at_the_ends(distance(more, product) + own, product, result);
 }
 
-/// Not certain where the two are no farther apart than they may be off.
+/// Uncertain where the two are no farther apart than they may be off.
 at::Tensor BoundedGraph::Step::compared(const std::vector<Bounded>& arguments) const {
   if (!any_bound(arguments)) return {};
   std::vector<at::Tensor> values;
@@ -229,7 +230,7 @@ at::Tensor BoundedGraph::Step::compared(const std::vector<Bounded>& arguments) c
   return apart.le(off).logical_or(off.isinf()).logical_and(off.gt(0)).to(at::kDouble);
 }
 
-/// How far the result goes when one argument is changed, either way.
+/// Returns how far the result moves when one argument is moved, either way.
 at::Tensor BoundedGraph::Step::effect_of(const std::vector<at::Tensor>& arguments, const at::Tensor& plain,
                                          size_t which, const at::Tensor& by, size_t index) const {
   const auto& argument = arguments[which];
@@ -259,14 +260,14 @@ at::Tensor BoundedGraph::Step::tried_out(const std::vector<Bounded>& arguments, 
     if (has_roundings) by = by + values[i].abs() * (kArgumentSteps * step);
     if (!has_roundings && !has_bound(arguments[i])) continue;
     auto effect = effect_of(values, plain, i, by, index);
-    // f64 itself is too coarse for what changes its last digits: a longer way, in proportion.
+    // f64 itself is too coarse to show changes of its last digits: take a longer step, and scale the effect.
     if (has_roundings && step < 0x1p-40) {
       const auto longer = at::maximum(by, values[i].abs() * 1e-8);
       const auto share = at::where(longer.gt(0), by / longer, 0.0);
       const auto far = effect_of(values, plain, i, longer, index);
       effect = at::maximum(effect, at::where(far.isinf(), effect, far * share));
     }
-    // From an infinite number no change leads back to what it might have been instead.
+    // An infinite bound allows any argument, which no change of it can represent.
     if (!rounds_nothing) effect = at::where(by.to(at::kDouble).isinf(), kInfinity, effect);
     bound = bound + effect;
   }
@@ -294,7 +295,7 @@ BoundedGraph::BoundedGraph(const ir::Graph& nodes) : value_count_(nodes.values.s
               {}};
     if (step.rule != ErrorRule::Exact && step.rule != ErrorRule::Fresh)
       step.wide = std::make_unique<Executable>(error_graph(nodes, node));
-    // A constant that leaves a graph is copied, and would no longer be the number that it may stand for.
+    // A constant that leaves a graph is copied, and the copy would no longer be a wrapped number.
     const bool is_constant = node.op == "antegrad.constant";
     if (is_constant) {
       std::vector<at::Tensor> made;
@@ -345,7 +346,7 @@ int64_t first_outside(const Bounded& expected, const at::Tensor& actual) {
   at::Tensor outside;
   if (!expected.bound.defined())
     outside = is_number(expected.value) ? distance(actual, expected.value).gt(0) : expected.value.ne(actual);
-  else  // both ways of computing it may be off, to different sides
+  else  // both computations may be off, in opposite directions
     outside = distance(actual, expected.value).gt(2 * expected.bound);
   const auto flat = outside.reshape({-1});
   return flat.any().item<bool>() ? flat.to(at::kByte).argmax().item<int64_t>() : -1;

@@ -31,7 +31,7 @@ bool makes_given_numbers(const ir::Node& node) {
   return ops.contains(node.op);
 }
 
-/// Without namespace and overload.
+/// Returns the name of an op without namespace and overload.
 std::string_view name_of(std::string_view op) {
   op.remove_prefix(std::min(op.find('.') + 1, op.size()));
   return op.substr(0, op.find('.'));
@@ -52,14 +52,14 @@ void widen(ir::Arg& arg) {
     *dtype = ir::DType::F64;
 }
 
-/// An error is no less for being taken away.
+/// Makes a factor positive: errors add up whatever its sign.
 void make_positive(ir::Arg& arg) {
   if (auto* number = std::get_if<double>(&arg.v)) *number = std::abs(*number);
   if (const auto* dim = std::get_if<ir::Dim>(&arg.v); dim != nullptr && dim->is_constant())
     arg = ir::Arg(std::abs(dim->constant()));
 }
 
-/// Of an error that is zero nothing is left where the node puts a number of its own.
+/// Turns the node into the op that propagates its errors. Numbers of its own (padding) have none.
 void hand_errors_on(ir::Node& node) {
   if (node.op == "aten.amin") node.op = "aten.amax";
   if (node.op.starts_with("aten.all")) node.op.replace(0, 8, "aten.any");
@@ -150,7 +150,7 @@ ir::Graph error_graph(const ir::Graph& graph, const ir::Node& node) {
   out.stage = ir::Stage::Functional;
   const auto wide = [&](ir::ValueId id) {
     auto type = graph.type_of(id);
-    if (node.op != "antegrad.constant") widen(type);  // its bytes are what they are
+    if (node.op != "antegrad.constant") widen(type);  // its data are bytes of the original dtype
     return type;
   };
   std::map<ir::ValueId, ir::ValueId> inputs;

@@ -19,7 +19,8 @@ namespace {
 /// Arenas of at most this size are on the stack.
 constexpr int64_t kSmallArena = 8192;
 
-/// Whether a pointwise node reads its first argument for the last time, and gives a result of the same type.
+/// Returns whether a pointwise node reads its first argument for the last time and gives a result of the same
+/// type.
 bool may_reuse(const ir::Graph& graph, const ir::Node& node, size_t step, const Placement& placement) {
   const auto* first = node.args.empty() ? nullptr : node.args[0].as<ir::ValueId>();
   const auto* info = ir::find_op(node.op);
@@ -28,7 +29,7 @@ bool may_reuse(const ir::Graph& graph, const ir::Node& node, size_t step, const 
   int reads = 0;
   ir::for_each_input(node, [&](ir::ValueId v) { reads += v == *first ? 1 : 0; });
   auto type = graph.type_of(*first);
-  // In-place ops of complex tensors take other ways around conjugation, with other rounding.
+  // In-place ops on complex tensors handle conjugation differently, with other rounding.
   if (const auto* tensor = type.tensor(); tensor == nullptr || ir::is_complex(tensor->dtype)) return false;
   if (auto* tensor = std::get_if<ir::TensorType>(&type.v)) tensor->offset = 0;
   return reads == 1 && std::cmp_equal(placement.values[*first].last_use, step) &&
@@ -42,7 +43,7 @@ schedule::Program as_program(const ir::Graph& graph) {
   return program;
 }
 
-/// A tensor to be made before a step.
+/// A tensor to be created before a step.
 struct PreparedBirth {
   int32_t slot;
   int32_t donor;
@@ -66,13 +67,13 @@ struct PreparedBirth {
 struct Executable::Entry {
   std::vector<PreparedBirth> births;
   std::unique_ptr<Instruction> instruction;
-  std::vector<int32_t> fresh;  ///< registers that LibTorch fills, maybe with an argument that is in the arena
-  std::vector<std::pair<int32_t, TensorShape>>
-      read_by_kernels;         ///< results of LibTorch's, as kernels take them
+  std::vector<int32_t> fresh;  ///< registers that LibTorch fills, perhaps with an argument in the arena
+  /// LibTorch's results that kernels read, with the layout that kernels expect.
+  std::vector<std::pair<int32_t, TensorShape>> read_by_kernels;
   std::vector<int32_t> dying;  ///< registers that no later instruction reads
-  int64_t begins_arena = 0;    ///< with so many bytes; 0: it does not
+  int64_t begins_arena = 0;    ///< size of the arena that begins here; 0: none does
   bool ends_arena = false;
-  std::shared_ptr<const Comparison> comparison;  ///< of the whole program; null: none
+  std::shared_ptr<const Comparison> comparison;  ///< of the whole program; null when nothing is compared
 
   void let_go(Registers& registers) const {
     for (auto slot : dying) registers[slot] = at::Tensor();
@@ -82,7 +83,7 @@ struct Executable::Entry {
 
 namespace {
 
-/// Kernels address memory by the strides that the graph was captured with.
+/// Kernels address memory by the strides that the graph was captured with: copies a tensor that has others.
 void bring_to(const TensorShape& shape, at::Tensor& tensor) {
   if (tensor.strides() == at::IntArrayRef(shape.strides) || tensor.numel() == 0) return;
   TORCH_CHECK(tensor.sizes() == at::IntArrayRef(shape.sizes), "antegrad: an op gave a result of sizes ",
@@ -92,7 +93,7 @@ void bring_to(const TensorShape& shape, at::Tensor& tensor) {
   tensor = std::move(copy);
 }
 
-/// Kernels read memory: tensors that stand for zeros have none, others stand for what is not in theirs.
+/// Kernels read memory: copies a tensor whose memory does not hold its contents (zero tensors, lazy bits).
 void fill_memory(at::Tensor& tensor) {
   if (!tensor.defined()) return;
   constexpr c10::DispatchKeySet kLazy(
@@ -106,7 +107,7 @@ void fill_memory(at::Tensor& tensor) {
 
 }  // namespace
 
-/// LibTorch's calls that raise errors of indices, made when they are first needed.
+/// LibTorch's calls that raise index errors, made when they are first needed.
 struct Executable::Fallback {
   IndexChecks checks;
   std::once_flag once;
@@ -136,7 +137,7 @@ std::unique_ptr<Instruction> Executable::make_step(const schedule::Program& prog
                             call->grain);
   }
   const auto& node = program.node_of(std::get<schedule::RunNode>(program.steps[step]));
-  // Sizes that change would have oneDNN make code for each, at a millisecond or more.
+  // For sizes that change, oneDNN would make code each time, which takes a millisecond or more.
   const bool fixed_sizes = symbols_ != nullptr && symbols_->empty();
   if (placement.steps[step].writes_out)
     return make_out_call(node, program.graph, placement.register_of, /*as_eager=*/!fixed_sizes);
@@ -207,7 +208,7 @@ void Executable::run(std::vector<at::Tensor>&& inputs, std::vector<at::Tensor>& 
     inputs.clear();
     run(registers, outputs);
   }
-  // Results may take over the memory of inputs, but not the object: users may have kept an eye on it.
+  // Results may take over the memory of inputs, but not the object: users may still refer to it weakly.
   for (auto& output : outputs)
     if (output.defined() && output.use_count() == 1 &&
         std::find(given.begin(), given.end(), output.unsafeGetTensorImpl()) != given.end())

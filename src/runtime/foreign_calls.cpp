@@ -8,7 +8,7 @@
 namespace antegrad::runtime {
 namespace {
 
-/// A result as it was captured.
+/// A result as captured.
 struct Expected {
   Expected(const ir::Graph& graph, ir::ValueId value, int32_t register_index, bool view)
       : slot(register_index), is_view(view) {
@@ -46,8 +46,8 @@ std::string text_of(const Expected& expected) {
                      fmt::join(expected.sizes, ","));
 }
 
-/// A call of an op that nothing is known of: it may keep its arguments, and may give something else than was
-/// said of it.
+/// Calls an op of which nothing is known: it may keep its arguments, and its results may differ from what was
+/// declared.
 class ForeignCall final : public Instruction {
  public:
   ForeignCall(const ir::Node& node, const capture::OpSchema& schema, const ir::Graph& graph,
@@ -62,7 +62,7 @@ class ForeignCall final : public Instruction {
 
   void run(Registers& registers) const override {
     const auto at = [&](int32_t slot) -> at::Tensor& { return registers[slot]; };
-    // Memory of the arena has other contents soon, which whoever keeps the argument would see.
+    // The arena's memory is soon reused, which anyone who keeps the argument would see.
     for (auto slot : arguments_)
       if (at(slot).defined() && registers.arena_storage &&
           at(slot).storage().is_alias_of(registers.arena_storage))

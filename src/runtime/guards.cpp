@@ -24,7 +24,7 @@ Ambient Ambient::now() {
   ambient.inference_mode = c10::InferenceMode::is_enabled();
   ambient.deterministic = at::globalContext().deterministicAlgorithms();
   ambient.default_dtype = c10::get_default_dtype_as_scalartype();
-  // autocast shows in the excluded keys; its dtypes matter only then
+  // Autocast shows in the excluded keys; its dtypes matter only when it is on.
   ambient.autocast_cpu = !keys.excluded_.has(c10::DispatchKey::AutocastCPU);
   ambient.autocast_cuda = !keys.excluded_.has(c10::DispatchKey::AutocastCUDA);
   if (ambient.autocast_cpu) ambient.autocast_cpu_dtype = at::autocast::get_autocast_dtype(c10::kCPU);
@@ -85,7 +85,7 @@ std::string difference(const Ambient& captured, const Ambient& now) {
 
 namespace {
 
-/// The .grad of a leaf; null when there is none.
+/// Returns the .grad of a leaf, or null.
 const at::Tensor* grad_of(const c10::TensorImpl& impl) {
   const auto* meta = static_cast<const torch::autograd::AutogradMeta*>(impl.autograd_meta());
   return meta != nullptr && meta->grad_.defined() ? &meta->grad_ : nullptr;
@@ -150,7 +150,7 @@ std::string TensorGuard::failure(const at::Tensor& tensor) const {
 
 namespace {
 
-/// The inputs of one call against what a signature relies on. Each check says what differs; "" is nothing.
+/// Checks the inputs of one call against what a signature requires. Each check returns what differs, or "".
 class AliasCheck {
  public:
   AliasCheck(const aot::Signature& signature, c10::ArrayRef<at::Tensor> inputs)

@@ -39,7 +39,7 @@ class Slicer {
     return by_kernel_[n] && schedule::takes_indices(graph_.node(n).op);
   }
 
-  /// Whether its contents decide which error there is.
+  /// Returns whether the value's contents decide which error is raised.
   bool may_be_index(ir::ValueId v) const {
     const auto* type = graph_.type_of(v).tensor();
     return type == nullptr || type->dtype == ir::DType::I64 || type->dtype == ir::DType::I32;
@@ -71,7 +71,7 @@ class Slicer {
 
   const ir::Graph& graph_;
   ir::PerNode<bool> by_kernel_;
-  ir::PerNode<bool> kept_;      ///< an index is computed from it
+  ir::PerNode<bool> kept_;      ///< an index is computed from its outputs
   ir::PerValue<bool> needed_;   ///< its contents matter
   ir::PerValue<bool> defined_;  ///< in the graph that is made
   IndexChecks out_;

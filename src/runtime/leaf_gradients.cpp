@@ -16,7 +16,7 @@ using torch::autograd::variable_list;
 
 namespace {
 
-/// The engine keeps what comes in for the hooks after a node: not worth it for large tensors.
+/// The engine keeps incoming gradients alive for post hooks, which is not worth it for large tensors.
 constexpr int64_t kMostBytesKept = 1 << 16;
 
 bool are_small(const Node& node) {
@@ -37,12 +37,13 @@ bool is_unwatched_leaf(const Edge& edge) {
          static_cast<AccumulateGrad&>(node).variable.is_cpu();
 }
 
-/// The mutex of any node, which only nodes can name.
+/// Gives access to the mutex of a node, a protected member.
 struct NodeMutex : Node {
   static std::mutex& of(Node& node) { return node.*(&NodeMutex::mutex_); }
 };
 
-/// As AccumulateGrad does, without the copy of a tensor object that no one else holds.
+/// Sets .grad as AccumulateGrad does, without copying a tensor object that nobody else holds. Returns false
+/// where that is not possible.
 bool steal(AccumulateGrad& leaf, at::Tensor& gradient) {
   const auto& variable = leaf.variable;
   if (gradient.use_count() != 1 || gradient.layout() != at::kStrided || variable.layout() != at::kStrided ||
@@ -75,7 +76,7 @@ variable_list LeafGradients::operator()(const variable_list& gradients, const va
   for (size_t i = 0; i < gradients.size(); ++i) {
     if (!gradients[i].defined() || !node_.next_edge(i).is_valid()) continue;
     auto& leaf = static_cast<AccumulateGrad&>(*node_.next_edge(i).function);
-    // The list is the engine's, which has nothing else to do with it.
+    // The list is the engine's, which has no other use for it.
     auto& gradient = const_cast<at::Tensor&>(gradients[i]);
     if (steal(leaf, gradient)) continue;
     variable_list one(1);

@@ -13,7 +13,7 @@ struct Placed {
 
 int64_t rounded(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-/// Where `bytes` go among neighbours, which are sorted by where they begin.
+/// Returns where `bytes` fit best among neighbours, which are sorted by where they begin.
 int64_t tightest_gap(const std::vector<Placed>& neighbours, int64_t bytes) {
   int64_t best = -1;
   int64_t best_size = std::numeric_limits<int64_t>::max();

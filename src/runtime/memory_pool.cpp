@@ -13,13 +13,14 @@
 namespace antegrad::runtime::memory_pool {
 namespace {
 
-/// After so many requests the use of memory before them is forgotten.
+/// Requests per window. Memory use before the last two windows is forgotten.
 constexpr uint64_t kWindow = 256;
 
 constexpr uintptr_t kPage = 4096, kHugePage = 2 << 20;
 
-/// Fresh memory is about to be written. To get its pages all at once, huge ones where they fit, is several
-/// times cheaper than a fault for each. Both are hints: what the system does not know it ignores.
+/// Populates fresh memory, which is about to be written: getting all pages at once, huge ones where they fit,
+/// is several times cheaper than a fault for each. Both calls are hints, which systems that do not know them
+/// ignore.
 void prepare(void* data, size_t bytes) {
   const auto begin = reinterpret_cast<uintptr_t>(data), end = begin + bytes;
   const auto advise = [&](uintptr_t page, int advice) {
@@ -80,12 +81,12 @@ class Pool {
   }
 
   static Pool& instance() {
-    static auto* pool = new Pool();  // outlives tensors in statics
+    static auto* pool = new Pool();  // never destroyed: tensors in statics may outlive it
     return *pool;
   }
 
  private:
-  /// What is kept for later goes first when memory runs out.
+  /// Allocates memory. Frees kept blocks first when there is not enough.
   at::DataPtr fresh(size_t bytes) {
     try {
       return c10::GetCPUAllocator()->allocate(bytes);
@@ -112,7 +113,7 @@ class Pool {
   std::unique_ptr<Block> find(size_t bytes) {
     auto found = kept_.lower_bound(bytes);
     if (found == kept_.end() || found->first > bytes + bytes / 8) return nullptr;
-    found = std::prev(kept_.upper_bound(found->first));  // the one that was used last: it may be in caches
+    found = std::prev(kept_.upper_bound(found->first));  // the one used last, which may be in caches
     auto block = std::move(found->second);
     kept_.erase(found);
     statistics_.kept -= block->bytes;
@@ -128,7 +129,7 @@ class Pool {
     peak_ = std::max(peak_, statistics_.used);
   }
 
-  /// Takes out the smallest blocks until the rest is no more than was lately needed.
+  /// Takes out the smallest blocks until the rest does not exceed the recent peak.
   void drop(std::multimap<size_t, std::unique_ptr<Block>>& dropped) {
     while (!kept_.empty() && statistics_.used + statistics_.kept > std::max(peak_, peak_before_)) {
       statistics_.kept -= kept_.begin()->first;
@@ -140,7 +141,7 @@ class Pool {
   std::multimap<size_t, std::unique_ptr<Block>> kept_;
   Statistics statistics_;
   uint64_t requests_ = 0;
-  size_t peak_ = 0, peak_before_ = 0;  ///< bytes used at once, in this window and the one before
+  size_t peak_ = 0, peak_before_ = 0;  ///< peaks of bytes in use, in this window and the one before
 };
 
 }  // namespace

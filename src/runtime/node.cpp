@@ -19,7 +19,8 @@ namespace impl = torch::autograd::impl;
 
 namespace {
 
-/// Stands for an input as it was before the call wrote to it, at its place in autograd's graph.
+/// Returns a copy of an input as it is before the call writes to it, at the input's place in autograd's
+/// graph.
 at::Tensor stand_in_for(const at::Tensor& input) {
   at::Tensor before;
   {
@@ -31,7 +32,7 @@ at::Tensor stand_in_for(const at::Tensor& input) {
   return before;
 }
 
-/// The same memory, with a version that counts other writes than those to its siblings.
+/// Returns a tensor on the same memory whose version does not count writes to other views.
 at::Tensor with_own_version(const at::Tensor& tensor) {
   if (tensor.requires_grad() && tensor.is_leaf()) return tensor;
   auto alias = as_new_tensor(tensor);
@@ -62,7 +63,7 @@ void CompiledBackward::attach(const at::Tensor& tensor, int32_t tangent) {
 
 void CompiledBackward::save(c10::ArrayRef<at::Tensor> slots, const std::vector<at::Tensor>& results,
                             const std::vector<Fate>& fates, const std::vector<int32_t>& written) {
-  // Views of one tensor have one version, so a write to another of them would count as one to this.
+  // Views of one tensor share a version, so a write to another of them would count as a write to this one.
   auto shares_version = [&](const at::Tensor& tensor) {
     return std::any_of(written.begin(), written.end(), [&](int32_t w) {
       const auto& other = slots[w];
@@ -161,7 +162,7 @@ variable_list CompiledBackward::apply_with_saved(const variable_list& tangents,
   return gradients;
 }
 
-/// The last results are the new contents of inputs.
+/// Copies the last results to the inputs whose new contents they are.
 void CompiledBackward::write(variable_list& results) const {
   const auto first = backward_->gradients().size();
   const capture::BelowRecording below;

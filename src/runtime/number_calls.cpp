@@ -9,7 +9,7 @@ namespace {
 
 using capture::OpSchema;
 
-/// x + 2 as LibTorch computes it, on a 0-dim tensor that stands for the number; here the tensor is made once.
+/// Computes x + 2 as LibTorch does, with a 0-dim tensor for the number, which is made only once here.
 class WithNumber final : public Instruction {
  public:
   using Plain = at::Tensor(const at::Tensor&, const at::Tensor&);

@@ -7,7 +7,7 @@
 #include <atomic>
 
 namespace at::native {
-// Exported by LibTorch, and declared in none of the headers it installs; other versions may be without it.
+// Exported by LibTorch, but declared in none of the headers it installs; other versions may lack it.
 [[gnu::weak]] void mkldnn_matmul(const Tensor& left, const Tensor& right, const Tensor& result, float beta,
                                  float alpha);
 }  // namespace at::native
@@ -15,10 +15,10 @@ namespace at::native {
 namespace antegrad::runtime::onednn {
 namespace {
 
-/// Below, the 12 us that a call of oneDNN takes are not won back (products of 256 by 256 matrices are the
+/// Smaller products do not win back the 12 us that a call of oneDNN takes (256 by 256 matrices are the
 /// smallest that gain).
 constexpr int64_t kFewestMultiplications = 12'000'000;
-/// It is slow where a matrix is a vector, or nearly so.
+/// oneDNN is slow where a matrix is a vector, or nearly so.
 constexpr int64_t kShortestSide = 32;
 
 std::atomic<Use> chosen = Use::Auto;
@@ -28,8 +28,8 @@ bool has_fast_mkl() {
   return __builtin_cpu_is("intel") != 0;
 }
 
-/// LibTorch's function asks for what products of bf16 need (AVX-512, say) whatever the type is, and throws on
-/// other processors.
+/// LibTorch's function requires what products of bf16 need (AVX-512, say) whatever the dtype is, and throws
+/// on other processors.
 bool runs_here() {
   static const bool runs = [] {
     const at::NoGradGuard no_grad;

@@ -10,11 +10,11 @@
 namespace antegrad::runtime {
 namespace {
 
-/// A product of matrices that is written into memory that is there already.
+/// A matrix product that is written into existing memory.
 class OutCall final : public Instruction {
  public:
   struct Call {
-    int32_t self = -1, left = -1, right = -1;  ///< registers; self: what is added, -1: nothing
+    int32_t self = -1, left = -1, right = -1;  ///< registers; self is the summand, or -1
     int32_t output = 0;
     at::Scalar beta = 1, alpha = 1;
     bool by_onednn = false;
@@ -30,7 +30,7 @@ class OutCall final : public Instruction {
 
 at::Tensor& at_slot(Registers& registers, int32_t slot) { return registers[slot]; }
 
-/// False: LibTorch is to do it.
+/// Returns false when LibTorch is to do it.
 bool run_onednn(const OutCall::Call& c, Registers& r) {
   if (!c.by_onednn || !onednn::in_use_now()) return false;
   if (c.self >= 0) at_slot(r, c.output).copy_(at_slot(r, c.self));

@@ -11,9 +11,9 @@ using schedule::Kernel;
 using schedule::OpCode;
 using schedule::Section;
 
-using Strides = std::vector<std::pair<int64_t, int64_t>>;  ///< with extents
+using Strides = std::vector<std::pair<int64_t, int64_t>>;  ///< stride and extent per loop
 
-/// What an address takes from loops that run more than once.
+/// The strides of an address in loops that run more than once.
 class Steps {
  public:
   Steps(const Kernel& kernel, const std::vector<int64_t>& symbols) : kernel_(kernel), symbols_(symbols) {}
@@ -35,7 +35,7 @@ class Steps {
   const std::vector<int64_t>& symbols_;
 };
 
-/// Whether no two iterations have the same address.
+/// Returns whether no two iterations have the same address.
 bool is_injective(Strides strides) {
   std::sort(strides.begin(), strides.end());
   int64_t reach = 0;  // of the loops with smaller strides
@@ -52,17 +52,17 @@ bool is_part_of(Strides part, Strides whole) {
   return std::includes(whole.begin(), whole.end(), part.begin(), part.end());
 }
 
-/// How a kernel reads one buffer and writes another: the write has one section and one address.
+/// How a kernel reads one buffer and writes another. The write is in one section, at one address.
 struct Accesses {
   struct Read {
     const Section* section;
     Affine address;
   };
-  const Section* section = nullptr;  ///< of the write
+  const Section* section = nullptr;  ///< section of the write
   std::optional<Affine> address;
   std::vector<Read> reads;
 
-  /// False: the write is not by one address, or something is read after it.
+  /// Returns false when writes have several addresses, or something is read after a write.
   bool add(const Section& in, const schedule::Op& op, bool is_read) {
     if (op.code != (is_read ? OpCode::Load : OpCode::Store) || !op.indirect.empty()) return false;
     if (is_read) {
@@ -76,7 +76,8 @@ struct Accesses {
   }
 };
 
-/// Whether a unit reads there nothing but what it writes itself, later or in the same iteration.
+/// Returns whether an iteration of the outer loops reads only what it writes itself, later or in the same
+/// inner iteration.
 bool is_own_memory(const Kernel& kernel, const Accesses& accesses, const Accesses::Read& read,
                    const Steps& steps) {
   const auto &from = read.address, &to = *accesses.address;

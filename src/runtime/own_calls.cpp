@@ -20,7 +20,7 @@ std::vector<int64_t> integers(const ir::Arg& arg) {
 
 class Constant final : public Instruction {
  public:
-  /// `leaves_graph`: the caller gets its memory and may write to it, so each run needs its own.
+  /// `leaves_graph`: the caller gets its memory and may write to it, so each run needs a copy of its own.
   Constant(at::Tensor value, int32_t output, bool leaves_graph)
       : value_(std::move(value)), output_(output), leaves_graph_(leaves_graph) {}
   void run(Registers& registers) const override {
@@ -39,7 +39,7 @@ bool leaves_graph(const ir::Graph& graph, ir::ValueId value) {
   });
 }
 
-/// The ops that take sizes and strides, told apart by a function.
+/// The ops that take sizes and strides; a function says which.
 class Layout final : public Instruction {
  public:
   struct Call {
@@ -80,7 +80,7 @@ at::Tensor run_resize(const Layout::Call& call, Registers& registers) {
   const auto& x = registers[call.inputs[0]];
   auto result = at::empty(call.sizes, x.options());
   const auto kept = std::min(x.numel(), result.numel());
-  // resize_ keeps the memory, so what is kept is in order of memory.
+  // resize_ keeps the memory, so elements are kept in memory order.
   if (kept > 0) {
     auto flat = x.as_strided({kept}, {1});
     result.view({-1}).slice(0, 0, kept).copy_(flat);

@@ -1,5 +1,5 @@
-// The one file that is compiled with OpenMP: without, at::parallel_for runs everything on the calling thread.
-// The OpenMP runtime is the one that LibTorch brings, so that there is one pool of threads.
+// The only file that is compiled with OpenMP: without it, at::parallel_for runs everything on the calling
+// thread. The OpenMP runtime is LibTorch's own, so that there is one thread pool.
 #include "runtime/parallel.h"
 
 #include <ATen/Parallel.h>
@@ -10,11 +10,11 @@
 namespace antegrad::runtime {
 namespace {
 
-/// A thread's stack, and more than it asks for to begin with. The OpenMP runtime ends the process when it
-/// gets no thread.
+/// A thread's stack, and more than it needs at first. The OpenMP runtime ends the process when it cannot
+/// create a thread.
 constexpr size_t kRoomPerThread = size_t{32} << 20;
 
-/// Threads stay once they are there.
+/// Returns whether there is memory for the threads, which stay once they are created.
 bool has_threads() {
   static thread_local bool known = false;
   if (!known) known = has_room(static_cast<size_t>(at::get_num_threads()) * kRoomPerThread);

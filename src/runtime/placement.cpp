@@ -44,9 +44,9 @@ class Placer {
   struct State {
     bool leaves = false;        ///< it owns its memory, and an output of the graph is on it
     bool needs_tensor = false;  ///< LibTorch or the caller reads it
-    bool is_donated = false;    ///< an output of a kernel has its memory from then on
-    bool is_checked = false;    ///< an input that indices are made from
-    int32_t block = -1;         ///< in blocks_; -1: not in the arena
+    bool is_donated = false;    ///< an output of a kernel takes over its memory
+    bool is_checked = false;    ///< an input from which indices are computed
+    int32_t block = -1;         ///< index in blocks_; -1 when it is not in the arena
   };
 
   const RunKernel* kernel_step(int32_t s) const { return std::get_if<RunKernel>(&program_.steps[s]); }
@@ -64,7 +64,7 @@ class Placer {
       ir::for_each_input(node, need);
       for (auto v : node.effects.writes) need(v);
       for (auto v : node.outputs) need(v);
-      // LibTorch copies the whole storage of what it scatters into: not the arena.
+      // LibTorch copies the whole storage of what it scatters into, so it must not be the arena.
       if (node.op.find("_scatter") != std::string::npos && !node.args.empty())
         if (const auto* into = node.args[0].as<ir::ValueId>()) storage(*into).leaves = true;
     }
@@ -75,7 +75,8 @@ class Placer {
     }
   }
 
-  /// A kernel that finds a bad index has LibTorch raise the error, which needs what indices are made from.
+  /// When a kernel finds a bad index, LibTorch raises the error, for which it needs what indices are computed
+  /// from.
   void keep_inputs_for_errors() {
     out_.checks = index_checks(program_);
     if (!out_.checks) return;
@@ -122,7 +123,7 @@ class Placer {
     out_.steps[s].births.push_back({out_.register_of[value], value, own ? -1 : 0, -1});
   }
 
-  /// What is large is worth a tensor: its memory is there while it is needed, and can become an output's.
+  /// Large values are worth a tensor: its memory exists while it is needed, and can be donated to an output.
   bool has_own_memory(ir::ValueId v) const {
     return state_[v].leaves ||
            bytes_of(graph_.tensor_type(v)) >= static_cast<int64_t>(memory_pool::kSmallest);
@@ -151,7 +152,7 @@ class Placer {
     }
   }
 
-  /// An input of the kernel that nobody reads afterwards, whose memory the output may take.
+  /// Returns an input of the kernel that nobody reads afterwards and whose memory the output may take over.
   std::optional<ir::ValueId> find_donor(int32_t s, const RunKernel& call, const std::vector<int32_t>& passed,
                                         size_t output, bool in_arena) {
     const auto& kernel = program_.kernel_of(call);
@@ -159,7 +160,7 @@ class Placer {
       const auto value = call.buffers[b];
       if (kernel.buffers[passed[b]].kind != Buffer::Kind::Input) continue;
       if (storage_end(value) != s || graph_.storage_of(value) != value || state_[value].is_donated) continue;
-      if (state_[value].is_checked) continue;  // as it was, should the kernel fail
+      if (state_[value].is_checked) continue;  // must stay as it was in case the kernel fails
       if ((state_[value].block >= 0) != in_arena) continue;
       if (std::count(call.buffers.begin(), call.buffers.end(), value) != 1) continue;
       if (bytes_of(graph_.tensor_type(value)) != bytes_of(graph_.tensor_type(call.buffers[output]))) continue;
@@ -175,7 +176,7 @@ class Placer {
     blocks_.push_back({bytes_of(graph_.tensor_type(v)), s, std::max(s, storage_end(v))});
   }
 
-  /// Blocks are in the order of their first steps. Where none is needed the arena ends.
+  /// Blocks are in the order of their first steps. The arena ends where no block is needed.
   void plan_arena() {
     std::vector<int64_t> offsets;
     for (size_t first = 0; first < blocks_.size();) {

@@ -1,4 +1,4 @@
-// The ops that the pass functional_rng puts in place of LibTorch's random ops.
+// The ops that the pass functional_rng substitutes for LibTorch's random ops.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ struct Row {
   std::string_view op;
   Family family;
   size_t parameters;
-  bool integers;  ///< whether results may be integers and booleans
+  bool integers;  ///< results may be integers or booleans
 };
 constexpr Row kRows[] = {
     {"antegrad.random_uniform", Family::Uniform, 2, false},
@@ -56,7 +56,7 @@ struct Draw {
               "Graphs from the pass functional_rng have the right arguments; see docs/passes.md");
 }
 
-/// The numbers of one operand while the op runs; a tensor is brought to the sizes and the order of the
+/// The numbers of one operand during a run; a tensor is brought to the sizes and the element order of the
 /// result.
 class Numbers {
  public:
@@ -65,7 +65,7 @@ class Numbers {
     const auto& given = registers[operand.slot];
     tensor_ = given.to(at::kDouble).expand(draw.sizes).contiguous();
   }
-  /// As LibTorch's kernels check the tensors they are given.
+  /// Checks the elements of a tensor as LibTorch's kernels do.
   void check(double least, double most, const char* message) const {
     if (tensor_.defined())
       TORCH_CHECK(tensor_.ge(least).logical_and_(tensor_.le(most)).all().item<bool>(), message);
@@ -169,7 +169,7 @@ Operand operand(const ir::Node& node, const ir::Arg& arg, bool may_be_tensor,
   return {0, register_of[*tensor]};
 }
 
-/// random_int: an upper end that is `none` stands for all integers from `low` up.
+/// For random_int: an upper end of `none` stands for all integers from `low` up.
 void set_bounds(Draw& draw, const ir::Node& node) {
   const auto* low = node.args[2].as<ir::Dim>();
   const auto* high = node.args[3].as<ir::Dim>();

@@ -9,7 +9,7 @@ namespace {
 /// A function that is called with many sizes has an executable for each.
 constexpr int kMostExecutables = 500;
 
-/// A program may end at any time, so that medians are told early and corrected later.
+/// Medians are reported early and corrected later, because a program may end at any time.
 bool is_told_after(size_t runs) { return runs <= 3 || runs == 5 || runs == 10 || runs == 20; }
 
 }  // namespace

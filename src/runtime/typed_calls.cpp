@@ -9,7 +9,7 @@ namespace {
 using capture::ArgKind;
 using capture::ArgSchema;
 
-/// How one C++ parameter type is matched against a schema, prepared, and handed over at each run.
+/// How a C++ parameter type is matched against a schema, prepared, and passed at each run.
 template <class T>
 struct Parameter;
 
@@ -25,7 +25,7 @@ struct Parameter<const at::Tensor&> {
   }
 };
 
-/// Everything but tensors: converted once from its boxed form.
+/// Any parameter but a tensor: converted once from its boxed form.
 template <class T, class Stored, ArgKind kKind, bool kOptional, bool kSymbolic>
 struct Literal {
   Stored value;
@@ -103,7 +103,7 @@ bool same_parameters(const capture::OpSchema& a, const capture::OpSchema& b) {
 template <class Signature>
 class TypedCall;
 
-/// The in-place namesake of an op whose first parameter is a tensor.
+/// The in-place variant of an op whose first parameter is a tensor.
 template <class... Args>
 struct InPlace {
   void set(const capture::OpSchema&) {}
@@ -116,7 +116,7 @@ struct InPlace<const at::Tensor&, Rest...> {
   std::optional<c10::TypedOperatorHandle<Signature>> handle;
 
   void set(const capture::OpSchema& schema) { handle = schema.handle.typed<Signature>(); }
-  /// False: the memory of the first argument is not ours to reuse.
+  /// Returns false when the memory of the first argument may not be reused.
   bool run(Registers& registers, int32_t output,
            const std::tuple<Parameter<const at::Tensor&>, Parameter<Rest>...>& parameters) const {
     if (!handle) return false;
@@ -185,7 +185,7 @@ constexpr Make call_of() {
   return &TypedCall<at::Tensor(Args...)>::make;
 }
 
-/// The signatures that programs spend their calls on; any other op goes through its boxed kernel.
+/// The signatures of most calls; any other op goes through its boxed kernel.
 constexpr Make kSignatures[] = {
     call_of<T>(),
     call_of<T, T>(),
@@ -219,8 +219,8 @@ std::unique_ptr<Instruction> make_typed_call(const ir::Node& node, const capture
                                              const RegisterMap& register_of, bool reuse) {
   const bool one_tensor = schema.returns.size() == 1 && schema.returns[0] == ArgKind::Tensor &&
                           !schema.writes && node.outputs.size() == 1 && schema.name.rfind("aten.", 0) == 0;
-  for (const auto& attr :
-       node.attrs)  // keyword arguments stand after the positional ones only when all of those are there
+  // A tensor given by keyword is not in node.args, where Parameter looks for it.
+  for (const auto& attr : node.attrs)
     for (const auto& arg : schema.args)
       if (attr.name == arg.name && attr.value.as<ir::ValueId>()) return nullptr;
   if (!one_tensor) return nullptr;
