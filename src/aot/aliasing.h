@@ -37,7 +37,7 @@ struct AliasGroup {
 /// Returns, per graph input, whether the function enlarges it.
 std::vector<bool> find_growing(const capture::Trace& trace);
 
-/// `written[i]`: whether the function writes to the memory of graph input i.
+/// Finds the groups. `written[i]`: whether the function writes to the memory of graph input i.
 std::vector<AliasGroup> find_alias_groups(const capture::Trace& trace, const std::vector<bool>& written);
 
 }  // namespace antegrad::aot

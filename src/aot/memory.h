@@ -16,7 +16,7 @@ class Memory {
  public:
   Memory(const ir::Graph& trace, Emitter& emit) : trace_(trace), emit_(emit), tensors_(trace.values.size()) {}
 
-  /// Adds a storage that starts as `traced` with the contents `value`. Returns its root.
+  /// Adds a storage whose first tensor is `traced`, with the contents `value`. Returns its root.
   RootId add_root(ir::ValueId traced, ir::ValueId value);
   /// Adds a storage that no traced tensor covers whole (the base of overlapping inputs), at offset `first` of
   /// the real one.

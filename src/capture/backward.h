@@ -31,8 +31,8 @@ struct Backward {
   std::string fingerprint;                    ///< of the forward pass
 };
 
-/// Returns the text of the first `nodes` nodes without value names. It differs where two captures did
-/// different things.
+/// Returns the text of the first `nodes` nodes without value names, which tells captures of different
+/// programs apart.
 std::string fingerprint(const ir::Graph& graph, size_t nodes);
 
 /// Runs autograd's engine over the recorded function. Without `effects`, inputs that the function writes do

@@ -32,7 +32,7 @@ OutputEnd end_of_output(const at::Tensor& output, const std::vector<at::Tensor>&
       end.same_as_input = static_cast<int>(i);
   const auto& counter = output.unsafeGetTensorImpl()->version_counter();
   if (counter.enabled()) end.version = counter.current_version();
-  // As set on the tensor itself; a view that is made anew follows its base, as this one does.
+  // What was set on the tensor itself: a view that is made anew follows its base, as this one does.
   const auto* meta = torch::autograd::impl::get_autograd_meta(output);
   end.requires_grad = meta != nullptr && meta->requires_grad_;
   return end;
@@ -226,7 +226,7 @@ Arguments make_arguments(const std::vector<at::Tensor>& inputs, const CaptureOpt
   return arguments;
 }
 
-/// Makes the inputs that are views to autograd. Called while recording.
+/// Makes the fakes of inputs that are views of others. To be called while recording.
 void make_views(const std::vector<at::Tensor>& inputs, Arguments& arguments, Trace& trace) {
   const c10::AutoGradMode grad_mode(true);
   for (auto& view : trace.views) {

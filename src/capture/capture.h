@@ -66,7 +66,7 @@ struct LiftedTensor {
   bool late = false;  ///< only the backward pass uses it, as it is then, not as it was at the call
 };
 
-/// An input that is captured as a view of another input, as which autograd sees it.
+/// An input that is captured as a view of another input, so that autograd treats it as one.
 struct ViewInput {
   int32_t input = 0;
   int32_t base = 0;   ///< another input

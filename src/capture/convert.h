@@ -15,8 +15,7 @@ ir::Device to_ir(c10::Device device);
 c10::ScalarType to_torch(ir::DType dtype);
 c10::Device to_torch(const ir::Device& device);
 
-/// Returns the type of a tensor with these metadata on `device`, which replaces the tensor's own (it may be a
-/// twin on the meta device).
+/// Returns the type of the tensor, but on `device`: the tensor may be a twin on the meta device.
 ir::TensorType type_of(const at::Tensor& tensor, c10::Device device);
 /// Returns the dims as numbers; all must be constants.
 std::vector<int64_t> constants(const std::vector<ir::Dim>& dims);

@@ -45,7 +45,7 @@ class RegisteredShapes {
   std::map<std::string, RegisteredShapePtr> shapes_;
 };
 
-/// "mylib.op.overload" → "mylib::op.overload", as LibTorch writes it.
+/// Turns "mylib.op.overload" into LibTorch's "mylib::op.overload".
 std::string dispatcher_name(const std::string& graph_name) {
   auto text = graph_name;
   text.replace(text.find('.'), 1, "::");
@@ -102,7 +102,7 @@ bool is_name(std::string_view text) {
                                       [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
 }
 
-/// "mylib::op" or "mylib::op.overload" → as in graphs.
+/// Turns "mylib::op" or "mylib::op.overload" into the op's name in graphs. Throws for any other text.
 std::string graph_name_of(const std::string& op) {
   const auto colons = op.find("::");
   const auto library = op.substr(0, colons);

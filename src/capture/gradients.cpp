@@ -38,7 +38,7 @@ struct LastNode final : Node {
   variable_list apply(variable_list&&) override { return {}; }
 };
 
-/// Hooks of a lifted tensor, and what its history leads to, set aside.
+/// Hooks of a lifted tensor and edges of its history, while they are set aside.
 struct Outlook {
   const Outsider* outsider;
   std::vector<std::unique_ptr<torch::autograd::FunctionPreHook>> hooks, pre_hooks;
@@ -92,8 +92,7 @@ class AnomalyOff {
   bool enabled_, check_nan_;
 };
 
-/// Returns the tensor's gradient edge at the call. A leaf also has one when it came to require a gradient
-/// since.
+/// Returns the tensor's gradient edge at the call, or that of a leaf which came to require a gradient since.
 Edge edge_of(const Outsider& outsider) {
   if (outsider.grad_fn) return {outsider.grad_fn, outsider.output_nr};
   const auto* meta = impl::get_autograd_meta(outsider.tensor);

@@ -9,8 +9,8 @@
 namespace antegrad::capture {
 namespace {
 
-// Eight bytes that no program writes by chance; as a float or double it is a NaN with an odd payload. Of its
-// first three or fewer bytes that cannot be said: so small a tensor always counts as written.
+// Eight bytes that programs are unlikely to write: as a float or double they are a NaN with an odd payload. A
+// tensor of one to three bytes may hold a prefix of them by chance, so it always counts as written.
 constexpr uint8_t kPattern[8] = {0xa7, 0x5e, 0xc3, 0x7f, 0xa7, 0x5e, 0xf3, 0x7f};
 
 bool has_pattern(const uint8_t* memory, size_t bytes) {

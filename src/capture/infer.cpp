@@ -105,7 +105,7 @@ std::string first_line(const std::exception& error) {
 }
 
 /// Runs the real kernel on zeros and on ones, to see what depends on contents. An error with the same message
-/// in both runs is due to types and sizes, and eager's. Any other error on zeros, or results of different
+/// in both runs is due to types and sizes, as in eager. Any other error on zeros, or results of different
 /// types, are due to contents, which the arguments do not have here.
 void infer_by_real_kernel(const OpSchema& schema, torch::jit::Stack& stack) {
   torch::jit::Stack ones(stack.begin(), stack.end());
@@ -177,8 +177,8 @@ void infer_results(const OpSchema& schema, torch::jit::Stack& stack, InferenceCo
       ++counts.meta_kernels;
       return;
     } catch (const c10::Error&) {
-      // This is a composite kernel that calls an op without a meta kernel, a meta kernel that is stricter
-      // than the CPU's, or arguments that the CPU kernel rejects, too, with its own message.
+      // A composite kernel calls an op without a meta kernel, or a meta kernel is stricter than the CPU's, or
+      // the CPU kernel rejects the arguments, too, with its own message.
       stack.assign(arguments.begin(), arguments.end());
     }
   }

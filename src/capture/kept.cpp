@@ -67,7 +67,7 @@ torch::autograd::Edge edge_to(const at::Tensor& real) {
   return real.defined() && real.requires_grad() ? impl::gradient_edge(real) : torch::autograd::Edge();
 }
 
-/// Redirects edges in the tensor's history that lead to an argument of the capture to the real argument.
+/// In the tensor's history, redirects edges to arguments of the capture to the real arguments.
 void lead_outside(const at::Tensor& fake, const std::vector<at::Tensor>& inputs,
                   const InputHistories& histories, std::unordered_set<const Node*>& seen) {
   const auto* meta = impl::get_autograd_meta(fake);

@@ -232,7 +232,7 @@ at::Tensor Recorder::take_result(const at::Tensor& meta, Call& call, ir::Node& n
     const auto base = graph_.storage_of(value_of(argument.tensor));
     const auto value = graph_.add_value(type_of(meta, argument.tensor.device()), base);
     node.outputs.push_back(value);
-    c10::InferenceMode inference(argument.tensor.is_inference());  // as its base
+    c10::InferenceMode inference(argument.tensor.is_inference());  // a view is one if its base is
     return at::Tensor(make_fake(meta, argument.tensor.device(), value, storage_for(argument.tensor)));
   }
   const auto device = *call.device;

@@ -17,7 +17,7 @@ BackwardPass::BackwardPass(std::shared_ptr<Node> root, const torch::autograd::Gr
 /// What was planned since the last cut.
 struct BackwardPass::Plan {
   Part part;
-  std::vector<Step> after;  ///< steps that need not cut the segment
+  std::vector<Step> after;  ///< steps that run after the segment and need not cut it
   uint32_t segments = 0;
 };
 

@@ -16,7 +16,7 @@ enum class Phase {
   Lift,     ///< making inputs of what was saved
   Release,  ///< releasing what nodes have saved
   Run,      ///< kernels
-  Give,     ///< nodes that run by themselves: leaves
+  Give,     ///< nodes that run by themselves, such as leaves
   Count
 };
 

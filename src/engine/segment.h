@@ -46,7 +46,7 @@ struct Part {
 /// Nodes of one backward pass that run as one graph, with their hooks.
 class Segment {
  public:
-  /// Unpacks what the nodes have saved. Throws CannotBeUnpacked.
+  /// Unpacks what the nodes have saved. Throws CannotBeUnpacked where that fails.
   Segment(const PassGraph& graph, Part part);
   ~Segment();
 

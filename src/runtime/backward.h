@@ -70,7 +70,7 @@ class Backward {
 
   /// The slots that a call saves: those of saved inputs, then primals that are not among them.
   const std::vector<int32_t>& kept_slots() const { return kept_slots_; }
-  size_t saved_slots() const { return saved_slots_; }  ///< the graph reads the first so many of them
+  size_t saved_slots() const { return saved_slots_; }  ///< how many of them, from the first, the graph reads
   const std::vector<int32_t>& saved_results() const { return saved_results_; }
   const std::vector<int32_t>& gradients() const { return gradients_; }
   const std::vector<std::pair<int32_t, int32_t>>& writes() const { return writes_; }

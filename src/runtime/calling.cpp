@@ -43,7 +43,7 @@ PreparedView prepare(const aot::MakeView& step) {
   return view;
 }
 
-/// Copies the tensor object as detach() does, but not as a view for autograd.
+/// Copies the tensor object as detach() does, but autograd does not see the copy as a view.
 at::Tensor as_fresh_tensor(const at::Tensor& tensor) {
   const auto* impl = tensor.unsafeGetTensorImpl();
   return at::Tensor(impl->shallow_copy_and_detach(impl->version_counter(), true));
@@ -125,7 +125,7 @@ Caller::Caller(aot::Signature signature, std::shared_ptr<const Executable> execu
 void Caller::prepare_steps() {
   int32_t expected_output = 0;
   Prepared prepared;
-  const auto more = [this](const auto&) { plain_ = false; };  // than a run with fresh outputs
+  const auto more = [this](const auto&) { plain_ = false; };  // for steps that do more than run the graph
   const Overloaded look{
       [&](const aot::MakeBase& s) {
         plain_ = false;

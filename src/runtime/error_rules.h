@@ -5,12 +5,12 @@ namespace antegrad::runtime {
 
 /// How a node propagates the errors of its arguments.
 enum class ErrorRule {
-  Exact,       ///< makes numbers that are given
-  Fresh,       ///< makes rounded numbers; nothing is known of its arguments' errors
+  Exact,       ///< makes given numbers (constants, zeros)
+  Fresh,       ///< makes rounded numbers; how errors propagate is unknown
   Move,        ///< its elements are elements of its arguments
-  Sum,         ///< sums of elements of its argument
+  Sum,         ///< each element is a sum of elements of its argument
   Accumulate,  ///< the same, at positions given by indices
-  Largest,     ///< each is one of several elements of its argument
+  Largest,     ///< each element is one of several elements of its argument
   Product,
   Any,        ///< booleans, each from several others
   Compare,    ///< booleans, each from comparing two numbers
@@ -26,9 +26,9 @@ bool rounds_nothing(const ir::Node& node, const ir::Graph& graph);
 /// results near one.
 bool is_coarse_near_zero(const ir::Node& node);
 
-/// Returns the node alone as a graph in which floating-point numbers are f64. Where errors propagate by
-/// another op than the node's own, by that: the least of several is off by no more than the largest error
-/// (amax), and the distance of two numbers decides whether a comparison is certain (sub).
+/// Returns the node alone as a graph in which floating-point numbers are f64. Where another op than the
+/// node's own propagates errors, that one: amax for amin, as the least of several is off by no more than the
+/// largest error; sub for a comparison, as the distance of two numbers decides whether it is certain.
 ir::Graph error_graph(const ir::Graph& graph, const ir::Node& node);
 
 /// Returns the values that the node reads, each once, as inputs of error_graph().

@@ -1,4 +1,4 @@
-// Fused optimizer steps, gradient scaling and asserts: they write into their arguments and return nothing.
+// Fused optimizer steps, gradient scaling and asserts: most write into their arguments and return nothing.
 #include "capture/rules/shapes.h"
 
 namespace antegrad::capture::rules {

@@ -1,4 +1,4 @@
-// Samplers: their kernels fill new contiguous tensors.
+// Samplers: most of their kernels fill new contiguous tensors.
 #include "capture/rules/shapes.h"
 
 namespace antegrad::capture::rules {
