@@ -146,7 +146,9 @@ State& state() {
                      [] {
                        flag = false;
                        ++fork_count;
-                       current = current.load()->copy_for_child();
+                       auto* of_parent = current.load();
+                       current = of_parent->copy_for_child();
+                       of_parent->unlock();
                      });
     return true;
   }();
