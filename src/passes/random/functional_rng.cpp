@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "passes/random/random_draws.h"
+#include "passes/rewrite/builder.h"
 
 namespace antegrad::passes {
 namespace {
@@ -27,8 +28,27 @@ class Rewriter {
     if (node.op == "aten.native_dropout") return rewrite_dropout(node);
     if (node.op.starts_with("aten.rrelu_with_noise")) return rewrite_rrelu(node);
     const auto drawn = random_draw(graph_, node);
-    if (!drawn) return false;
+    if (!drawn || !check_tensors(node, *drawn)) return false;
     draw(*drawn, node.outputs[0]);
+    return true;
+  }
+
+  /// Emits LibTorch's check of a probability or deviation that is a tensor. False if it cannot be emitted.
+  bool check_tensors(const ir::Node& node, const RandomDraw& draw) {
+    const auto* checked = draw.parameters.empty() ? nullptr : draw.parameters.back().as<ir::ValueId>();
+    if (checked == nullptr || graph_.tensor_type(*checked).numel() == ir::Dim(0)) return true;
+    Builder b(graph_, node);
+    try {
+      auto holds = b.compare("ge", *checked, 0.0);
+      const bool is_probability = draw.op == "antegrad.random_bernoulli";
+      if (is_probability) holds = b.both(holds, b.compare("le", *checked, 1.0));
+      b.require(b.reduce("aten.all.dims", holds, b.all_dims(holds), false),
+                is_probability ? "Expected p_in >= 0 && p_in <= 1 to be true"
+                               : "normal expects all elements of std >= 0.0");
+    } catch (const Unusual&) {
+      return false;
+    }
+    for (auto& made : b.take(node)) graph_.nodes.push_back(std::move(made));
     return true;
   }
 

@@ -1,4 +1,5 @@
-// equal() inside a function: its answer is assumed while capturing, and checked in every call.
+// What a captured graph checks when it runs: answers of equal(), which are assumed while capturing, and
+// parameters of distributions.
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -132,6 +133,27 @@ TEST(Assumptions, ChecksOfArguments) {
   } catch (const c10::Error& error) {
     EXPECT_NE(std::string(error.what()).find("must be in the range [0, 1]"), std::string::npos)
         << error.what();
+  }
+}
+
+TEST(RuntimeChecks, ParametersThatAreTensorsAreChecked) {
+  const auto nan = std::numeric_limits<float>::quiet_NaN();
+  const auto message = [](const auto& f, const Tensor& x) {
+    try {
+      f(x);
+    } catch (const c10::Error& error) {
+      return std::string(error.what_without_backtrace()).substr(0, 40);
+    }
+    return std::string();
+  };
+  const auto coin = [](const Tensor& p) { return at::bernoulli(p); };
+  const auto noise = [](const Tensor& s) { return at::normal(0.5, s); };
+  auto coins = compile(coin), noises = compile(noise);
+  for (const float number : {0.F, 0.5F, 1.F, 1.5F, -0.25F, nan}) {
+    auto x = torch::full({3, 5}, 0.25);
+    x[2][4] = number;
+    EXPECT_EQ(message(coin, x), message(coins, x)) << number;
+    EXPECT_EQ(message(noise, x), message(noises, x)) << number;
   }
 }
 
