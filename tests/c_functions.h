@@ -1,5 +1,5 @@
 #pragma once
-// Functions of the C API to call: TorchScript written to a file of the test's own.
+// Loads functions for tests of the C API: TorchScript written to a temporary file.
 #include <antegrad/c.h>
 #include <gtest/gtest.h>
 #include <torch/script.h>
@@ -18,7 +18,7 @@ struct FreeFunction {
 };
 using FunctionHandle = std::unique_ptr<antegrad_function, FreeFunction>;
 
-/// A module with a weight {3, 2} of doubles, and this source.
+/// Makes a module with a weight {3, 2} of doubles and the given source.
 inline torch::jit::Module script_module(const std::string& source) {
   test::manual_seed(1);
   torch::jit::Module module("M");
@@ -28,7 +28,7 @@ inline torch::jit::Module script_module(const std::string& source) {
   return module;
 }
 
-/// A file that is there as long as this.
+/// A file that exists as long as this object.
 class ScriptFile {
  public:
   explicit ScriptFile(const torch::jit::Module& module)
@@ -56,7 +56,7 @@ inline FunctionHandle load_script(const torch::jit::Module& module) {
   return FunctionHandle(function);
 }
 
-/// The memory of a tensor, as C programs would describe theirs.
+/// Describes the memory of a tensor as a C program would describe its own.
 inline antegrad_tensor view_of(const at::Tensor& tensor) {
   antegrad_tensor out{};
   out.data = tensor.data_ptr();
@@ -69,7 +69,7 @@ inline antegrad_tensor view_of(const at::Tensor& tensor) {
   return out;
 }
 
-/// What the C API has written, as a tensor.
+/// Copies what the C API has written to a tensor.
 inline at::Tensor copy_of(const antegrad_tensor& tensor) {
   const auto type = tensor.dtype == ANTEGRAD_FLOAT64   ? at::kDouble
                     : tensor.dtype == ANTEGRAD_FLOAT32 ? at::kFloat

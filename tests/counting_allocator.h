@@ -1,5 +1,5 @@
 #pragma once
-// Counts what LibTorch allocates on the CPU, and lets it run out of memory.
+// Counts LibTorch's CPU allocations, and can make them fail.
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/impl/alloc_cpu.h>
@@ -12,11 +12,12 @@
 
 namespace antegrad::test {
 
-/// LibTorch's own memory, with the size of each block kept in front of it. Live and peak count blocks that
-/// were allocated since it was installed; earlier ones go back to the allocator they came from.
+/// Allocates by LibTorch's own functions, with the size of each block in a header before it. Live and peak
+/// numbers count blocks allocated since it was installed; earlier blocks go back to the allocator they came
+/// from.
 class CountingAllocator final : public c10::Allocator {
  public:
-  /// Once a process; nothing uninstalls it.
+  /// Installs it once per process; it is never uninstalled.
   static CountingAllocator& installed() {
     static CountingAllocator* const allocator = [] {
       auto* made = new CountingAllocator;
@@ -30,7 +31,7 @@ class CountingAllocator final : public c10::Allocator {
   int64_t live_blocks() const { return blocks_; }
   int64_t peak_bytes() const { return peak_; }
   void restart_peak() { peak_ = live_.load(); }
-  /// After so many allocations all others fail, as LibTorch's own would. Negative: none does.
+  /// Makes all allocations after the next `allocations` fail, as LibTorch's own would. Negative: none fails.
   void fail_after(int64_t allocations) {
     left_ = allocations;
     failed_ = false;

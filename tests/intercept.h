@@ -3,16 +3,16 @@
 
 namespace antegrad::test {
 
-/// Is given the ops of a thread, before autograd and all others see them.
+/// Sees the ops of a thread before autograd and all other dispatch keys do.
 class Interceptor {
  public:
   virtual ~Interceptor() = default;
-  /// Has to call the op. What that calls in turn is not intercepted.
+  /// Must call the op. Ops that the call makes in turn are not intercepted.
   virtual void call(const c10::OperatorHandle& op, torch::jit::Stack* stack) = 0;
 };
 
-/// While it lives, ops of this thread (those of backward passes that it runs included) go to `interceptor`;
-/// to nobody when that is null.
+/// While it lives, ops of this thread, those of backward passes that it runs included, go to `interceptor`;
+/// when that is null, to no interceptor.
 class Interception {
  public:
   explicit Interception(Interceptor* interceptor);

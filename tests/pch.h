@@ -1,4 +1,4 @@
 #pragma once
-// Precompiled for every test that knows LibTorch.
+// Precompiled for all tests that use LibTorch.
 #include <gtest/gtest.h>
 #include <torch/torch.h>

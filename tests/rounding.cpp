@@ -20,15 +20,15 @@ namespace {
 
 using at::Tensor;
 
-using Chance = at::Generator;  // LibTorch's: this file is compiled without optimisation
+using Chance = at::Generator;  // LibTorch's generator, because this file is compiled without optimisation
 
-/// The largest movement of so many runs counts: one alone is small by luck in some elements, and does not
-/// pass over a jump in half of the cases.
+/// The largest movement of this many runs is the bound: in a single run some elements move little by chance,
+/// and half of the jumps are missed.
 constexpr int kRuns = 8;
-/// An error of so many roundings is not lost in the rounding of the disturbed run itself, and is what a right
-/// result may be off by.
+/// Perturbations of this many roundings stand out from the rounding of the perturbed run itself, and are what
+/// a correct result may be off by.
 constexpr double kAllowed = 16;
-/// Short types have too few digits for that.
+/// Half types have too few digits for that.
 double strength_of(at::ScalarType type) { return type == at::kHalf || type == at::kBFloat16 ? 2 : kAllowed; }
 
 std::set<std::string> words(const std::string& text) {
@@ -36,7 +36,7 @@ std::set<std::string> words(const std::string& text) {
   return {std::istream_iterator<std::string>(stream), {}};
 }
 
-/// Ops whose results are numbers of their operands, or whole: nothing is rounded.
+/// Ops whose results are copied from their operands, or are integers: nothing is rounded.
 bool moves_numbers(const std::string& qualified) {
   auto name = qualified.substr(qualified.find("::") + 2);
   if (name.ends_with('_') && !name.starts_with("__")) name.pop_back();
@@ -83,7 +83,7 @@ Tensor off(const Tensor& tensor, double roundings, Chance& chance) {
   return tensor.mul(noise.to(real)).to(type);
 }
 
-/// Sums of many numbers are rounded at every step.
+/// Sums of many numbers round at every step.
 double steps_of(const torch::jit::Stack& given, int64_t results) {
   int64_t most = 1;
   for (const auto& value : given)
@@ -92,7 +92,7 @@ double steps_of(const torch::jit::Stack& given, int64_t results) {
   return 1 + std::sqrt(static_cast<double>(most) / static_cast<double>(std::max<int64_t>(results, 1))) / 4;
 }
 
-/// What is written is off without a new version: a saved tensor may be off, too.
+/// Perturbs written tensors without bumping their version: saved tensors may be perturbed too.
 void disturb_written(const c10::FunctionSchema& schema, const torch::jit::Stack& given, Chance& chance) {
   for (size_t i = 0; i < given.size(); ++i) {
     if (!is_written(schema.arguments()[i]) || !can_be_off(given[i])) continue;
@@ -108,7 +108,7 @@ bool computes_floats(const torch::jit::Stack& stack, size_t returns) {
   return false;
 }
 
-/// What it reads is off, but not what it writes.
+/// Perturbs the operands that the op reads, not those that it writes.
 torch::jit::Stack disturbed(const c10::FunctionSchema& schema, const torch::jit::Stack& given,
                             int64_t results, Chance& chance) {
   const auto steps = steps_of(given, results);
@@ -133,7 +133,7 @@ void disturb(const c10::OperatorHandle& op, torch::jit::Stack* stack, Chance& ch
     return disturb_written(schema, given, chance);
   }
   op.callBoxed(stack);
-  if (!computes_floats(*stack, static_cast<size_t>(returns))) return;  // a comparison, say
+  if (!computes_floats(*stack, static_cast<size_t>(returns))) return;  // such as a comparison
   const auto results = stack->back().isTensor() ? stack->back().toTensor().numel() : 0;
   stack->resize(stack->size() - static_cast<size_t>(returns));
   for (auto& value : disturbed(schema, given, results, chance)) stack->push_back(std::move(value));
@@ -143,7 +143,7 @@ void disturb(const c10::OperatorHandle& op, torch::jit::Stack* stack, Chance& ch
       *value = off(value->toTensor(), strength_of(value->toTensor().scalar_type()), chance);
 }
 
-/// Zeros that autograd did not allocate have no memory.
+/// Zero tensors of autograd have no memory.
 Tensor wide(const Tensor& tensor) {
   const Tensor t = tensor._is_zerotensor() ? at::zeros(tensor.sizes(), tensor.options()) : tensor.detach();
   return t.to(t.is_complex() ? at::kComplexDouble : at::kDouble);
@@ -202,7 +202,7 @@ OtherRoundings::~OtherRoundings() = default;
 
 namespace {
 
-/// The results of `run` with other roundings, several times.
+/// Returns the results of several runs of `run` with perturbed roundings.
 template <class Run>
 auto repetitions(const Run& run) {
   std::vector<decltype(run())> all;
@@ -247,8 +247,8 @@ Tensor wrong_elements(const Tensor& eager, const Tensor& compiled, double roundi
   if (epsilon_of(eager.scalar_type()) == 0) return same.logical_not();
   Tensor bound = a.abs().mul(rounding).add(16 * smallest_of(eager.scalar_type()));
   if (allowed.defined()) bound = bound.add(allowed);
-  // Neither NaN nor an infinite bound of an infinite number makes anything close; what rounding makes of a
-  // number is no number only where `allowed` says so.
+  // An infinite bound, of an infinite number, makes nothing close; a number may become NaN or infinite only
+  // where `allowed` is infinite.
   Tensor close = at::le((a - b).abs(), bound).logical_and(at::isfinite(a)).logical_and(at::isfinite(b));
   if (allowed.defined()) close = close.logical_or(at::isinf(allowed));
   return same.logical_or(close).logical_not();
@@ -327,7 +327,7 @@ Tensor Comparisons::allowed(const Tensor& eager) {
   Tensors moved;
   for (const Tensors& run : *repeated_)
     if (run.size() >= count_) moved.push_back(run[count_ - 1]);
-  // Repetitions that did not come this far say nothing: numbers about 1 may have cancelled.
+  // Repetitions that ended earlier say nothing here: allow for the cancellation of numbers of about 1.
   if (moved.empty()) return at::full(eager.sizes(), rounding_of(eager.scalar_type()) / 2, at::kDouble);
   return largest_movement(eager, moved);
 }

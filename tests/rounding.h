@@ -1,5 +1,5 @@
 #pragma once
-// How much of a result is rounding, element by element, found out by rounding otherwise (stochastic
+// Measures how much of each element of a result is rounding error, by perturbing roundings (stochastic
 // arithmetic).
 #include <ATen/core/Tensor.h>
 
@@ -9,13 +9,14 @@
 
 namespace antegrad::test {
 
-/// The distance from 1 to the next number of a floating type (of the parts of a complex one); 0 for others.
+/// The distance from 1 to the next number of a floating-point type (of the parts of a complex one); 0 for
+/// other types.
 double epsilon_of(at::ScalarType type);
-/// The smallest difference between two of its numbers.
+/// The smallest positive number of the type, subnormals included.
 double smallest_of(at::ScalarType type);
 
-/// While it lives, what each op of this thread reads and computes is off by a few roundings, backward passes
-/// included. Ops that only move numbers are left alone.
+/// While it lives, perturbs the operands and results of every op on this thread by a few roundings, backward
+/// passes included. Ops that only move or select numbers are left alone.
 class OtherRoundings {
  public:
   explicit OtherRoundings(uint64_t seed);
@@ -28,9 +29,10 @@ class OtherRoundings {
   std::unique_ptr<Disturber> disturber_;
 };
 
-/// What `eager` gives when nothing is disturbed is `expected`. For each of its tensors: how far each element
-/// may be from that in a computation that rounds in another order. Doubles; infinite where rounding decides
-/// between a number and none. `eager` is run a few times: it must make its inputs anew.
+/// Runs `eager`, which gives `expected` unperturbed, several times with perturbed roundings. Returns for each
+/// tensor how far each element may be from `expected` in a computation that rounds in another order: doubles,
+/// infinite where rounding decides between a number and NaN or infinity. `eager` must make new inputs in
+/// every run.
 std::vector<at::Tensor> roundings(const std::function<std::vector<at::Tensor>()>& eager,
                                   const std::vector<at::Tensor>& expected);
 

@@ -9,7 +9,7 @@
 namespace antegrad::test {
 namespace {
 
-/// Those that tests name are small: seeds of different N do not meet.
+/// Seeds in tests are smaller than this, so those of two values of ANTEGRAD_TEST_SEED never coincide.
 constexpr uint64_t kApart = 1'000'003;
 
 class SeedsEveryTest : public ::testing::EmptyTestEventListener {

@@ -7,13 +7,14 @@ namespace {
 
 std::string stem_of(const char* path) { return std::filesystem::path(path).stem().string(); }
 
-/// Whether a program's name is that of a source, or of its folder and of it.
+/// Whether a program is named after a source file, or after its folder and its name.
 bool names(const std::string& program, const std::filesystem::path& source) {
   const auto stem = source.stem().string();
   return program == stem || program == source.parent_path().filename().string() + "_" + stem;
 }
 
-/// Those of one source or, if not `own`, of the others, as a filter; "": there are none.
+/// Returns the tests of this program's source file (of all other files unless `own`) as a GoogleTest filter;
+/// "" when there are none.
 std::string tests_of(const std::string& program, bool own) {
   std::string filter;
   const auto& all = *::testing::UnitTest::GetInstance();
@@ -27,7 +28,7 @@ std::string tests_of(const std::string& program, bool own) {
   return filter;
 }
 
-/// What a filter leaves of a source's tests. After "-" are those that are left out.
+/// Restricts a filter to the tests of one source file. A filter excludes what follows its "-".
 std::string within(const std::string& filter, const std::string& program) {
   const auto own = tests_of(program, true), others = tests_of(program, false);
   if (own.empty() || others.empty()) return filter;
@@ -35,10 +36,10 @@ std::string within(const std::string& filter, const std::string& program) {
   return filter + (filter.find('-') == std::string::npos ? "-" : ":") + others;
 }
 
-/// ctest's SKIP_RETURN_CODE: what is not tested here is in its summary.
+/// The SKIP_RETURN_CODE of the ctest entries: the summary lists the test as skipped.
 constexpr int kSkipped = 77;
 
-/// Whether a test was skipped for something that is not installed here: GTEST_SKIP() << "missing: NAME".
+/// Whether a test was skipped because something is not installed: GTEST_SKIP() << "missing: NAME".
 bool something_is_missing() {
   const auto& all = *::testing::UnitTest::GetInstance();
   for (int s = 0; s < all.total_test_suite_count(); ++s) {
@@ -55,7 +56,8 @@ bool something_is_missing() {
 
 }  // namespace
 
-/// A program that holds the tests of several sources has the name of each; it runs those it is called by.
+/// Several test files are compiled into one program with one symbolic link per file; a link's name selects
+/// the tests that run.
 int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
   ::testing::GTEST_FLAG(filter) = within(::testing::GTEST_FLAG(filter), stem_of(argv[0]));

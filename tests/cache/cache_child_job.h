@@ -1,6 +1,6 @@
 #pragma once
-// What the children of cache_children.h do: train small functions for the first time, compare with eager, say
-// what the caches did. Include it once in a program.
+// What the children of cache_children.h do: train small functions for the first time, compare with eager, and
+// report what the caches did. Include it once per program.
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
@@ -25,13 +25,13 @@ struct ChildNest {
 };
 inline auto antegrad_fields(ChildNest& nest) { return std::tie(nest.pairs, nest.named); }
 
-constexpr int kChildFunctions = 4;  ///< of a set. There is one more, with several kernels in each pass
+constexpr int kChildFunctions = 4;  ///< of a set; function 4, in no set, has several kernels per pass
 
-/// Which ones: `first` to `last` are numbers of sets. The kernels of no two functions of all sets are equal.
+/// Which functions to train: sets `first` to `last`. No two functions of all sets have equal kernels.
 struct ChildSets {
   int first = 0, last = 0;
-  int begin_with = 0;      ///< the function of a set that comes first
-  int only_function = -1;  ///< -1: all of a set
+  int begin_with = 0;      ///< the function of a set to begin with
+  int only_function = -1;  ///< -1: all functions of a set
 
   std::string to_text() const {
     std::ostringstream out;
@@ -41,8 +41,8 @@ struct ChildSets {
 };
 constexpr const char* kChildSets = "ANTEGRAD_TEST_CHILD_SETS";
 constexpr const char* kChildTag = "ANTEGRAD_TEST_CHILD_TAG";        ///< Options::cache_tag
-constexpr const char* kChildNested = "ANTEGRAD_TEST_CHILD_NESTED";  ///< "1": call_with_structures() too
-/// A file: calls begin when it exists. So those of several children begin together.
+constexpr const char* kChildNested = "ANTEGRAD_TEST_CHILD_NESTED";  ///< "1": also call_with_structures()
+/// A file whose existence starts the calls, so that several children start together.
 constexpr const char* kChildGo = "ANTEGRAD_TEST_CHILD_GO";
 
 inline at::Tensor child_function(int function, int set, const std::vector<at::Tensor>& x) {
@@ -114,7 +114,7 @@ inline void call_with_structures(const Options& options) {
   say("count", "nested_misses", compiled.report().cache.misses);
 }
 
-/// What is stored is written while the process ends, if not before, as in a user's program.
+/// Entries that are not yet written are written while the process ends, as in a user's program.
 inline void do_child_job() {
   ChildSets sets;
   std::istringstream(std::getenv(kChildSets)) >> sets.first >> sets.last >> sets.begin_with >>
@@ -141,7 +141,7 @@ inline void do_child_job() {
   say_report();
 }
 
-// Run by the other tests of the program.
+// Run by the other tests of the program, in a child process.
 TEST(CacheChild, DISABLED_Job) { do_child_job(); }
 
 }  // namespace antegrad::test

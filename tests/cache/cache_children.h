@@ -1,7 +1,7 @@
 #pragma once
-// For tests that run their own program as other processes. A child executes the program anew, because
-// LibTorch's threads do not survive a fork, and does what is in cache_child_job.h. It answers in lines
-// "@ word …".
+// For tests that run their own program as child processes. A child executes the program anew, because
+// LibTorch's threads do not survive a fork, and does the job of cache_child_job.h. It answers in lines "@
+// word …".
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -18,16 +18,16 @@
 
 namespace antegrad::test {
 
-/// What a child has said, and how it ended.
+/// What a child reported, and how it ended.
 struct ChildReport {
-  int status = -1;                             ///< what it left with, or minus the signal that ended it
-  std::map<std::string, std::string> results;  ///< a hash of the bits of each function's results
-  std::map<std::string, uint64_t> counts;      ///< of CacheReport, and kernels that were compiled
-  std::vector<std::string> reasons;            ///< of CacheReport
-  std::vector<std::string> whys;               ///< of the functions' Reports
-  std::string directory;                       ///< of CacheReport
+  int status = -1;                             ///< the exit status, or minus the signal that ended it
+  std::map<std::string, std::string> results;  ///< for each function, a hash of the bits of its results
+  std::map<std::string, uint64_t> counts;      ///< from CacheReport, and the number of compiled kernels
+  std::vector<std::string> reasons;            ///< from CacheReport
+  std::vector<std::string> whys;               ///< from the functions' Reports
+  std::string directory;                       ///< from CacheReport
   double seconds = 0;                          ///< from the first call to the last result
-  std::string output;                          ///< all of it
+  std::string output;                          ///< everything that it printed
 
   uint64_t count(const std::string& name) const {
     const auto found = counts.find(name);
@@ -46,7 +46,7 @@ struct ChildReport {
   }
 };
 
-/// Variables that a child has and this process has not; those of caches it has only from here.
+/// Environment variables of a child beyond those of this process. Variables of caches come only from here.
 using ChildEnvironment = std::map<std::string, std::string>;
 
 inline std::vector<std::string> environment_of(const ChildEnvironment& more) {
@@ -63,12 +63,12 @@ inline std::vector<std::string> environment_of(const ChildEnvironment& more) {
   return out;
 }
 
-/// A running child. Ends with the object.
+/// A running child; the destructor kills it.
 class Child {
  public:
-  /// `user`: whom it runs as; 0: as this process.
+  /// `user`: the user to run as, or 0 for the user of this process.
   explicit Child(const ChildEnvironment& environment, uid_t user = 0) {
-    // All memory is made ready before the fork.
+    // All memory is allocated before the fork.
     auto program = std::filesystem::read_symlink("/proc/self/exe").string();
     std::vector<std::string> words{program, "--gtest_also_run_disabled_tests",
                                    "--gtest_filter=CacheChild.DISABLED_Job"};
@@ -98,7 +98,7 @@ class Child {
         report_(std::move(other.report_)) {}
   Child& operator=(Child&&) = delete;
 
-  /// Until it is about to make its first call. False: it ended before.
+  /// Waits until the child is about to make its first call. Returns false if it ended before.
   bool wait_until_ready() {
     for (std::string line; next(line);)
       if (line == "ready") return true;
@@ -107,7 +107,7 @@ class Child {
   void kill() const {
     if (process_ > 0) ::kill(process_, SIGKILL);
   }
-  /// Until it has ended.
+  /// Waits until the child has ended.
   const ChildReport& wait() {
     for (std::string line; output_ != nullptr && next(line);) report_.read(line);
     if (output_ != nullptr) ::fclose(std::exchange(output_, nullptr));
@@ -125,7 +125,7 @@ class Child {
     out.push_back(nullptr);
     return out;
   }
-  /// What follows "@ " in the next line that begins so.
+  /// Reads up to the next line that begins with "@ ", and gives the rest of that line.
   bool next(std::string& line) {
     char* text = nullptr;
     size_t room = 0;
@@ -146,7 +146,7 @@ class Child {
   ChildReport report_;
 };
 
-/// Runs one to its end, where it must have found nothing wrong.
+/// Runs a child to its end; its status must be 0.
 inline ChildReport run_child(const ChildEnvironment& environment, uid_t user = 0) {
   Child child(environment, user);
   auto report = child.wait();

@@ -1,6 +1,7 @@
-// Files of the cache that are not what was written: every byte of every entry of a compiled function, every
-// length, and a directory that goes away. A full disk, I/O errors and jumps of the clock are in
-// tests/fault/cache_io_test.cpp, damage of entries as such in tests/fault/cache_bytes_test.cpp.
+// Cache files that are not what was written: every byte of every entry of a compiled function, every length,
+// and a directory that disappears. Full disks, I/O errors and clock jumps are in
+// tests/fault/cache_io_test.cpp and cache_scale_test.cpp, damage to entries as such in
+// tests/fault/cache_bytes_test.cpp.
 #include <atomic>
 #include <thread>
 
@@ -51,7 +52,7 @@ class CacheDamage : public CacheTest {
     bytes[position] = static_cast<char>(bytes[position] ^ (1 << position % 8));
     return bytes;
   }
-  /// A process that has just started, but for kernels in memory, which need an entry to be used.
+  /// Compiles as a new process would. Kernels stay in memory, but are used only when their entry is found.
   CacheCounts compile_anew() const {
     use(directory());
     const auto compiled = compile(function);
@@ -59,7 +60,7 @@ class CacheDamage : public CacheTest {
     EXPECT_TRUE(flush_cache());
     return compiled.report().cache;
   }
-  /// Right, counted, and whole again.
+  /// Expects right results, a count of the damage, and a whole entry afterwards.
   void expect_healed(const File& file, std::string_view damaged, const std::string& what) const {
     cache::testing::write_file(file.path, damaged);
     const auto counts = compile_anew();
@@ -119,7 +120,7 @@ TEST_F(CacheDamage, FunctionsAreRightAndEntriesHealAfterTruncations) {
   EXPECT_EQ(compile_anew(), counts(2, 0));
 }
 
-/// Sections that are what their checksums say, but not what a function needs.
+/// Entries whose checksums hold, but whose sections are not what a function needs.
 TEST_F(CacheDamage, WholeEntriesWithWrongContents) {
   for (const auto& file : files_) {
     const auto entry = store_->get(file.address).entry;
@@ -148,7 +149,7 @@ TEST_F(CacheDamage, AFileThatIsGoneIsMadeAgain) {
   }
 }
 
-/// In place of an entry there is a folder, or a link to another file, or a file of others.
+/// In place of an entry there is a folder, a link to another file, or a file that others may write.
 TEST_F(CacheDamage, ThingsThatAreNoEntries) {
   for (const auto& file : files_) {
     fs::remove(file.path);
@@ -178,7 +179,8 @@ TEST_F(CacheDamage, TheDirectoryIsDeletedWhileRunning) {
   ASSERT_TRUE(flush_cache());
   EXPECT_FALSE(store_->list().empty());
   EXPECT_TRUE(store_->verify().bad.empty());
-  // Kernels were in the directory when the process put them there; whoever misses them stores them again.
+  // The process has stored its kernels once and does not know that they are gone; whoever misses them stores
+  // them again.
   compile_anew();
   EXPECT_EQ(compile_anew(), counts(2, 0));
 }

@@ -1,5 +1,5 @@
 #pragma once
-// A cache directory for each test.
+// A fixture that gives each test a cache directory of its own.
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -52,11 +52,11 @@ inline void PrintTo(const CacheCounts& counts, std::ostream* out) {
        << counts.bypasses << " bypasses, " << counts.corrupt << " corrupt, " << counts.refused << " refused";
 }
 
-/// A value and its gradients for all tensors.
+/// A value, and its gradients with respect to all inputs.
 struct Results {
   at::Tensor value;
   std::vector<at::Tensor> gradients;
-  std::function<Results()> again;  ///< computes them anew; of eager functions
+  std::function<Results()> again;  ///< computes them again; set for eager functions
 
   Tensors all() const {
     Tensors tensors = gradients;
@@ -77,7 +77,7 @@ Results train(const F& function, const std::vector<at::Tensor>& inputs) {
   return out;
 }
 
-/// Up to the rounding of generated code. `eager` is.
+/// Compares up to the rounding of generated code.
 inline void expect_same(const Results& eager, const Results& actual) {
   Reference reference([&] { return eager.again().all(); }, eager.all());
   EXPECT_EQ(reference.difference(actual.all()), std::nullopt);

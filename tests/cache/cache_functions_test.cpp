@@ -1,4 +1,4 @@
-// Whole functions from the cache: what hits, what misses, and that results are those of the compiled
+// Whole functions from the cache: what hits, what misses, and that results equal those of the compiled
 // function.
 #include "cache_fixture.h"
 #include "compiler/cache/kernel_cache.h"
@@ -67,7 +67,7 @@ TEST_F(CacheFunctions, AnInferenceCallIsAnEntryOfItsOwn) {
   }
 }
 
-// AOC-04, ALI-03 (tests named cache_replay_… run all cases of aliasing a second time)
+// AOC-04, ALI-03 (the tests cache_replay_… run all aliasing cases a second time)
 TEST_F(CacheFunctions, ViewsOfInputsAndWritesAreRebuilt) {
   const auto function = [](const Tensor& x, const Tensor& y) {
     y.mul_(2);

@@ -1,4 +1,4 @@
-// What keys depend on, and what they do not.
+// What cache keys depend on, and what they do not depend on.
 #include <ATen/autocast_mode.h>
 
 #include "cache_fixture.h"

@@ -1,6 +1,6 @@
-// Somebody else writes to the cache of compiled functions. Each case runs in a process that has no code in
-// memory. That stores refuse such entries is in tests/fault/cache_poison_test.cpp; here it is that functions
-// are right all the same, and that it is counted.
+// Another party writes to the cache of compiled functions. Each case runs in a process that has no code in
+// memory. That stores refuse such entries is tested in tests/fault/cache_poison_test.cpp; these tests hold
+// that functions give right results nevertheless, and that refusals are counted.
 #include "cache/format/label.h"
 #include "cache_child_job.h"
 #include "cache_children.h"
@@ -15,7 +15,7 @@ using cache::Entry;
 using cache::testing::path_of;
 using cache::testing::read_file;
 
-constexpr uint64_t kLookups = 2;  ///< of one function: forward and backward
+constexpr uint64_t kLookups = 2;  ///< of one function: forward and backward pass
 
 class CachePoisoned : public CacheTest {
  protected:
@@ -33,7 +33,7 @@ class CachePoisoned : public CacheTest {
     if (!key_file.empty()) out["ANTEGRAD_CACHE_KEY_FILE"] = key_file.string();
     return out;
   }
-  /// Fills the directory, and gives what the function's results are.
+  /// Fills the directory and records the function's results.
   void fill(const fs::path& key_file) {
     genuine_ = run_child(environment(key_file));
     ASSERT_EQ(genuine_.count("misses"), kLookups);
@@ -61,7 +61,7 @@ class CachePoisoned : public CacheTest {
     Address address;
     Entry entry;
   };
-  /// The entry of a kernel with the object of another one.
+  /// Returns a kernel's entry with the object of another kernel.
   Entry with_object_of(const Stored& kernel, const Stored& other) const {
     auto entry = kernel.entry;
     for (auto& section : entry.sections)
@@ -72,7 +72,7 @@ class CachePoisoned : public CacheTest {
     cache::testing::write_file(file(stored.address), cache::write_entry(entry, stored.address, secret));
   }
 
-  /// Right, counted, and made good by the process that met it.
+  /// Expects right results, a count of the damage, and that this process replaced the bad entry.
   void expect_found_out(const fs::path& key_file, bool refused, const std::string& reason) const {
     const auto report = run_child(environment(key_file));
     EXPECT_EQ(report.results, genuine_.results);
@@ -95,7 +95,7 @@ class CachePoisoned : public CacheTest {
   std::vector<Stored> functions_, kernels_;
 };
 
-/// The forger has every checksum right, and the MAC of what was there.
+/// The forger has made every checksum right and kept the MAC of the genuine entry.
 TEST_F(CachePoisoned, AWrongObjectUnderARightKey) {
   fill(key_file_);
   const auto& kernel = kernels_[0];
@@ -118,7 +118,7 @@ TEST_F(CachePoisoned, SwappedFilesOfTwoKernels) {
   expect_found_out(key_file_, true, "it was written for");
 }
 
-/// The entry of the forward pass where the one of the backward pass was, and the other way round.
+/// The entry of the forward pass in place of that of the backward pass, and the other way round.
 TEST_F(CachePoisoned, AnEntryAtAnotherAddress) {
   fill(key_file_);
   for (const int from : {0, 1}) {
@@ -145,7 +145,7 @@ TEST_F(CachePoisoned, EntriesWithTheMacOfAnotherKey) {
   expect_found_out(key_file_, true, "was not made with this key");
 }
 
-/// Only one kernel: the function's own entries are believed, and lead to it.
+/// Only a kernel is forged: the function's own entries are trusted and lead to it.
 TEST_F(CachePoisoned, OneKernelWithoutAMac) {
   fill(key_file_);
   replace(kernels_[0], kernels_[0].entry, nullptr);
@@ -156,14 +156,14 @@ TEST_F(CachePoisoned, OneKernelWithoutAMac) {
   EXPECT_EQ(report.count("compiled"), 1u);
 }
 
-/// A key file that is set later: what is there was written without.
+/// A key file that is set later: the existing entries were written without one.
 TEST_F(CachePoisoned, AKeyThatIsSetLater) {
   fill("");
   expect_found_out(key_file_, true, "the entry has no MAC, and a key is set");
   EXPECT_EQ(run_child(environment("")).count("hits"), kLookups) << "MACs are not looked at without a key";
 }
 
-/// Without a key nothing is refused, but what entries of functions say of their kernels must hold.
+/// Without a key nothing is refused, but what a function's entry states about its kernels must hold.
 TEST_F(CachePoisoned, SwappedObjectsWithoutAKey) {
   fill("");
   for (size_t i = 0; i < kernels_.size(); ++i)

@@ -1,5 +1,5 @@
 // Many processes with one cache directory: killed at any moment, all cold at once, of two builds, without a
-// home.
+// home directory.
 #include <algorithm>
 #include <chrono>
 #include <random>
@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kAtOnce = 8;
-/// 200 in `make nightly`.
+/// `make nightly` uses 200.
 const int kKilled = static_cast<int>(fuzz::from_environment("ANTEGRAD_TEST_KILLS", 80));
 const int kRounds = kKilled / kAtOnce;
 
@@ -34,7 +34,7 @@ class CacheProcesses : public CacheTest {
   ChildEnvironment environment(const ChildSets& sets) const {
     return {{"ANTEGRAD_CACHE_DIR", directory().string()}, {kChildSets, sets.to_text()}};
   }
-  /// All are about to make their first call when this returns.
+  /// Returns children that are all about to make their first call.
   std::vector<Child> start(int count, int set, const fs::path& directory) const {
     const auto go = folder() / "go";
     fs::remove(go);
@@ -49,7 +49,7 @@ class CacheProcesses : public CacheTest {
     cache::testing::write_file(go, "");
     return children;
   }
-  /// How long one of so many takes for a set that nobody has compiled.
+  /// How long one of that many children takes for a set that none has compiled.
   double seconds_of_a_round() const {
     auto children = start(kAtOnce, 0, folder() / "trial");
     std::vector<double> seconds;
@@ -65,7 +65,8 @@ class CacheProcesses : public CacheTest {
   }
 };
 
-/// What is left is collected when it is old. One process was killed for sure while it wrote.
+/// Leftovers are collected when they are old. Kills one process while it writes, so that there is at least
+/// one.
 void expect_leftovers_collected(const fs::path& directory) {
   const auto dying = std::make_shared<cache::testing::FaultyFiles>();
   cache::testing::in_child([&] {
@@ -106,8 +107,8 @@ TEST_F(CacheProcesses, KilledAtRandomMomentsOfFirstCalls) {
       with_results += !report.results.empty();
     }
     killed += kAtOnce - ended;
-    // Those that are left are faster with each that is killed, and the machine has other work, too: about two
-    // are to come to their end.
+    // The remaining children get faster with each one that is killed, and the machine has other work: adjusts
+    // so that about two of them finish.
     longest *= ended > 2 ? 0.8 : ended < 2 ? 1.25 : 1;
     expect_nothing_damaged();
   }
@@ -130,7 +131,8 @@ TEST_F(CacheProcesses, KilledAtRandomMomentsOfFirstCalls) {
   expect_nothing_damaged();
 }
 
-/// Nothing is locked while something is compiled, so several may compile the same; none does it twice.
+/// Nothing is locked during compilation, so several processes may compile the same kernel; none compiles it
+/// twice.
 TEST_F(CacheProcesses, SixteenColdOnesAgree) {
   constexpr int kProcesses = 16;
   const auto alone =
@@ -161,7 +163,7 @@ TEST_F(CacheProcesses, SixteenColdOnesAgree) {
   EXPECT_EQ(open_store(directory())->stats().entries, open_store(folder() / "alone")->stats().entries);
 }
 
-// AOC-11, AOC-24: the keys of two processes are equal, or their directories would not be.
+// AOC-11, AOC-24: the keys of two processes are equal, because their directories hold the same addresses.
 TEST_F(CacheProcesses, TwoProcessesHaveTheSameKeys) {
   std::vector<std::vector<cache::Address>> addresses;
   for (const char* name : {"one", "two"}) {
@@ -177,8 +179,8 @@ TEST_F(CacheProcesses, TwoProcessesHaveTheSameKeys) {
   EXPECT_EQ(addresses[0], addresses[1]);
 }
 
-/// There is one build of antegrad in a test. Another one would leave entries whose key has another field
-/// "antegrad", or entries of another format under the same key; these are made by hand.
+/// A test has only one build of antegrad. Another build would leave entries whose key differs in the field
+/// "antegrad", or entries of another format under the same key; both are made by hand here.
 TEST_F(CacheProcesses, TwoBuildsShareADirectory) {
   const auto first = run_child(environment({}));
   const auto store = open_store(directory());
@@ -223,7 +225,7 @@ TEST_F(CacheProcesses, EntriesOfAnotherFormatAreMisses) {
   expect_nothing_damaged();
 }
 
-/// Works, compiles, keeps nothing, and says why once.
+/// Functions work, kernels are compiled, nothing is stored, and the reason is reported once.
 void expect_without_directory(const ChildReport& report, const std::string& reason) {
   EXPECT_EQ(report.results.size(), static_cast<size_t>(kChildFunctions));
   EXPECT_EQ(report.directory, "");
@@ -233,7 +235,8 @@ void expect_without_directory(const ChildReport& report, const std::string& reas
   EXPECT_NE(report.reasons[0].find(reason), std::string::npos) << report.reasons[0];
 }
 
-/// A user that the password database does not know; 0: this process may not become another user.
+/// Returns the id of a user that is not in the password database, or 0 if this process may not change its
+/// user.
 uid_t unknown_user() { return ::geteuid() == 0 ? 54321 : 0; }
 
 TEST_F(CacheProcesses, WithoutAHome) {

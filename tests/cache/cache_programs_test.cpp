@@ -1,4 +1,4 @@
-// Programs of several kinds through the cache, and what happens after a hit.
+// Several kinds of programs through the cache, and what happens after a hit.
 #include <fstream>
 #include <functional>
 #include <set>
@@ -29,7 +29,7 @@ struct ConvNet : torch::nn::Module {
   }
 };
 
-/// The gradients of three steps.
+/// Returns the gradients of three steps.
 Tensors train_net(ConvNet& net, const std::function<Tensor(const Tensor&)>& loss) {
   test::manual_seed(2);
   torch::optim::SGD optimizer(net.parameters(), 0.1);
@@ -197,13 +197,13 @@ TEST_F(CachePrograms, SegmentsOfBackwardPassesAreStored) {
   EXPECT_TRUE(at::equal(gradients[0], gradients[1]));
 }
 
-// AOC-29: what cannot be stored is said, and nothing else changes
+// AOC-29: what cannot be stored is reported, and nothing else changes
 TEST_F(CachePrograms, WhatCannotBeWrittenIsSaidOnce) {
   const auto function = [](const Tensor& x) { return x.sin() * 2; };
   compile(function)(torch::ones({4}));
   ASSERT_TRUE(flush_cache());
   std::filesystem::remove_all(directory());
-  { std::ofstream file(directory()); }  // a file where the directory was
+  { std::ofstream file(directory()); }  // a file in place of the directory
   for (int round = 0; round < 2; ++round) {
     const auto compiled = compile(function);
     EXPECT_TRUE(at::allclose(compiled(torch::ones({3})), torch::ones({3}).sin() * 2));

@@ -1,5 +1,5 @@
 // Compiled functions from a Redis server and from a shared directory: a machine that has compiled nothing
-// hits, a server that is dead or slow costs one timeout, and what others put there is refused.
+// hits, a dead or slow server costs one timeout, and entries of others are refused.
 #include <cmath>
 #include <functional>
 
@@ -23,7 +23,7 @@ class CacheRemote : public CacheTest {
     for (const char* name : {"key", "other key"})
       cache::testing::write_file(folder() / name, std::string(31, 'k') + name[0]);
   }
-  /// A machine with a local directory of its own.
+  /// The environment of a machine with a local directory of its own.
   ChildEnvironment machine(const std::string& name, const std::string& key = "key") const {
     return {{"ANTEGRAD_CACHE_DIR", (folder() / name).string()},
             {"ANTEGRAD_CACHE_KEY_FILE", (folder() / key).string()},
@@ -39,8 +39,8 @@ class CacheRemote : public CacheTest {
     if (write) environment["ANTEGRAD_CACHE_SHARED_WRITE"] = "1";
     return environment;
   }
-  /// Runs with the server until it was fast enough for what is wanted: on a machine with much else to do, any
-  /// single process may give it up after its timeout. Results are right in each.
+  /// Runs children until the server was fast enough for what is wanted: on a busy machine any single process
+  /// may give up on the server after its timeout. Results are right in every run.
   ChildReport until(const std::function<bool(const ChildReport&)>& wanted, const ChildEnvironment& machine,
                     const std::string& url, const ChildReport& genuine) const {
     ChildReport report;
@@ -56,7 +56,7 @@ class CacheRemote : public CacheTest {
   static bool disbelieves(const ChildReport& report) {
     return report.count("misses") == 0 && report.count("kernel_misses") == 0;
   }
-  /// Fills the server from a machine that has nothing.
+  /// Fills the server from a machine with an empty cache.
   ChildReport fill(RedisServer& server) const {
     ChildReport report;
     for (int attempt = 0; attempt < 5; ++attempt) {
@@ -75,7 +75,7 @@ class CacheRemote : public CacheTest {
       count += file.is_regular_file();
     return count;
   }
-  /// Of the entries that the server has; lists of variants have keys of another form.
+  /// Returns the keys of entries on the server; the lists of variants have keys of another form.
   static std::vector<std::string> keys(RedisServer& server) {
     auto keys = server.command({"KEYS", "*"}).list;
     std::erase_if(keys, [](const auto& key) { return key.find('-') == std::string::npos; });
@@ -89,7 +89,7 @@ void expect_all_hits(const ChildReport& report) {
   EXPECT_EQ(report.count("compiled"), 0u);
 }
 
-/// Whatever was there was not believed; the functions were compiled.
+/// Nothing from the server was trusted; the functions were compiled.
 void expect_compiled(const ChildReport& report, const ChildReport& genuine) {
   EXPECT_EQ(report.results, genuine.results);
   EXPECT_EQ(report.count("hits"), 0u) << report.output;
@@ -111,7 +111,7 @@ TEST_F(CacheRedis, AFreshMachineOnlyHits) {
   EXPECT_GT(genuine.count("compiled"), 0u);
   for (const auto& key : keys(server)) EXPECT_TRUE(key.starts_with("antegrad:1:")) << key;
   expect_all_hits(until(hits, machine("B"), server.url(), genuine));
-  // What came from the server is in the local directory now.
+  // What came from the server is now in the local directory.
   server.kill();
   expect_all_hits(run_child(machine("B")));
 }
@@ -168,7 +168,8 @@ TEST_F(CacheRedis, ADeadServerIsNoError) {
   expect_all_hits(run_child(with_redis(machine("B"), server.url(), true)));
 }
 
-/// It takes connections and says nothing. It is asked again after one second, then after two, and so on.
+/// The server accepts connections and never answers. It is asked again after one second, then after two more,
+/// and so on.
 TEST_F(CacheRemote, AServerThatDoesNotAnswerCostsOneTimeout) {
   FakeRedis server([](const std::string&) { return std::string(); });
   ChildReport report;
@@ -195,7 +196,7 @@ TEST_F(CacheRemote, ASharedDirectoryServesAFreshMachine) {
   expect_all_hits(run_child(machine("B")));
 }
 
-/// Functions that are new, of kernels that this machine had before it wrote to the shared directory.
+/// New functions whose kernels this machine had stored before it could write to the shared directory.
 TEST_F(CacheRemote, KernelsThatWereOnlyLocalGoWithTheirFunctions) {
   fs::create_directory(folder() / "shared");
   run_child(machine("A"));

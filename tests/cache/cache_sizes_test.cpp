@@ -1,4 +1,4 @@
-// Sizes that change, through the cache: guarded entries, and what a new process knows at once.
+// Changing sizes through the cache: guarded entries, and what a new process knows from the first call on.
 #include "cache_fixture.h"
 
 namespace antegrad::test {
@@ -79,7 +79,7 @@ TEST_F(CacheSizes, FixedSizesHaveAnEntryEach) {
 
 // AOC-07
 TEST_F(CacheSizes, AMarkOfASizeThatStaysFixedDoesNotMiss) {
-  const auto product = [](const Tensor& x) { return x.reshape({3, 4}) * 2; };  // only 12 elements will do
+  const auto product = [](const Tensor& x) { return x.reshape({3, 4}) * 2; };  // only 12 elements fit
   const auto x = torch::randn({12});
   compile(product)(x);
   ASSERT_TRUE(flush_cache());

@@ -1,4 +1,4 @@
-// What a trace says of functions that are compiled, found in the cache, recaptured, or run eagerly.
+// What a trace records about functions that are compiled, found in the cache, recaptured, or run eagerly.
 #include <antegrad/trace.h>
 
 #include <fstream>

@@ -1,7 +1,7 @@
 #pragma once
-// Runs a function eagerly and compiled in two equal worlds, and holds that nothing tells the worlds apart:
-// values, dtypes, sizes, strides, offsets, requires_grad, is_leaf, versions, whole storages of inputs, which
-// tensors are the same object, share memory or are views of which. Part of every case: ALI-01, ALI-02.
+// Runs a function eagerly and compiled in two equal worlds, and checks that the worlds cannot be told apart:
+// values, dtypes, sizes, strides, offsets, requires_grad, is_leaf, versions, whole storages of inputs, and
+// which tensors are the same object, share memory or are views of which. Part of every case: ALI-01, ALI-02.
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -34,20 +34,20 @@ std::vector<int64_t> numbers_of(const T& value) {
   return {leaves.key.begin(), leaves.key.end()};
 }
 
-/// All tensors of both worlds that were seen so far.
+/// All tensors of both worlds seen so far.
 class Worlds {
  public:
   void add(const std::string& what, const Tensors& eager, const Tensors& compiled, bool output) {
     ASSERT_EQ(eager.size(), compiled.size()) << what;
     for (size_t i = 0; i < eager.size(); ++i) {
-      if (!output && eager[i].defined() && eager[i].is_view())  // the caller's tensor behind a view of it
+      if (!output && eager[i].defined() && eager[i].is_view())  // the caller's base of the view
         tensors_.push_back({what + " " + std::to_string(i) + "'s base", false, at::Tensor(eager[i]._base()),
                             at::Tensor(compiled[i]._base())});
       tensors_.push_back({what + " " + std::to_string(i), output, eager[i], compiled[i]});
     }
   }
 
-  /// Only the first difference is reported: what follows from it says nothing new.
+  /// Reports only the first difference: later ones follow from it.
   void compare(const std::string& when) {
     if (differ_) return;
     auto difference = fuzz::first_difference(tensors_, {});
@@ -57,7 +57,7 @@ class Worlds {
     ADD_FAILURE() << when << ": " << *difference;
   }
 
-  /// Each output gets another number, so that values tell which of them share memory.
+  /// Adds a different number to each output, so that values show which outputs share memory.
   void mutate_outputs() {
     at::NoGradGuard no_grad;
     int64_t amount = 0;
@@ -99,7 +99,7 @@ class Worlds {
   bool differ_ = false;
 };
 
-/// Random numbers are compared too.
+/// Compiled functions draw eager's random numbers, so that these can be compared.
 inline Options eager_numbers() {
   Options options;
   options.rng = Rng::Eager;
@@ -110,7 +110,7 @@ struct AgainstOptions {
   Options compile = eager_numbers();
   bool grad_mode = true;   ///< run the case with grad mode on …
   bool no_grad = true;     ///< … and off
-  bool call_again = true;  ///< call a second time with the inputs as the first call left them
+  bool call_again = true;  ///< call once more with the inputs as the first call left them
 };
 
 /// One function in both worlds.
@@ -162,8 +162,8 @@ class Duel {
   Worlds worlds_;
 };
 
-/// `make_function()` gives {callable, tensors it captures} and is called once a world; so is `make()`, which
-/// gives the arguments as a tuple. Both may draw random numbers: they are the same in both worlds.
+/// `make_function()` returns {callable, tensors it captures}, `make()` the arguments as a tuple. Each is
+/// called once per world. Both may draw random numbers, which are the same in both worlds.
 template <class MakeFunction, class Make>
 Report against_eager_with_state(const MakeFunction& make_function, const Make& make,
                                 const AgainstOptions& options = {}) {
@@ -198,7 +198,7 @@ Report against_eager(const F& function, const Make& make, const AgainstOptions& 
   return against_eager_with_state([&] { return std::pair(function, Tensors{}); }, make, options);
 }
 
-/// For graph texts: how often `what` occurs.
+/// Returns how often `what` occurs in a graph text.
 inline size_t count(const std::string& text, const std::string& what) {
   size_t found = 0;
   for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + what.size())) ++found;

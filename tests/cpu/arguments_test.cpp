@@ -1,4 +1,4 @@
-// Everything arguments and results may be made of.
+// Everything that arguments and results may consist of.
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -84,7 +84,7 @@ TEST_F(Arguments, OptionalTensors) {
   EXPECT_TRUE(same(y_ * x_, *compiled(y_, std::optional<Tensor>(x_))));
   EXPECT_FALSE(compiled(y_, std::optional<Tensor>()).has_value());
   EXPECT_EQ(compiled.report().captures, 2u);
-  // An undefined tensor in a set optional is neither.
+  // An undefined tensor in a set optional is a case of its own.
   auto defined = compile([](const std::optional<Tensor>& t) { return t && t->defined(); });
   EXPECT_FALSE(defined(std::optional<Tensor>(Tensor())));
   EXPECT_TRUE(defined(std::optional<Tensor>(x_)));
@@ -257,7 +257,7 @@ TEST_F(Arguments, UnorderedMaps) {
   auto compiled = compile(f);
   Map in;
   for (int i = 0; i < 20; ++i) in[std::string(static_cast<size_t>(i + 1), 'k')] = torch::full({2}, i);
-  // Another order of the same elements: the result must follow the keys.
+  // The same elements in another order: results must follow the keys.
   Map reordered(1000);
   for (auto it = in.begin(); it != in.end(); ++it) reordered.insert(*it);
   for (const auto& each : {in, reordered, in}) {
@@ -293,7 +293,7 @@ TEST_F(Arguments, Nested) {
     }
   }
   EXPECT_EQ(compiled.report().captures, 1u);
-  std::get<0>(arg)[0].second[1][1] = y_;  // an optional that is set now
+  std::get<0>(arg)[0].second[1][1] = y_;  // an optional that was unset before
   EXPECT_EQ(compiled(arg).size(), 3u);
   EXPECT_EQ(compiled.report().captures, 2u);
 }
@@ -318,7 +318,7 @@ TEST_F(Arguments, UserStructs) {
     EXPECT_EQ(world.state.step, step + 1);
     EXPECT_EQ(world.state.note, eager.state.note);
   }
-  EXPECT_EQ(compiled.report().captures, 3u);  // each step has another number
+  EXPECT_EQ(compiled.report().captures, 3u);  // the number differs in each step
   compiled(user::World{{y_, {}, 0, "n"}, 0.5});
   EXPECT_EQ(compiled.report().captures, 3u);
 }

@@ -1,4 +1,4 @@
-// What can be asked of backward() and grad(): kept graphs, some outputs, some inputs, gradients of any
+// What backward() and grad() may be asked for: retained graphs, some outputs, some inputs, tangents of any
 // layout.
 #include "cpu/training_like_eager.h"
 #include "seeds.h"
@@ -8,11 +8,11 @@ namespace {
 
 using at::Tensor;
 
-/// Reads both inputs in the backward pass.
+/// Its backward pass reads both inputs.
 auto product() {
   return [](const Tensor& a, const Tensor& b) { return (a * b).tanh().sum(); };
 }
-/// The first output knows only `a`, the second only `b`, the third both.
+/// The first output depends only on `a`, the second only on `b`, the third on both.
 auto three_outputs() {
   return [](const Tensor& a, const Tensor& b) { return std::tuple(a.sin(), b.exp(), a * b); };
 }
@@ -156,7 +156,7 @@ TEST(SomeInputs, EveryChoiceOfRequiresGrad) {  // CAP-24
         });
 }
 
-// --- gradients as they come
+// --- tangents of any layout
 
 TEST(Tangents, OfAnyLayout) {
   auto forward = [](const Tensor& a) { return a.view({3, 2, 2}).transpose(0, 1).sin() * 2; };

@@ -9,7 +9,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
 
-/// Its backward is not its derivative, so that tests see which one ran.
+/// Its backward is not its derivative, so that tests see which of the two ran.
 struct Scaled : Function<Scaled> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x, double by) {
     ctx->save_for_backward({x});
@@ -62,7 +62,7 @@ TEST(CustomFunction, ThatReturnsAView) {
   trained_like_eager([](const Tensor& a) { return ReturnsAView::apply(a.exp()); }, one_leaf);
 }
 
-/// A reversible layer: what it passes through is a result of its own.
+/// A reversible layer: the input that it passes through is a result of its own.
 struct Coupling : Function<Coupling> {
   static variable_list forward(AutogradContext* ctx, const Tensor& a, const Tensor& b) {
     ctx->save_for_backward({a});
@@ -74,7 +74,7 @@ struct Coupling : Function<Coupling> {
   }
 };
 
-/// Two parts of its argument.
+/// Returns two parts of its argument.
 struct Halves : Function<Halves> {
   static variable_list forward(AutogradContext*, const Tensor& x) {
     return {x.narrow(0, 0, 1), x.narrow(0, 1, 2)};
@@ -84,7 +84,7 @@ struct Halves : Function<Halves> {
   }
 };
 
-/// A tensor of its own, and a view of it.
+/// Returns a new tensor and a view of it.
 struct WholeAndPart : Function<WholeAndPart> {
   static variable_list forward(AutogradContext*, const Tensor& x) {
     const auto whole = x.exp();
@@ -189,7 +189,7 @@ TEST(CustomFunction, WhoseBackwardThrows) {
   }
 }
 
-/// Writes to the gradient it gets.
+/// Writes to the incoming gradient.
 struct WritesItsGradient : Function<WritesItsGradient> {
   static variable_list forward(AutogradContext*, const Tensor& x) { return {x * 2, x * 3}; }
   static variable_list backward(AutogradContext*, const variable_list& grads) {
@@ -212,7 +212,7 @@ TEST(CustomFunction, ThatWritesTheGradientOfACaller) {  // ALI-51
   trained_like_eager([](const Tensor& a) { return WritesItsGradient::apply(a); }, one_leaf);
 }
 
-/// The gradient is a tensor that the forward pass got.
+/// Its gradient is a tensor that was passed to the forward pass.
 struct ReturnsASavedInput : Function<ReturnsASavedInput> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& gradient) {
     ctx->save_for_backward({gradient});
@@ -235,7 +235,7 @@ TEST(CustomFunction, ThatReturnsASavedInput) {  // ALI-54
                      [] { return std::tuple(leaf({3}), torch::randn({3})); });
 }
 
-/// Counts backward passes in a tensor that the forward pass got.
+/// Counts backward passes in a tensor that was passed to the forward pass.
 struct CountsBackwards : Function<CountsBackwards> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x, const Tensor& counter) {
     ctx->saved_data["counter"] = counter;
@@ -260,7 +260,7 @@ TEST(CustomFunction, ThatWritesALeafInItsBackward) {  // ALI-52
       [] { return std::tuple(leaf({3}), torch::zeros({}).requires_grad_()); });
 }
 
-/// Keeps its own result outside the list of saved tensors.
+/// Stores its own result outside the list of saved tensors.
 struct StashesItsResult : Function<StashesItsResult> {
   static Tensor forward(AutogradContext* ctx, const Tensor& x) {
     auto result = x.exp();

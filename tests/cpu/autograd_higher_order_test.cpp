@@ -1,4 +1,4 @@
-// Derivatives of derivatives, and random numbers that all passes must agree about.
+// Derivatives of derivatives, and random numbers that all passes must agree on.
 #include "cpu/training_like_eager.h"
 #include "seeds.h"
 
@@ -11,7 +11,7 @@ Tensor derivative(const Tensor& y, const Tensor& x) {
   return torch::autograd::grad({y.sum()}, {x}, {}, /*retain_graph=*/true, /*create_graph=*/true)[0];
 }
 
-/// A loss on the gradients, as force matching has it.
+/// A loss on the gradients, as in force matching.
 void backward_of_gradients(const Scene& s) {
   Tensors gradients;
   for (const auto& input : that_require_grad(s.inputs)) {
@@ -48,7 +48,7 @@ TEST(HigherOrder, SecondOrderOfParameters) {
   trained_with_state_like_eager(net, one_leaf, options);
 }
 
-/// What it was before does not matter, and yet it is the variable that derivatives are taken with respect to.
+/// The old value of the argument does not matter, and yet derivatives are taken with respect to the argument.
 TEST(HigherOrder, SecondOrderOfArgumentsThatAreOverwrittenWithoutGradients) {
   const auto overwritten = [](auto write) {
     return [write](const Tensor& a) {

@@ -1,4 +1,4 @@
-// Hooks, retained gradients, anomaly mode: what users hang on to autograd's graph around and inside.
+// Hooks, retained gradients and anomaly mode, outside and inside of compiled functions.
 #include <torch/csrc/autograd/anomaly_mode.h>
 
 #include "cpu/training_like_eager.h"
@@ -123,7 +123,7 @@ TEST(Hooks, ThatThrow) {
 
 using Anomaly = torch::autograd::DetectAnomalyGuard;
 
-/// sqrt at 0 times 0: the gradient is NaN.
+/// The gradient of sqrt at 0, times 0, is NaN.
 auto nan_gradient() {
   return [](const Tensor& a) { return ((a * 0).sqrt() * 0).sum(); };
 }

@@ -1,4 +1,4 @@
-// Arguments and captured tensors of every kind that gradients flow to.
+// All kinds of arguments and captured tensors that gradients flow to.
 #include "cpu/training_like_eager.h"
 
 namespace antegrad::test {

@@ -1,4 +1,4 @@
-// What only the backward pass reads is its own: its memory is there for gradients while they are computed.
+// The backward pass owns what only it reads, and reuses that memory for gradients while it computes them.
 #include "counting_allocator.h"
 #include "cpu/training_like_eager.h"
 
@@ -11,7 +11,7 @@ constexpr int64_t kElements = 1 << 16;
 constexpr int64_t kBlock = kElements * static_cast<int64_t>(sizeof(float));
 constexpr int kLeaves = 12;
 
-/// Blocks that a backward pass needs beyond those there before it.
+/// Returns how many blocks a backward pass needs beyond those that were live before it.
 template <class Run>
 double blocks_needed(const Run& run) {
   auto& allocator = test::CountingAllocator::installed();

@@ -1,4 +1,4 @@
-// What eager refuses, or allows only just, is refused or allowed when compiled, with eager's words.
+// What eager refuses or barely allows is refused or allowed when compiled, with eager's messages.
 #include "cpu/training_like_eager.h"
 
 namespace antegrad::test {

@@ -1,6 +1,6 @@
-// Hooks that a user puts on everything saved for a backward pass. LibTorch asks its engine for them: Python's
-// engine takes them from torch.autograd.graph.saved_tensors_hooks, this program's from `current`. Both are
-// silent while something is traced.
+// User hooks on everything saved for backward passes. LibTorch asks its engine for them: Python's engine
+// takes them from torch.autograd.graph.saved_tensors_hooks, the one of this program from `current`. Both are
+// off during tracing.
 #include <ATen/SavedTensorHooks.h>
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/saved_variable_hooks.h>

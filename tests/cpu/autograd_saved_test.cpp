@@ -1,5 +1,5 @@
-// What the backward pass reads: noticed when the user writes to it in between, where eager notices, and kept
-// no longer than eager keeps it.
+// What the backward pass reads: writes to it in between are detected where eager detects them, and it lives
+// no longer than in eager.
 #include "cpu/training_like_eager.h"
 
 namespace antegrad::test {
@@ -43,7 +43,7 @@ TEST(SavedVersions, OfInputsThatItDoesNotRead) {
                      [] { return std::tuple(leaf({3}), torch::randn({3})); }, write_input(0));
 }
 
-TEST(SavedVersions, OfInputsOfWhichItReadsAnOutput) {  // sigmoid keeps its result, not its input
+TEST(SavedVersions, OfInputsOfWhichItReadsAnOutput) {  // sigmoid saves its result, not its input
   trained_like_eager([](const Tensor& a) { return a.sigmoid(); }, one_leaf, write_input(0));
   trained_like_eager([](const Tensor& a) { return a.exp(); }, one_leaf, write_input(0));
 }
@@ -72,16 +72,16 @@ TEST(SavedVersions, OfParameters) {
   };
   TrainingOptions options;
   options.finish = write_weight;
-  trained_with_state_like_eager(net, one_leaf, options);  // read
+  trained_with_state_like_eager(net, one_leaf, options);  // the weight is read
   trained_with_state_like_eager(
       net,
       [] {
         return std::tuple(torch::randn({3, 4}));
       },
-      options);  // not read
+      options);  // the weight is not read
 }
 
-/// Keeps what eager keeps.
+/// Saves what eager saves.
 TrainingOptions saving_all(const Finish& finish) {
   TrainingOptions options;
   options.compile.policy = SaveAll{};
@@ -96,7 +96,7 @@ TEST(SavedVersions, OfOutputsThatTheBackwardReads) {
                      saving_all(write_outputs));
 }
 
-TEST(SavedVersions, OfOutputsThatAreComputedAgain) {  // no error then, and right gradients
+TEST(SavedVersions, OfOutputsThatAreComputedAgain) {  // no error, and right gradients
   auto a = leaf({3});
   auto out = compile([](const Tensor& x) { return x.sigmoid(); }, {.policy = RecomputeAll{}})(a);
   const auto expected = torch::autograd::grad({a.sigmoid().sum()}, {a})[0];
@@ -138,8 +138,8 @@ TEST(SavedVersions, ABackwardAheadOfTheWriteIsFine) {
                      });
 }
 
-/// Optimizers write to data(), which no version counter notices: what is computed again, is from the new
-/// weights.
+/// Optimizers write to data(), which version counters do not notice: what is recomputed is computed from the
+/// new weights.
 TEST(SavedVersions, AnOptimizerStepBetweenForwardAndBackward) {
   trained_like_eager([](const Tensor& x, const Tensor& w) { return at::mm(x, w).relu(); },
                      [] {
@@ -206,7 +206,7 @@ TEST(ModifiedInside, OtherOutputsAreFine) {
 
 // --- lifetimes
 
-/// Whether the tensor's memory is gone once everything the caller holds is dropped.
+/// Whether the memory is freed once the caller has dropped everything it holds.
 template <class F>
 void expect_freed(const F& function, bool backward) {
   auto compiled = compile(function);

@@ -1,4 +1,4 @@
-// backward() with create_graph runs the function again over fakes: nobody may notice.
+// backward() with create_graph runs the function again over fakes, which must not be observable.
 #include "cpu/training.h"
 #include "cpu/training_like_eager.h"
 #include "seeds.h"

@@ -1,4 +1,4 @@
-// Training with the state around it: optimizers, autocast, normalisation, donated memory.
+// Training together with its surroundings: optimizers, autocast, normalisation, donated memory.
 #include <ATen/autocast_mode.h>
 
 #include "cpu/training.h"
@@ -11,9 +11,9 @@ namespace {
 using at::Tensor;
 namespace nn = torch::nn;
 
-// --- optimizers outside
+// --- optimizers
 
-/// Weights after some steps, and the captures they took.
+/// Returns the weights after some steps, and the number of captures.
 template <class Optimizer, class Settings>
 std::pair<Tensors, uint64_t> weights_after_steps(bool compiled, const Settings& settings) {
   test::manual_seed(0);
@@ -53,7 +53,7 @@ auto mixed() {
 }
 auto matrices() { return std::tuple(leaf({4, 8}), leaf({8, 4})); }
 
-/// Eager casts a leaf once and adds the gradients of its uses in bfloat16; compiled casts at each use.
+/// Eager casts a leaf once and adds the gradients of its uses in bfloat16; compiled code casts at each use.
 TEST(Autocast, Inside) {
   trained_like_eager(
       [](const Tensor& x, const Tensor& w) {
@@ -125,7 +125,7 @@ TEST(Normalisation, RunningStatisticsOverSteps) {
 
 // --- memory of the backward pass
 
-/// Saves a mask that nobody else sees, and both inputs.
+/// Saves both inputs and a mask that no one else holds.
 auto masked() {
   return [](const Tensor& a, const Tensor& b) { return (a.relu() * b).exp().sum(); };
 }
@@ -181,13 +181,13 @@ TEST(Donation, NotOfOutputsAlsoSaved) {  // PAR-16
       one_leaf, [](const Scene& s) { s.outputs[1].sum().backward(); });
 }
 
-// --- ops and flags of their own kind
+// --- individual ops and flags
 
 TEST(Functionalization, OfAMatrixInverse) {  // RNG-14 (functionalization is never off here)
   trained_like_eager([](const Tensor& a) { return at::linalg_inv(a.mm(a.t()) + torch::eye(3)); }, one_leaf);
 }
 
-/// While it lives, deterministic algorithms are asked for.
+/// Requests deterministic algorithms while it lives.
 struct Deterministic {
   Deterministic() { at::globalContext().setDeterministicAlgorithms(true, false); }
   ~Deterministic() { at::globalContext().setDeterministicAlgorithms(false, false); }
@@ -218,7 +218,7 @@ TEST(DeterministicFlag, IsPartOfTheGuard) {  // RNG-08
   EXPECT_TRUE(a.grad().allclose(3 * a.detach().cos()));
 }
 
-// --- who decides what is kept
+// --- user policies
 
 TEST(UserPolicies, AreAskedAndObeyed) {  // PAR-04
   size_t asked = 0;

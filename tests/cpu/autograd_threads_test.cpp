@@ -1,4 +1,4 @@
-// Compiled functions in many threads, and inside each other.
+// Compiled functions in many threads, and nested in each other.
 #include <thread>
 
 #include "cpu/training_like_eager.h"

@@ -1,4 +1,4 @@
-// Numbers that the type of a tensor cannot hold, and the values next to them: compiled ops against eager's.
+// Numbers that a tensor's dtype cannot hold, and their neighbours: compiled ops against eager's.
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
 
@@ -46,7 +46,7 @@ const std::vector<at::Scalar> kNumbers = {0.1,
                                           (int64_t{1} << 60) + (int64_t{1} << 36) + 1,
                                           -(int64_t{1} << 62) - 1};
 
-/// The numbers, what is next to them in the type, and ordinary values; as many as make eager's loops whole.
+/// The numbers, their neighbours in the dtype, and ordinary values; a multiple of eager's vector length.
 at::Tensor values(at::ScalarType type) {
   std::vector<double> all;
   for (const auto& s : kNumbers) {
@@ -80,21 +80,23 @@ double largest(at::ScalarType type) {
   }
 }
 
-/// Bits, except that all NaNs are one.
+/// Compares bits, except that all NaNs are equal.
 at::Tensor same_elements(const at::Tensor& a, const at::Tensor& b) {
   if (!at::isFloatingType(a.scalar_type())) return a.eq(b);
   const auto signs = at::signbit(a).eq(at::signbit(b));
   return a.eq(b).logical_and(signs).logical_or(a.isnan().logical_and(b.isnan()));
 }
 
-/// Within some units of their type, and `whole` besides; `scale` is how large what they are made of is.
+/// Whether results are within some units of their dtype, plus `whole`; `scale` is the magnitude of what they
+/// are computed from.
 at::Tensor near(const at::Tensor& eager, const at::Tensor& compiled, const at::Tensor& scale, double whole) {
   const auto a = eager.to(at::kDouble), b = compiled.to(at::kDouble);
   const double units = 4 * test::epsilon_of(eager.scalar_type());
   return a.sub(b).abs().le(scale.mul(units).add(4 * test::smallest_of(eager.scalar_type()) + whole));
 }
 
-/// Where results are further apart than they may be; `terms` is how large what they are made of is.
+/// Returns where results are further apart than allowed; `terms` is the magnitude of what they are computed
+/// from.
 at::Tensor wrong_elements(const at::Tensor& eager, const at::Tensor& compiled, Within within,
                           const at::Tensor& terms) {
   auto right = same_elements(eager, compiled);
@@ -103,7 +105,7 @@ at::Tensor wrong_elements(const at::Tensor& eager, const at::Tensor& compiled, W
   if (within == Within::Numbers) right = right.logical_or(eager.eq(compiled));
   if (within == Within::Remainder) right = right.logical_or(eager.isnan().logical_and(compiled.isfinite()));
   if (within == Within::Roundings) right = right.logical_or(near(eager, compiled, size, 0));
-  if (within == Within::Terms)  // near overflow, it depends on what is fused
+  if (within == Within::Terms)  // near overflow, the result depends on fusion
     right = right.logical_or(near(eager, compiled, at::maximum(size, terms), 0))
                 .logical_or(terms.gt(0.25 * largest(eager.scalar_type())));
   if (within == Within::Loops)
@@ -129,11 +131,11 @@ class AwkwardNumbers : public ::testing::Test {
     try {
       expected_.push_back(call.run(inputs));
       calls_.push_back(std::move(call));
-    } catch (const std::exception&) {  // not of this type
+    } catch (const std::exception&) {  // eager does not take this dtype
     }
   }
 
-  /// Many ops in one function, a few functions.
+  /// Compiles many ops per function, so that there are few functions.
   void check(const std::vector<at::Tensor>& inputs) {
     constexpr size_t kPerFunction = 120;
     for (size_t first = 0; first < calls_.size(); first += kPerFunction) {
@@ -180,7 +182,7 @@ std::string text(const at::Scalar& s) {
   return s.isIntegral(true) ? c10::str(s.toLong()) : c10::str(s.toDouble());
 }
 
-/// Every op with all numbers takes minutes: each gets some, others for each type.
+/// All ops with all numbers take minutes: takes one call in `every`, which differ from dtype to dtype.
 class Some {
  public:
   explicit Some(size_t every) : every_(every) {}
@@ -189,7 +191,7 @@ class Some {
  private:
   size_t every_, next_ = 0;
 };
-constexpr size_t kEvery = 13;  // has no divisor in common with the number of ops or numbers
+constexpr size_t kEvery = 13;  // coprime to the number of ops and of numbers
 
 at::Tensor size_of(const at::Tensor& x) { return x.to(at::kDouble).abs(); }
 
@@ -256,8 +258,8 @@ TEST_F(AwkwardNumbers, OfTensorsOfTwoTypes) {
     }
 }
 
-/// Values of a half type that are computed in the same kernel, hence as f32: what jumps there must jump where
-/// it does for the stored numbers.
+/// Half-precision values that are computed in the same kernel, and therefore as f32: functions with jumps
+/// must jump where they do for the stored values.
 TEST_F(AwkwardNumbers, OfComputedShortFloats) {
   at::NoGradGuard no_grad;
   for (const auto type : {at::kHalf, at::kBFloat16}) {
@@ -275,7 +277,7 @@ TEST_F(AwkwardNumbers, OfComputedShortFloats) {
   }
 }
 
-/// What eager refuses while it runs, a number that is more than a type holds, is refused compiled too.
+/// What eager refuses at run time, such as a number that a dtype cannot hold, is refused compiled too.
 TEST_F(AwkwardNumbers, ThatEagerRefusesAreRefused) {
   at::NoGradGuard no_grad;
   Some some(29);

@@ -1,4 +1,4 @@
-// Compiled functions with kernels: errors of eager, memory that is handed over, many threads.
+// Compiled functions with kernels: eager's errors, donated memory, many threads.
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -50,7 +50,7 @@ TEST(Functions, NegativeIndicesCountFromTheEnd) {
   EXPECT_EQ(error_of([&] { compiled(x, bad); }), error_of([&] { pick(x, bad); }));
 }
 
-/// The backward pass is free to overwrite what only it holds, and nothing else.
+/// The backward pass may overwrite what only it holds, and nothing else.
 TEST(Functions, BackwardLeavesWhatOthersHold) {
   const auto function = [](const Tensor& x) { return (x.sin() * x).exp(); };
   auto compiled = compile(function);

@@ -1,4 +1,4 @@
-// Options of the backend: each way to run a graph gives the same, failures of compilers, explain().
+// Options of the backend: all ways to run a graph agree, compilers that fail, explain().
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -66,7 +66,7 @@ TEST(Backends, DebugCompareFindsNothingWrong) {
 }
 
 TEST(Backends, DebugCompareWaitsForTheLastPartOfAConcatenation) {
-  // Two heads that end in a tensor of both: a kernel writes each, with a product of matrices between them.
+  // Two heads that are concatenated: a kernel writes each part, with a matrix product between them.
   auto heads = [](const Tensor& x, const Tensor& w, const Tensor& b) {
     const auto first = at::tanh(at::mm(x, w) + b);
     return at::cat({first, at::tanh(at::mm(first, w.t().mm(w)) + b)}, 1);
@@ -79,7 +79,7 @@ TEST(Backends, DebugCompareWaitsForTheLastPartOfAConcatenation) {
 }
 
 TEST(Backends, DebugCompareKnowsWhatWasRoundedOnTheWay) {
-  // The sum is one of f32, whatever it is multiplied by.
+  // The sum is computed in f32, whatever it is multiplied with.
   auto mixed = [](const Tensor& x, const Tensor& y) { return x.exp().sum({1}) * y; };
   const auto x = torch::randn({30, 70}), y = torch::randn({30}, torch::kDouble);
   Options options;
@@ -131,7 +131,7 @@ TEST(Backends, BackwardPassesAreCompiledWhenFirstNeeded) {
   EXPECT_EQ(made(), after_backward);
 }
 
-/// A function that no other test has compiled kernels for.
+/// A function whose kernels no other test compiles.
 Tensor new_function(const Tensor& x, double number) { return (x * number).sin() + x.cos(); }
 
 Options broken_compiler() {

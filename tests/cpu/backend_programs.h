@@ -1,5 +1,5 @@
 #pragma once
-// Programs made by hand: the kernels are C++ functions, so nothing is compiled.
+// Programs built by hand: their kernels are C++ functions, so nothing is compiled.
 #include <torch/torch.h>
 
 #include <string>
@@ -41,7 +41,7 @@ inline schedule::Kernel flat_kernel(const std::string& name, int32_t inputs, int
   return kernel;
 }
 
-/// An elementwise kernel: its last buffer is f of the others.
+/// An elementwise kernel: its last buffer is a function of the others.
 template <auto kFunction, class... Inputs>
 int64_t elementwise(void* const* buffers, const int64_t*, int64_t begin, int64_t end) {
   constexpr size_t kInputs = sizeof...(Inputs);

@@ -1,4 +1,4 @@
-// Programs of kernels and LibTorch's calls: memory, threads, errors, comparison. More about memory:
+// Programs of kernels and extern calls: memory, threads, errors, comparison. More about memory is in
 // program_memory_test.cpp.
 #include "cpu/backend_programs.h"
 #include "closeness.h"
@@ -52,7 +52,7 @@ TEST(Programs, MemoryIsUsedAgain) {
   for (int i = 0; i < 5; ++i) run(executable, {x});
   const auto after = pool::statistics();
   EXPECT_EQ(after.fresh, before.fresh);
-  EXPECT_EQ(after.reused, before.reused + 10);  // %1 and %2, which the result takes over
+  EXPECT_EQ(after.reused, before.reused + 10);  // %1 and %2; the result takes over the memory of %2
   EXPECT_EQ(after.used, before.used);
 }
 
@@ -80,7 +80,7 @@ TEST(Programs, LastReadsAreOverwritten) {
   made.run_kernel(add_kernel, {0, 0, 1}, 1000, 1000).run_kernel(twice_kernel, {1, 2}, 1000, 1000);
   made.run_kernel(twice_kernel, {2, 3}, 1000, 1000);
   const auto executable = made.executable();
-  EXPECT_EQ(executable.arena_bytes(), 4032);  // %2 is where %1 was
+  EXPECT_EQ(executable.arena_bytes(), 4032);  // %2 reuses the memory of %1
   const auto x = torch::randn({1000});
   EXPECT_TRUE(at::equal(run(executable, {x})[0], x * 8));
 }
@@ -148,7 +148,7 @@ TEST(Programs, ArgumentsThatLibTorchReturnsAreCopiedOutOfTheArena) {
   const auto x = torch::randn({1000});
   ASSERT_TRUE(at::conj_physical(x).is_same(x));
   const auto executable = made.executable();
-  EXPECT_EQ(executable.arena_bytes(), 4032);  // %3 is where %1 was, which %2 must not be
+  EXPECT_EQ(executable.arena_bytes(), 4032);  // %3 reuses the memory of %1, so %2 must not alias it
   const auto outputs = run(executable, {x.abs()});
   EXPECT_TRUE(at::equal(outputs[0], x.abs() * 2));
   EXPECT_TRUE(test::up_to_rounding((x.abs() * 2).sin(), outputs[1]));
@@ -181,7 +181,7 @@ TEST(Programs, UnitsAreSharedAmongThreads) {
   EXPECT_GE(threads.size(), 2U);
 }
 
-/// Rows of a table, without negative indices.
+/// Takes elements of a table; negative indices are out of range.
 int64_t take_rows(void* const* buffers, const int64_t*, int64_t begin, int64_t end) {
   const auto* index = static_cast<const int64_t*>(buffers[1]);
   int64_t bad = 0;
@@ -192,7 +192,7 @@ int64_t take_rows(void* const* buffers, const int64_t*, int64_t begin, int64_t e
   return bad;
 }
 
-/// What take_rows() is the code of: three elements out of four, by indices.
+/// The kernel that take_rows() implements: three elements out of four, by index.
 schedule::Kernel taking_three_of_four() {
   auto kernel = flat_kernel("take", 2, 3);
   kernel.buffers[1].dtype = ir::DType::I64;

@@ -1,4 +1,5 @@
-// Compile::Background: calls run uncompiled until code is there, and nothing is lost on the way. Progress.
+// Compile::Background: calls run uncompiled until there is code, and no effect of a call is lost. Also
+// progress reports.
 #include <ATen/autocast_mode.h>
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
@@ -24,7 +25,7 @@ Options in_background() {
 
 Tensor some_net(const Tensor& x, const Tensor& w) { return at::softmax(at::mm(x, w).tanh(), 1) * 2; }
 
-/// Calls until a call is served by compiled code.
+/// Calls until compiled code serves a call.
 template <class Call>
 void call_until_compiled(const Call& call, const std::function<Report()>& report) {
   for (int i = 0; i < 20000; ++i) {
@@ -59,7 +60,7 @@ TEST(BackgroundCompile, RunsEagerlyUntilThereIsCode) {
   EXPECT_NE(compiled.backward_graph(), "");
 }
 
-/// Holds up a compilation until it is told to go on.
+/// Blocks a compilation until open() is called.
 class Gate {
  public:
   void wait() {
@@ -94,7 +95,7 @@ TEST(BackgroundCompile, NoCallWaits) {
   const auto x = torch::randn({3, 8}), w = torch::randn({8, 4});
   compiled(x, w);
   gate.wait_until_reached();
-  for (int i = 0; i < 10; ++i) compiled(x, w);  // would hang if it waited
+  for (int i = 0; i < 10; ++i) compiled(x, w);  // would hang if calls waited
   EXPECT_EQ(compiled.report().waiting_calls, 11u);
   gate.open();
   call_until_compiled([&] { compiled(x, w); }, [&] { return compiled.report(); });
@@ -118,10 +119,11 @@ TEST(BackgroundCompile, AFunctionThatIsDestroyedWhileItIsCompiled) {
       gate.open();
     });
   }
-  EXPECT_TRUE(opened);  // it waited for what was running
+  EXPECT_TRUE(opened);  // the destructor waited for the running compilation
 }
 
-/// What is captured is somebody's: a step that goes on meanwhile would change it, and be undone.
+/// Captures run on the calling thread: a training step that runs at the same time would write to the captured
+/// tensors and be undone.
 TEST(BackgroundCompile, TheCallCapturesAndTrainingGoesOnMeanwhile) {
   Gate gate;
   std::atomic<int> elsewhere = 0;
@@ -150,7 +152,7 @@ TEST(BackgroundCompile, TheCallCapturesAndTrainingGoesOnMeanwhile) {
   EXPECT_TRUE(at::allclose(w, u, 1e-4, 1e-5));
 }
 
-/// A version that all but its last guard speaks for does not serve the call, whoever serves it instead.
+/// A version whose last guard fails does not serve the call, in whatever way the call is served.
 TEST(BackgroundCompile, CodeForInputsThatShareMemoryServesNoOthers) {
   const auto add_to_second = [](const Tensor& a, const Tensor& b) {
     b.add_(1);
@@ -194,7 +196,7 @@ TEST(BackgroundCompile, SecondDerivatives) {
   call_until_compiled(call, [&] { return compiled.report(); });
 }
 
-/// The uncompiled call makes the argument one that requires a gradient, while its version is made.
+/// The uncompiled call would make its argument require a gradient, so its version is made within the call.
 TEST(BackgroundCompile, ArgumentsThatTheCallChanges) {
   const auto add_weight = [](Tensor x, const Tensor& w) {
     x.add_(w);
@@ -219,7 +221,7 @@ TEST(BackgroundCompile, ArgumentsThatTheCallerChanges) {
   for (int i = 0; i < 20; ++i) {
     const auto x = torch::ones({2});
     const auto y = compiled(x, w);
-    x.set_requires_grad(true);  // while code may be made for one that does not
+    x.set_requires_grad(true);  // while code may be compiled for one that does not
     const auto z = compiled(x, w);
     EXPECT_TRUE(torch::autograd::grad({z.sum()}, {x})[0].equal(torch::ones({2})));
     std::this_thread::sleep_for(2ms);

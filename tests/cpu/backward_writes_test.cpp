@@ -1,4 +1,4 @@
-// Custom functions whose backward pass reads or writes tensors that were made outside.
+// Custom functions whose backward pass reads or writes tensors from outside.
 #include <gtest/gtest.h>
 
 #include "error/expect_error.h"
@@ -11,9 +11,9 @@ using torch::autograd::AutogradContext;
 using torch::autograd::Function;
 using torch::autograd::variable_list;
 
-Tensor seen;  // that the backward passes below use
+Tensor seen;  // used by the backward passes below
 
-/// Adds up gradients.
+/// Accumulates gradients in `seen`.
 struct Counting : Function<Counting> {
   static Tensor forward(AutogradContext* context, const Tensor& x) {
     context->save_for_backward({x});
@@ -25,7 +25,7 @@ struct Counting : Function<Counting> {
   }
 };
 
-/// A running mean, of which one term depends on no gradient.
+/// Keeps a running mean in `seen`; one of its terms depends on no gradient.
 struct Averaging : Function<Averaging> {
   static Tensor forward(AutogradContext*, const Tensor& x) { return x * 2; }
   static variable_list backward(AutogradContext*, const variable_list& gradients) {
@@ -51,7 +51,7 @@ const std::vector<Case> cases = {
     {"reading", [](const Tensor& x) { return Reading::apply(x).sin().sum(); }},
 };
 
-/// What `seen` and the gradient are after each backward pass.
+/// Returns `seen`, the gradient and the version of `seen` after each backward pass.
 std::vector<Tensor> train(bool compiled, Tensor (*call)(const Tensor& x)) {
   seen = torch::ones({});
   auto x = torch::arange(3, torch::kFloat).requires_grad_();

@@ -84,7 +84,7 @@ TEST(Calling, GraphComputesWithNewData) {  // CAP-05
   EXPECT_EQ(compiled.report().captures, 1U);
 }
 
-// The first half of CAP 09; gradients of the parameters come later.
+// The first half of CAP 09, without gradients of the parameters.
 TEST(CapturedModules, ParametersAndBuffersAreGraphInputs) {
   at::NoGradGuard no_grad;
   torch::nn::Sequential net(torch::nn::Linear(4, 3), torch::nn::BatchNorm1d(3), torch::nn::ReLU());
@@ -97,7 +97,7 @@ TEST(CapturedModules, ParametersAndBuffersAreGraphInputs) {
   EXPECT_EQ(count(text, " param "), 4U) << text;
   EXPECT_EQ(count(text, " buffer "), 2U) << text;
   EXPECT_NE(text.find("\"0.weight\""), std::string::npos) << text;
-  net->parameters()[0].mul_(2);  // the new value is read, and nothing is captured anew
+  net->parameters()[0].mul_(2);  // the new value is read without a new capture
   EXPECT_TRUE(at::equal(compiled(x), net->forward(x)));
   EXPECT_EQ(compiled.report().captures, 1U);
   EXPECT_TRUE(at::equal(before, net->buffers()[0]));
@@ -205,7 +205,7 @@ TEST(Modes, InferenceModeOverTensorsMadeOutsideIt) {  // CAP-22
   against_eager(function, make, {.grad_mode = false});
 }
 
-// CAP-25: the inner gradient has no graph of its own, so nothing outside needs gradients.
+// CAP-25: the inner gradient has no graph, so no gradient is needed outside.
 TEST(Modes, GradientTakenInside) {
   auto function = [](const Tensor& a) {
     auto leaf = a.detach().requires_grad_();
@@ -216,7 +216,7 @@ TEST(Modes, GradientTakenInside) {
   auto of_argument = [](const Tensor& a) { return torch::autograd::grad({a.exp().sum()}, {a})[0]; };
   against_eager(of_argument, [] { return std::tuple(torch::randn({3}).requires_grad_()); },
                 {.no_grad = false});
-  // Two uses: the engine adds their gradients in place or not as it likes, so only values are compared.
+  // Two uses: the engine may or may not add their gradients in place, so only values are compared.
   auto compiled =
       compile([](const Tensor& a) { return torch::autograd::grad({(a * a.sin()).sum()}, {a})[0]; });
   auto x = torch::randn({3}).requires_grad_();

@@ -6,7 +6,7 @@ namespace {
 
 using at::Tensor;
 
-/// Two tensors over the same memory, made by views of one base.
+/// Two views of one base, over the same memory.
 auto same_memory() {
   auto base = torch::randn({3, 4});
   return std::tuple(base.view({-1}), base.view({4, 3}));
@@ -15,7 +15,7 @@ auto base_and_view() {
   auto base = torch::randn({3, 4});
   return std::tuple(base, base[1]);
 }
-/// Halves that meet in one row.
+/// Halves that share one row.
 auto overlapping_parts() {
   auto base = torch::randn({5, 4});
   return std::tuple(base.slice(0, 0, 3), base.slice(0, 2, 5));
@@ -166,7 +166,7 @@ TEST(AliasedInputs, WithoutARecordedBase) {  // ALI-40, ALI-41
   against_eager(change, data);
 }
 
-// Upstream refuses these because of gradients; without them there is nothing to refuse.
+// PyTorch refuses these because of gradients; without gradients there is nothing to refuse.
 TEST(AliasedInputs, WithDifferentBases) {  // ERR-04
   auto make = [] {
     auto first = torch::randn({3, 4});
@@ -197,7 +197,7 @@ TEST(AliasedInputs, TwoGroupsAmongOthers) {  // ALI-42
         return std::tuple(p + a, tail + b, c, c + 1, tail.slice(0, 1, 3));
       },
       make);
-  // Changed tensors on one storage that do not meet stay apart.
+  // Written tensors of one storage that do not overlap stay separate.
   auto apart = [] {
     auto base = torch::randn({8});
     return std::tuple(base.slice(0, 0, 4), base.slice(0, 4, 8));
@@ -212,7 +212,7 @@ TEST(AliasedInputs, TwoGroupsAmongOthers) {  // ALI-42
   auto [a, b] = apart();
   compiled(a, b);
   EXPECT_EQ(count(compiled.signature(), "base of"), 0U) << compiled.signature();
-  // Interleaved, and so within each other's extent, but with no common element.
+  // Interleaved: their extents overlap, but they have no element in common.
   auto interleaved = [] {
     auto base = torch::randn({6, 2});
     return std::tuple(base.select(1, 0), base.select(1, 1));
@@ -273,7 +273,7 @@ TEST(AliasedInputs, OverlapsOfSeveralSizes) {  // ALI-44
 }
 
 TEST(AliasedInputs, WithACapturedTensor) {  // ALI-35
-  // The function reaches the same memory by an argument and by a variable of its own.
+  // The function reaches the same memory through an argument and through a captured variable.
   auto owner = torch::zeros({6});
   auto function = [owner](const Tensor& a) {
     a.add_(1);

@@ -8,7 +8,7 @@ using at::Tensor;
 
 auto one_matrix() { return std::tuple(torch::randn({3, 4})); }
 auto two_matrices() { return std::tuple(torch::randn({3, 4}), torch::randn({3, 4})); }
-/// A requires-grad leaf whose call must not need gradients.
+/// A leaf that requires a gradient, in calls that need none.
 auto one_leaf() { return std::tuple(torch::randn({3, 4}).requires_grad_()); }
 
 TEST(Mutation, InputIsChanged) {  // ALI-04
@@ -183,7 +183,7 @@ TEST(Mutation, LeafThroughAViewUnderNoGrad) {  // ALI-11
   EXPECT_TRUE(x.is_leaf());
 }
 
-// The values of ALI 12 and ALI 13; what the backward uses is another matter.
+// The values of ALI 12 and ALI 13, without what the backward pass uses.
 TEST(Mutation, BatchNormStatistics) {
   auto make = [] {
     torch::nn::BatchNorm2d norm(3);
@@ -247,7 +247,7 @@ TEST(Mutation, RowOfAnExpandedInput) {  // ALI-16
       one_matrix);
 }
 
-/// What a function throws, and what it computes.
+/// Returns what a function throws, or what it computes.
 template <class F>
 std::string outcome(const F& function) {
   auto x = torch::arange(9, at::kFloat).view({3, 3});

@@ -1,4 +1,4 @@
-// Which calls an already captured graph may serve.
+// Which calls an existing capture may serve.
 #include "cpu/against_eager.h"
 #include "seeds.h"
 
@@ -7,7 +7,7 @@ namespace {
 
 using at::Tensor;
 
-/// Calls function and compiled with equal arguments and compares arguments and results.
+/// Calls both with equal arguments and compares arguments and results.
 template <class F, class C, class Make>
 void call_both(const F& function, const C& compiled, const Make& make) {
   Worlds worlds;

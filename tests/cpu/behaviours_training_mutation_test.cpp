@@ -7,7 +7,7 @@ namespace {
 using at::Tensor;
 
 auto data_and_leaf() { return std::tuple(torch::randn({3, 4}), leaf({3, 4})); }
-/// A view of an activation, and the whole.
+/// A view of an activation, and the activation.
 auto part_of_an_activation() {
   auto whole = activation({4, 4});
   return std::tuple(whole.slice(0, 1, 3), whole);
@@ -138,7 +138,7 @@ TEST(MutationInTraining, OfADetachedAliasOfALeaf) {  // ALI-09
 }
 
 TEST(MutationInTraining,
-     OfADetachedAliasThatTheBackwardReads) {  // ALI-09: eager's error, and only in backward
+     OfADetachedAliasThatTheBackwardReads) {  // ALI-09: eager's error, in backward only
   trained_like_eager(
       [](const Tensor& a) {
         auto out = a.sin();
@@ -211,7 +211,7 @@ TEST(MutationInTraining, ACapturedStateWithAHistory) {
   };
   TrainingOptions options;
   options.finish = [](const Scene& s) { backward_through(s.outputs); };
-  options.new_data = false;  // the second call would go back into the first one's freed graph
+  options.new_data = false;  // the second call's backward pass would reach the freed graph of the first
   trained_with_state_like_eager(
       counter, [] { return std::tuple(torch::randn({3})); }, options);
 }

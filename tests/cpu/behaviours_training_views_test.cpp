@@ -1,4 +1,4 @@
-// Results that are views, detached, integers or leaves, and what may be done with them afterwards.
+// Results that are views, detached, integers or leaves, and what may be done with them.
 #include "cpu/training_like_eager.h"
 
 namespace antegrad::test {
@@ -6,7 +6,7 @@ namespace {
 
 using at::Tensor;
 
-/// Writes to every result that requires gradients, where autograd sees it, then backward().
+/// Writes to every result that requires a gradient, with grad mode on, and calls backward().
 void mutate_and_backward(const Scene& s) {
   for (size_t i = 0; i < s.outputs.size(); ++i)
     if (s.outputs[i].requires_grad() && !s.outputs[i].is_leaf())
@@ -195,7 +195,8 @@ TEST(Outputs, MadeUnderNoGradAndEnableGrad) {  // CAP-27
   trained_like_eager(function, one_leaf, options);
 }
 
-/// The gradient of a view of such a tensor is no part of the tensor's own, which is that of its last shape.
+/// The gradient of a view of such a tensor does not flow through the tensor's own gradient, which has its
+/// last shape.
 TEST(Outputs, WhoseShapeWasChangedInPlace) {
   using All = std::vector<Tensor>;
   TrainingOptions options;

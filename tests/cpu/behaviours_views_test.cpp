@@ -201,7 +201,7 @@ TEST(ViewOfCaptured, UnchangedOnesAreReturnedThemselves) {  // ALI-21
 }
 
 TEST(FreshOutputs, DoNotShareMemoryThatEagerDoesNotShare) {  // ALI-01
-  // Equal values must not become one tensor, and an input must not be returned in place of its copy.
+  // Equal values must not become one tensor, and a copy of an input must not become the input.
   against_eager(
       [](const Tensor& a) { return std::tuple(a.clone(), a.clone(), a * 1, a + 0, a.contiguous()); },
       one_matrix);

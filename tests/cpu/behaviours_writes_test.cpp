@@ -1,4 +1,4 @@
-// Kinds of writes: storages that are swapped or resized, out=, foreach and indexed writes, dtypes.
+// Kinds of writes: replaced and resized storages, out=, foreach and indexed writes, dtypes.
 #include "cpu/against_eager.h"
 
 namespace antegrad::test {
@@ -118,7 +118,7 @@ TEST(Writes, ManyKindsOfWrites) {  // ALI-04
 }
 
 TEST(Writes, ForeachReadsWhatItHasWritten) {  // ALI-04
-  // One after the other: the second product sees the first.
+  // In order: the second product reads the result of the first.
   against_eager(
       [](const Tensor& a, const Tensor& b) {
         at::_foreach_mul_({a, b}, {b, a});

@@ -1,5 +1,5 @@
-// The C API gives what eager gives: TorchScript files and graphs, values and gradients, memory of either
-// side.
+// The C API gives eager's results: TorchScript files and graphs, values and gradients, memory of the caller
+// or of the library.
 #include <antegrad/antegrad.h>
 
 #include <thread>
@@ -26,7 +26,7 @@ Tensor energy_of(const torch::jit::Module& module, const Tensor& x, const Tensor
   return (x.matmul(module.attr("weight").toTensor().detach()).tanh() * scale).pow(2).sum();
 }
 
-/// The value and both gradients, by the C API into memory of its own.
+/// Returns the value and both gradients, which the C API allocates.
 std::vector<Tensor> by_c(antegrad_function* function, const Tensor& x, const Tensor& scale) {
   const antegrad_tensor inputs[] = {view_of(x), view_of(scale)};
   const size_t wanted[] = {1, 0};
@@ -38,7 +38,7 @@ std::vector<Tensor> by_c(antegrad_function* function, const Tensor& x, const Ten
     EXPECT_NE(tensor->owner, nullptr);
     antegrad_tensor_free(tensor);
     EXPECT_EQ(tensor->data, nullptr);
-    antegrad_tensor_free(tensor);  // nothing to free any more
+    antegrad_tensor_free(tensor);  // a second free does nothing
   }
   return out;
 }
@@ -73,7 +73,7 @@ TEST(CApi, OneGradientAndNoValue) {
   EXPECT_EQ(gradient.data, memory.data_ptr());
   EXPECT_EQ(gradient.owner, nullptr);
   EXPECT_TRUE(same(by_eager(module, x, scale)[2], memory));
-  antegrad_tensor_free(&gradient);  // the caller's memory stays
+  antegrad_tensor_free(&gradient);  // the caller's memory is not freed
   EXPECT_EQ(gradient.data, memory.data_ptr());
 }
 
@@ -97,7 +97,7 @@ TEST(CApi, SeveralResultsRowMajor) {
   ASSERT_EQ(antegrad_call(function.get(), &input, 1, outputs, 2), ANTEGRAD_OK) << antegrad_last_error();
   EXPECT_TRUE(same(y.sin(), copy_of(outputs[0])));
   EXPECT_EQ(outputs[1].data, memory.data_ptr());
-  EXPECT_EQ(outputs[1].bytes, 800u);  // the room stays the room
+  EXPECT_EQ(outputs[1].bytes, 800u);  // the size of the caller's memory does not change
   EXPECT_TRUE(same(y.t().contiguous(), copy_of(outputs[1])));
   EXPECT_EQ(memory[10].item<double>(), 0);
   antegrad_tensor_free(&outputs[0]);
@@ -161,7 +161,7 @@ TEST(CApi, EvaluationMode) {
   antegrad_tensor_free(&output);
 }
 
-/// The text of a graph with its gradients by both arguments, or without gradients.
+/// Returns the text of a graph with gradients with respect to both arguments, or without gradients.
 std::string graph_text(const torch::jit::Module& module, bool joint) {
   const auto energy = [&](const Tensor& x, const Tensor& scale) { return energy_of(module, x, scale); };
   const auto x = torch::randn({4, 3}, at::kDouble).set_requires_grad(joint);

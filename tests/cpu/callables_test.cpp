@@ -1,4 +1,4 @@
-// Everything that can be compiled and the ways to call it.
+// Everything that can be compiled, and the ways to call it.
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -87,7 +87,7 @@ TEST_F(Callables, KindsOfCallables) {
 }
 
 TEST_F(Callables, MutableFunctionsKeepTheirState) {
-  // A count inside the callable moves on when it is captured, not when the graph runs.
+  // A counter inside the callable advances in captures, not when the graph runs.
   auto compiled = compile([count = 0](const Tensor& a) mutable { return a + ++count; });
   EXPECT_TRUE(same(x_ + 1, compiled(x_)));
   EXPECT_TRUE(same(x_ + 1, compiled(x_)));

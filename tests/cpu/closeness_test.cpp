@@ -1,4 +1,4 @@
-// The checker of results itself: what it must find, and what it must not mind.
+// Tests of the comparison itself: what it must detect, and what it must accept.
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
@@ -49,7 +49,7 @@ TEST(Closeness, WholeNumbersAndComplexOnes) {
   EXPECT_FALSE(up_to_rounding(z, z + 1e-4));
 }
 
-/// What is left of a sum that cancels is rounding; how much of it is right follows from its terms.
+/// Only rounding is left of a sum that cancels; how large it may be follows from the terms.
 TEST(Closeness, SumsThatCancel) {
   const auto x = random({4, 1000}, 1);
   const auto terms = at::cat({x, -x.flip(1), numbers({1e-3}).expand({4, 1})}, 1);
@@ -62,7 +62,7 @@ TEST(Closeness, SumsThatCancel) {
   EXPECT_NE(reference.difference(0, one_by_one + 1e-2), std::nullopt);
 }
 
-/// Each element has its own bound, next to elements that lost all their digits.
+/// Each element has its own bound, even beside elements that lost all their digits.
 TEST(Closeness, WhatOneElementLostAnotherMayNot) {
   const auto x = random({1000}, 2);
   const auto program = [&](const Tensor& t) {
@@ -92,7 +92,7 @@ TEST(Closeness, Gradients) {
   EXPECT_NE(reference.difference(0, wide + 0.05), std::nullopt);
 }
 
-/// Compiled code does not round short types between ops.
+/// Compiled code does not round half types between ops.
 TEST(Closeness, ShortTypes) {
   for (const auto type : {at::kHalf, at::kBFloat16}) {
     const auto x = random({64}, 4, type);
@@ -108,14 +108,14 @@ TEST(Closeness, WhatJumps) {
   const auto x = numbers({0.1, 0.3, 7});
   const auto program = [](const Tensor& t) {
     return at::floor(t * 10) + 0.5;
-  };  // 0.3 * 10 is 3, or less than it
+  };  // 0.3 * 10 is 3 or slightly less
   Reference reference([&] { return Tensors{program(x.clone())}; });
   EXPECT_EQ(reference.difference(0, program(x.to(at::kDouble)).to(at::kFloat)).value_or(""), "");
   EXPECT_EQ(reference.difference(0, numbers({1.5, 2.5, 70.5})).value_or(""), "");
   EXPECT_NE(reference.difference(0, numbers({1.5, 6.5, 70.5})), std::nullopt);
 }
 
-/// Writes round, too.
+/// Writes round too.
 TEST(Closeness, InPlaceOps) {
   const auto x = random({100}, 5), y = random({100}, 6);
   const auto program = [](Tensor a, const Tensor& b) { return a.mul_(b).sub_(a.detach() * 0.999999); };
@@ -142,7 +142,7 @@ TEST(Closeness, ComparisonsOfACheckInSteps) {
   };
   EXPECT_EQ(verdict([](const Tensor& t) { return t; }), "");
   EXPECT_EQ(verdict([](const Tensor& t) { return t * (1 + 2e-6); }), "");
-  const auto off = verdict([](const Tensor& t) { return t + 5e-5; });  // less than the first lost
+  const auto off = verdict([](const Tensor& t) { return t + 5e-5; });  // the first step lost more
   EXPECT_TRUE(off.starts_with("second: element")) << off;
 }
 

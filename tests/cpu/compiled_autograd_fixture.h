@@ -32,8 +32,8 @@ inline Tensors dense(const Tensors& tensors) {
   return out;
 }
 
-/// Runs a program twice, by the engine and compiled, from the same seed; what it gives must be the same. It
-/// is run by the engine again where sums cancel.
+/// Runs a program from the same seed by the engine and compiled, and compares the results. Where sums cancel,
+/// the engine runs it again to find how close they must be.
 inline void same_as_eager(const std::function<Tensors()>& program, uint64_t engine_passes = 0) {
   const auto run = [&] {
     test::manual_seed(7);

@@ -17,7 +17,7 @@ using at::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// Each program is captured anew.
+/// Captures each program anew.
 void same_as_eager(const std::function<variable_list()>& program) {
   compiled_autograd::reset();
   test::same_as_eager(program);
@@ -67,7 +67,7 @@ TEST(CompiledAutogradFunctions, AHookOfTheAccumulatorMayReplaceGrad) {
     const auto accumulator = torch::autograd::impl::grad_accumulator(x);
     accumulator->add_post_hook(std::make_unique<Replacing>(x));
     x.sin().sum().backward();
-    accumulator->post_hooks().clear();  // it holds the leaf
+    accumulator->post_hooks().clear();  // the hook holds the leaf
     return variable_list{x.grad()};
   });
 }

@@ -1,6 +1,6 @@
-// Backward passes with hooks, held as text: what is called around the graphs and which gradients are there
-// then, which must be what eager does, and the newest graph. ANTEGRAD_UPDATE_GOLDEN=1 writes
-// tests/data/compiled_autograd anew.
+// Golden tests of backward passes with hooks: the calls around the graphs with the gradients that exist then,
+// which must be eager's, and the newest graph. ANTEGRAD_UPDATE_GOLDEN=1 rewrites
+// tests/data/compiled_autograd.
 #include <torch/csrc/autograd/functions/accumulate_grad.h>
 #include <torch/csrc/autograd/generated/Functions.h>
 #include <torch/csrc/autograd/saved_variable_hooks.h>
@@ -11,10 +11,10 @@
 namespace antegrad::test {
 namespace {
 
-/// What happens in a pass, a line each.
+/// The events of a pass, one line each.
 class Events {
  public:
-  /// A tensor whose gradient is looked at.
+  /// Adds a tensor whose gradient is reported with each event.
   void watch(const char* name, const Tensor& tensor) { watched_.emplace_back(name, tensor); }
   void note(const std::string& what) {
     text_ += what + "; gradients of:";
@@ -46,7 +46,7 @@ struct Unpacking : torch::autograd::SavedVariableHooks {
   Tensor packed;
 };
 
-/// Calls a watched leaf's hooks what they are.
+/// Registers hooks on a leaf that report themselves.
 void watch_leaf(Events& events, const char* name, const Tensor& leaf) {
   events.watch(name, leaf);
   leaf.register_hook([&events, name](const Tensor&) { events.note(std::string("hook of ") + name); });
@@ -101,7 +101,7 @@ TEST_F(CompiledAutogradGoldenTest, HooksOfTensorsNodesAndLeaves) {
 TEST_F(CompiledAutogradGoldenTest, WhatIsNotUsedGoesUnlessItWrites) {
   const auto sum = torch::zeros({4});
   const auto hook = traceable([sum](const Tensor& gradient) {
-    gradient.sin();  // nobody reads it
+    gradient.sin();  // its result is unused
     sum.add_(gradient.exp());
   });
   check("effects", [&](Events&) {

@@ -1,4 +1,4 @@
-// Hooks that are part of compiled backward passes, and those that are called between and after graphs.
+// Hooks that are part of compiled backward passes, and hooks that are called between and after graphs.
 #include "compiled_autograd_fixture.h"
 
 namespace antegrad::test {
@@ -44,7 +44,7 @@ TEST_F(CompiledAutogradHooksTest, OneThatIsNotMarkedCutsAndIsNamed) {
     h.exp().cos().sum().backward();
     return Tensors{x.grad()};
   });
-  EXPECT_EQ(stats().captures, 1u);  // of what comes before; what comes after is one node
+  EXPECT_EQ(stats().captures, 1u);  // of what precedes the hook; a single node follows it
   ASSERT_EQ(stats().cut_reasons.size(), 1u);
   EXPECT_EQ(stats().cut_reasons[0], "SinBackward0: it has a hook that is not marked traceable");
 }
@@ -56,7 +56,7 @@ TEST_F(CompiledAutogradHooksTest, SeveralInTheirOrder) {
     h.register_hook(traceable([](const Tensor& gradient) { return gradient + 1; }));
     const auto removed = h.register_hook(clamped());
     h.register_hook(traceable([](const Tensor& gradient) { return gradient * 3; }));
-    h.register_hook(traceable([](const Tensor& gradient) { gradient.exp(); }));  // changes nothing
+    h.register_hook(traceable([](const Tensor& gradient) { gradient.exp(); }));  // its result is unused
     h.remove_hook(removed);
     const auto again = traceable([](const Tensor& gradient) { return gradient.neg(); });
     h.register_hook(again);
@@ -234,7 +234,7 @@ TEST_F(CompiledAutogradHooksTest, ThatReadDataAreCalledBetweenGraphs) {
   same_as_eager(program);
   EXPECT_EQ(calls, 3);
   EXPECT_TRUE(says(stats().eager_reasons, "hook_0_of_SinBackward0_"));
-  EXPECT_EQ(stats().captures, 1u);  // of what comes before the hook
+  EXPECT_EQ(stats().captures, 1u);  // of what precedes the hook
   EXPECT_TRUE(says(stats().cut_reasons, "SinBackward0: it has a hook that could not be traced"));
 }
 

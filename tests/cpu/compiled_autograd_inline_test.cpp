@@ -11,9 +11,9 @@ using compiled_autograd::Stance;
 
 class CompiledAutogradInlineTest : public CompiledAutogradTest {};
 
-/// A program that is one graph: captured once, then found, whatever its tensors hold.
+/// Checks that the backward pass is one graph: captured once, then found, whatever its tensors contain.
 void is_one_graph(const std::function<Tensors()>& program) {
-  program();  // the forward passes are compiled
+  program();  // compiles the forward passes
   compiled_autograd::reset();
   same_as_eager(program);
   EXPECT_EQ(compiled_autograd::stats().captures, 1u);
@@ -132,7 +132,7 @@ TEST_F(CompiledAutogradInlineTest, SizesOfCompiledFunctionsBecomeSymbolsToo) {
       return Tensors{x.grad(), w.grad()};
     };
   };
-  for (int64_t rows : {3, 5}) step(rows)();  // now it has a version over symbols
+  for (int64_t rows : {3, 5}) step(rows)();  // makes a version over symbols
   compiled_autograd::reset();
   for (int64_t rows : {7, 11, 6, 13, 64, 31, 9, 100, 10}) same_as_eager(step(rows));
   EXPECT_EQ(stats().captures, 2u) << stats().capture_reasons.back();

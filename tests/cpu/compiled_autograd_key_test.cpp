@@ -1,5 +1,5 @@
-// What makes a backward pass another one: one thing is changed at a time, and the pass must be found again or
-// captured anew, as it must. Either way gradients are eager's.
+// What distinguishes one backward pass from another: changes one property at a time, and checks whether the
+// pass is found again or captured anew. Gradients are eager's in either case.
 #include <torch/csrc/autograd/functions/accumulate_grad.h>
 
 #include <cstdlib>
@@ -12,7 +12,7 @@
 namespace antegrad::test {
 namespace {
 
-/// What may differ between two passes of one program.
+/// The properties in which two passes of one program may differ.
 struct Setting {
   int64_t rows = 3;
   int64_t columns = 4;
@@ -58,7 +58,7 @@ Tensors run(const Setting& s) {
 
 class CompiledAutogradKeyTest : public CompiledAutogradTest {
  protected:
-  /// How many captures the changed program needs when the plain one is known.
+  /// Returns the number of captures that the changed program needs once the plain one is known.
   static uint64_t captures_after(const std::function<void(Setting&)>& change) {
     compiled_autograd::reset();
     same_as_eager([] { return run({}); });
@@ -69,7 +69,7 @@ class CompiledAutogradKeyTest : public CompiledAutogradTest {
       return run(setting);
     });
     const auto captures = stats().captures - before;
-    same_as_eager([] { return run({}); });  // the first one is still right
+    same_as_eager([] { return run({}); });  // the first one still gives right results
     EXPECT_EQ(stats().captures, before + captures);
     return captures;
   }
@@ -95,7 +95,7 @@ TEST_F(CompiledAutogradKeyTest, WhatMattersIsCapturedAnew) {
   EXPECT_EQ(captures_after([](Setting& s) { s.transposed = true; }), 1u);
   EXPECT_EQ(captures_after([](Setting& s) { s.asks_for_x = true; }), 1u);
   EXPECT_EQ(captures_after([](Setting& s) { s.slice = 2; }), 1u);
-  EXPECT_EQ(captures_after([](Setting& s) { s.hook = true; }), 2u);  // it cuts the graph in two
+  EXPECT_EQ(captures_after([](Setting& s) { s.hook = true; }), 2u);  // the hook cuts the graph in two
   EXPECT_EQ(captures_after([](Setting& s) { s.retains = true; }), 1u);
 }
 
@@ -116,7 +116,7 @@ TEST_F(CompiledAutogradKeyTest, TwoChangesAtOnce) {
       });
 }
 
-/// The most memory that a backward pass has at any time, in bytes above what was there before.
+/// Returns the peak memory of a backward pass in bytes, beyond what was live before it.
 int64_t peak_of(const std::function<Tensor()>& loss_of, bool compiled) {
   const auto loss = loss_of();
   auto& allocator = test::CountingAllocator::installed();
@@ -136,17 +136,17 @@ TEST_F(CompiledAutogradKeyTest, SavedTensorsGoAsThePassGoes) {
     for (int i = 0; i < 12; ++i) h = h.sin() + torch::softmax(h.view({256, 256}), 1).view({-1});
     return h.sum();
   };
-  peak_of(loss_of, true);  // is captured
+  peak_of(loss_of, true);  // captures
   const auto compiled = peak_of(loss_of, true);
   EXPECT_LE(static_cast<double>(compiled), 1.05 * static_cast<double>(peak_of(loss_of, false)) + 4096);
 }
 
-/// Finding passes among others that are nearly the same.
+/// Looks up passes among others that are almost equal.
 class CompiledAutogradLookupTest : public CompiledAutogradTest {
  protected:
   void SetUp() override {
     if (const auto* backend = std::getenv("ANTEGRAD_BACKEND")) before_ = backend;
-    ::setenv("ANTEGRAD_BACKEND", "eager", 1);  // it is about what is found, not about its code
+    ::setenv("ANTEGRAD_BACKEND", "eager", 1);  // lookup is tested, not the code that is found
     CompiledAutogradTest::SetUp();
   }
   void TearDown() override {
@@ -178,7 +178,7 @@ TEST_F(CompiledAutogradLookupTest, LongPassesThatDifferInOneNode) {
   }
 }
 
-/// The same ops, connected in another way.
+/// The same ops, connected differently.
 Tensors wired(bool one_after_the_other) {
   const auto x = torch::randn({3}).set_requires_grad(true);
   const auto h = x.sin();
@@ -193,7 +193,7 @@ TEST_F(CompiledAutogradLookupTest, TheSameOpsConnectedInAnotherWay) {
   EXPECT_EQ(captures_of([] { return wired(false); }), 0u);
 }
 
-/// Which of two leaves a gradient goes to.
+/// Differ only in the leaf that each gradient goes to.
 Tensors crossed(bool cross) {
   const auto x = torch::randn({3}).set_requires_grad(true);
   const auto y = torch::randn({3}).set_requires_grad(true);
@@ -224,7 +224,7 @@ TEST_F(CompiledAutogradLookupTest, ManySizes) {
   EXPECT_EQ(captures_of([&] { return program(0); }), 0u);
 }
 
-/// A few ops on a few tensors, any of them with any other.
+/// A few ops, each on random earlier tensors.
 Tensors random_program(uint32_t seed) {
   std::mt19937 random(seed);
   const auto below = [&](size_t n) { return static_cast<size_t>(random() % n); };

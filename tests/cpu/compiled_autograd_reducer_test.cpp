@@ -1,6 +1,5 @@
-// c10d::Reducer, which averages gradients over processes from hooks of the leaves, under compiled autograd.
-// The headers of Gloo are not part of LibTorch's package: two processes exchange gradients over a pair of
-// sockets.
+// c10d::Reducer, which averages gradients over processes in hooks of the leaves, under compiled autograd.
+// LibTorch's package lacks the headers of Gloo, so two processes exchange gradients over a pair of sockets.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -19,7 +18,7 @@ namespace {
 
 using at::Tensor;
 
-/// Sums over two processes: each writes its part, then reads the other's.
+/// Sums over two processes: each writes its part, then reads that of the other.
 class SocketBackend final : public c10d::Backend {
  public:
   SocketBackend(int rank, int socket) : Backend(rank, 2), socket_(socket) {}
@@ -71,7 +70,7 @@ std::vector<Tensor> local_gradients(int rank) {
   return gradients_of(net);
 }
 
-/// Two steps of one of the processes; whether its gradients are the mean over both.
+/// Runs two steps of one process. Returns whether its gradients are the mean over both processes.
 bool run_process(int rank, int socket) {
   auto group = c10::make_intrusive<c10d::ProcessGroup>(rank, 2);
   group->setBackend(at::kCPU, c10d::ProcessGroup::BackendType::CUSTOM,
@@ -103,7 +102,7 @@ bool run_process(int rank, int socket) {
 TEST(CompiledAutogradReducer, GradientsOfTwoProcessesAreAveraged) {
   int sockets[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
-  const auto child = ::fork();  // before any thread of LibTorch's
+  const auto child = ::fork();  // before LibTorch has started threads
   ASSERT_GE(child, 0);
   if (child == 0) {
     ::close(sockets[0]);

@@ -1,4 +1,4 @@
-// Backward passes captured when they run: gradients, accumulation, hooks, custom functions, reuse.
+// Backward passes that are captured when they run: gradients, accumulation, hooks, custom functions, reuse.
 #include <atomic>
 #include <thread>
 
@@ -171,7 +171,7 @@ TEST_F(CompiledAutogradTest, SaysWhatWasNew) {
   EXPECT_EQ(reasons[1].find("a new structure"), std::string::npos) << reasons[1];
   EXPECT_NE(reasons[1].find("tensor "), std::string::npos) << reasons[1];  // which one, and how it differs
   EXPECT_NE(reasons[1].find('5'), std::string::npos) << reasons[1];
-  // Each node is named, with the number of its call in the pass.
+  // Each node has a scope with its name and its position in the pass.
   for (const char* node : {"at \"MulBackward0_1\"", "at \"ExpBackward0_2\""})
     EXPECT_NE(compiled_autograd::graph().find(node), std::string::npos) << compiled_autograd::graph();
 }
@@ -265,7 +265,7 @@ struct Scaled : torch::autograd::Function<Scaled> {
   }
 };
 
-/// Keeps one of each kind of what a context can hold.
+/// Stores one value of each kind that a context can hold.
 struct Keeping : torch::autograd::Function<Keeping> {
   static Tensor forward(torch::autograd::AutogradContext* context, const Tensor& x, bool negates,
                         int64_t power) {
@@ -417,7 +417,7 @@ TEST_F(CompiledAutogradTest, Training) {
 }
 
 TEST_F(CompiledAutogradTest, Threads) {
-  const CompiledAutograd first;  // the engine is told while no thread is in a backward pass
+  const CompiledAutograd first;  // the engine is switched while no thread runs a backward pass
   std::vector<std::thread> threads;
   std::atomic<int> right = 0;
   for (int t = 0; t < 4; ++t)

@@ -1,4 +1,4 @@
-// Conversions and integer ops at the ends of what types hold, and the default dtype: compiled as eager.
+// Conversions and integer ops at the limits of dtypes, and the default dtype: compiled results equal eager's.
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@ namespace {
 const std::vector<at::ScalarType> kIntegers = {at::kBool,  at::kByte, at::kChar,
                                                at::kShort, at::kInt,  at::kLong};
 
-/// Numbers around the ends of all integer types, and what no integer is.
+/// Numbers around the limits of all integer dtypes, and values that no integer can hold.
 at::Tensor ends_of_integers(at::ScalarType type) {
   std::vector<double> all = {0.0,   -0.0, 0.5, -0.99,    2.02649212e11, -3000000001.0,     1e20,
                              -1e20, 1e38, NAN, INFINITY, -INFINITY,     9007199254740993.0};
@@ -113,7 +113,7 @@ TEST(Conversions, ZerosOfBothSignsAreTwoConstants) {
   for (size_t i = 0; i < eager.size(); ++i) EXPECT_TRUE(test::same_bits(eager[i], compiled[i])) << i;
 }
 
-/// Products of integers without `value`, and activations that LibTorch has for floats only.
+/// addcmul() of integers without its factor, and activations that LibTorch has for floats only.
 TEST(Conversions, OfIntegersInOpsForFloats) {
   at::NoGradGuard no_grad;
   const auto x = at::arange(-3, 4, at::kLong);
@@ -130,7 +130,7 @@ TEST(Conversions, ElementsNextToHalves) {
   EXPECT_TRUE(test::same_bits(next(x, y), compile(next)(x, y)));
 }
 
-/// mul() of a half type takes a number as it is, mul_() rounds it to the type first.
+/// mul() of a half type uses a number unrounded, mul_() rounds it to the dtype first.
 TEST(Conversions, OfNumbersInProductsInPlace) {
   at::NoGradGuard no_grad;
   for (const auto type : {at::kHalf, at::kBFloat16})

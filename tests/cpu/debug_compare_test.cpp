@@ -1,4 +1,4 @@
-// Options::debug_compare: what it must not complain of, and what it must find.
+// Options::debug_compare: what it must accept, and what it must detect.
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -51,7 +51,7 @@ TEST(DebugCompare, HalfTypesRoundOnTheWay) {
   }
 }
 
-// The key bias of an attention layer has a gradient of zero: of it there is nothing but rounding.
+// The key bias of an attention layer has a gradient of zero: all that is computed of it is rounding.
 TEST(DebugCompare, AGradientOfZeroIsNoDefect) {
   test::manual_seed(0);
   torch::nn::Linear q(16, 16), k(16, 16), v(16, 16);
@@ -99,7 +99,7 @@ std::string failure_of(const runtime::Executable& executable, const std::vector<
   return "";
 }
 
-/// The last kernel of the graph spoils its output; "" where nothing is found.
+/// Makes the last kernel of the graph corrupt its output. Returns the error, or "" when nothing is detected.
 std::string found_in(const std::string& text, const Tensor& input, std::function<void(void*)> spoil) {
   const auto whole = lowered(text);
   auto code = code_of(*whole);
@@ -161,7 +161,7 @@ TEST(DebugCompare, FindsWrongIntegersBooleansAndHalves) {
   EXPECT_NE(found_in(half, input.to(at::kBFloat16), add<at::BFloat16>(0.1)), "");
 }
 
-// --- memory that is given away too early
+// --- memory that is released too early
 
 constexpr const char* kTwoViews = R"(graph @f functional {
   in %0: f32[8,8] user
@@ -180,7 +180,8 @@ TEST(DebugCompare, FindsMemoryThatIsGivenAwayTooEarly) {
   const auto input = torch::rand({8, 8});
   auto program = whole->program();
   EXPECT_EQ(failure_of(runtime::Executable(program, code_of(*whole), {}, true), {input}), "");
-  // What is left of bases when the value that had them is gone: the second view is one of the first.
+  // Simulates a pass that drops the common base: the first view has none, and the second is a view of the
+  // first.
   program.graph.values[{2}].base = {};
   program.graph.values[{3}].base = {2};
   const auto found = failure_of(runtime::Executable(program, code_of(*whole), {}, true), {input});
@@ -189,7 +190,7 @@ TEST(DebugCompare, FindsMemoryThatIsGivenAwayTooEarly) {
   EXPECT_NE(found.find("Use Backend::Eager, and report it"), std::string::npos) << found;
 }
 
-// The plan is the one that runs without the option.
+// The memory plan is the one that runs without the option.
 TEST(DebugCompare, KeepsTheMemoryPlan) {
   const auto whole = lowered(kTwoViews);
   const runtime::Executable plain(whole->program(), code_of(*whole), {}, false);

@@ -1,5 +1,5 @@
-// What samples do not show of decomposed ops: special values and layouts, half types, errors, accuracy, and
-// whole training steps.
+// Decomposed ops beyond the samples: special values and layouts, half types, errors, accuracy, and whole
+// training steps.
 #include <torch/torch.h>
 
 #include <set>
@@ -19,7 +19,8 @@ bool has_op(const ir::Graph& graph, std::string_view op) {
   return std::ranges::any_of(graph.nodes, [&](const ir::Node& node) { return node.op == op; });
 }
 
-/// The function's graph has the op, is decomposed so that it has it no more, and computes the same.
+/// Checks that the function's graph contains the op, no longer contains it when decomposed, and computes the
+/// same.
 void expect_decomposed(std::string_view op, const capture::TensorFunction& function, const Tensors& inputs) {
   SCOPED_TRACE(op);
   const Captured captured(function, inputs);
@@ -31,7 +32,7 @@ void expect_decomposed(std::string_view op, const capture::TensorFunction& funct
   EXPECT_FALSE(has_op(checked.graph, op)) << ir::print(checked.graph);
 }
 
-/// A function of one tensor as captures take it.
+/// Adapts a function of one tensor to the form that captures take.
 template <class Fn>
 capture::TensorFunction one(Fn fn) {
   return [fn](const Tensors& t) -> Tensors { return {fn(t[0])}; };
@@ -167,7 +168,7 @@ TEST_F(DecomposeCases, WhenAllTargetsAreIgnored) {
       "aten.nll_loss_forward", [](const Tensors& t) { return nll(t, 1, -100); }, inputs);
 }
 
-/// What running the graph with these inputs throws.
+/// Returns what running the graph with these inputs throws.
 std::string error_of(const ir::Graph& graph, const Tensors& inputs) {
   try {
     run(graph, inputs);
@@ -252,7 +253,7 @@ TEST_F(DecomposeCases, PoolsAndResampling) {
 
 // --- accuracy
 
-/// The largest distance of a result from that of f64, in units of what f32 resolves of it.
+/// Returns the largest distance from the f64 result, in units of the f32 precision of the largest number.
 double error_in_ulps(const Tensor& exact, const Tensor& result) {
   const double resolution = exact.abs().max().item<double>() * 0x1p-24;
   return (result.to(at::kDouble) - exact).abs().max().item<double>() / resolution;
@@ -288,7 +289,7 @@ TEST_F(DecomposeCases, AsAccurateAsEagerOnLargeNumbers) {
 
 // --- whole steps
 
-/// Decomposes the joint graph of a loss; names of ops that must be gone.
+/// Decomposes the joint graph of a loss; the ops `gone` must disappear.
 void expect_step(const capture::TensorFunction& loss, const Tensors& inputs,
                  const std::set<std::string>& gone) {
   const Captured captured(loss, inputs, /*gradients=*/true);

@@ -1,4 +1,4 @@
-// Every sample of every op that has a rule computes the same before and after it is decomposed.
+// Every sample of every op that has a decomposition computes the same before and after it.
 #include <map>
 #include <set>
 
@@ -9,7 +9,7 @@
 namespace antegrad::test {
 namespace {
 
-/// Ops besides those with an expression that rules may emit.
+/// Ops that decompositions may emit besides those with an expression.
 const std::set<std::string_view> kCoreOps = {"aten.sum.dim_IntList",
                                              "aten.amax",
                                              "aten.amin",
@@ -34,7 +34,7 @@ bool is_core(std::string_view op) {
   return kCoreOps.contains(op) || (info != nullptr && !info->expression.empty());
 }
 
-/// An op of the result that neither is a core op nor was there before; "": none.
+/// Returns an op of the result that is neither a core op nor was there before; "" if there is none.
 std::string foreign_op(const ir::Graph& before, const ir::Graph& after) {
   std::set<std::string> known;
   for (const auto& node : before.nodes) known.insert(node.op);
@@ -81,7 +81,7 @@ TEST(Decompose, EverySampleComputesTheSame) {
   RecordProperty("ops", static_cast<int>(sweep().decomposed.size()));
 }
 
-/// Ops that LibTorch's samples do not reach in a form that has a rule; decompose_cases_test.cpp has them.
+/// Ops that the samples do not reach in a form with a decomposition; decompose_cases_test.cpp covers them.
 const std::set<std::string_view> kElsewhere = {"aten._adaptive_avg_pool2d_backward", "aten.avg_pool2d",
                                                "aten.avg_pool2d_backward",
                                                "aten.upsample_nearest2d_backward"};

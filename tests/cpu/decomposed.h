@@ -1,5 +1,5 @@
 #pragma once
-// Runs functions as captured and as decomposed, both by LibTorch's kernels.
+// Runs functions as captured and as decomposed, both with LibTorch's kernels.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,8 @@ namespace antegrad::test {
 
 using Tensors = std::vector<at::Tensor>;
 
-/// Code of ours writes results with the strides that the graph says; LibTorch's kernels choose their own.
+/// Adds nodes that give results the strides of the graph: generated code writes these, LibTorch's kernels
+/// choose their own.
 inline ir::Graph with_declared_strides(ir::Graph graph) {
   for (auto& node : std::exchange(graph.nodes, {})) {
     std::vector<ir::Node> restrides;
@@ -42,7 +43,7 @@ inline ir::Graph with_declared_strides(ir::Graph graph) {
   return graph;
 }
 
-/// A captured function and what its graph takes.
+/// A captured function and the inputs of its graph.
 struct Captured {
   ir::Graph graph;
   Tensors inputs;
@@ -84,7 +85,7 @@ inline Tensors run(const ir::Graph& graph, const Tensors& inputs) {
   return outputs;
 }
 
-/// Relative to the larger of the tensor's magnitude and 1.
+/// Relative to the larger of the value and 1.
 inline double tolerance(at::ScalarType dtype) {
   switch (dtype) {
     case at::kDouble:
@@ -100,7 +101,7 @@ inline double tolerance(at::ScalarType dtype) {
   }
 }
 
-/// What tells the second tensor from the first; "": nothing.
+/// Returns how the second tensor differs from the first; "" when it does not.
 inline std::string difference(const at::Tensor& expected, const at::Tensor& actual) {
   if (expected.defined() != actual.defined()) return "definedness";
   if (!expected.defined()) return "";
@@ -115,7 +116,8 @@ inline std::string difference(const at::Tensor& expected, const at::Tensor& actu
   return "";
 }
 
-/// A node whose result LibTorch gives another dtype or other sizes than the graph says; "": none.
+/// Returns a node whose result has another dtype or other sizes in LibTorch than in the graph; "" if there is
+/// none.
 inline std::string wrong_type(ir::Graph graph, const Tensors& inputs) {
   graph.outputs.clear();
   for (const auto& node : graph.nodes)
@@ -137,11 +139,11 @@ using Transform = bool (*)(ir::Graph&);
 
 struct Checked {
   bool changed = false;
-  std::string wrong;  ///< "": nothing
-  ir::Graph graph;    ///< as it is now
+  std::string wrong;  ///< "" when nothing is
+  ir::Graph graph;    ///< after the pass
 };
 
-/// Whether a captured graph computes the same after a pass, with outputs of the same types.
+/// Checks that a captured graph computes the same after a pass, with outputs of the same types.
 inline Checked check(const Captured& captured, Transform pass = passes::decompose) {
   Checked checked{false, "", captured.graph};
   auto& graph = checked.graph;

@@ -1,4 +1,4 @@
-// Derivatives of linalg_det, to the third: eager takes a formula for each matrix by its data.
+// Derivatives of linalg_det up to the third: eager chooses a formula for each matrix by its data.
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
@@ -9,7 +9,7 @@ namespace {
 
 using at::Tensor;
 
-/// Regular ones, the identity, an orthogonal one (all singular values equal), and singular ones.
+/// Regular matrices, the identity, an orthogonal matrix (all singular values equal), and singular ones.
 Tensor matrices() {
   antegrad::test::manual_seed(3);
   auto all = torch::randn({6, 3, 3}, torch::kFloat64);
@@ -20,7 +20,8 @@ Tensor matrices() {
   return all;
 }
 
-/// The derivative of that order of the sum of determinants, each squared before the next.
+/// Returns the derivative of that order of the sum of determinants; each derivative is squared and summed
+/// before the next.
 Tensor derivative(const Tensor& a, int order) {
   auto value = at::linalg_det(a).sum();
   for (int i = 1; i < order; ++i) value = torch::autograd::grad({value}, {a}, {}, true, true)[0].pow(2).sum();
@@ -76,7 +77,7 @@ TEST(Determinant, OfOneByOneAndOfNoMatrices) {
       auto a = torch::full(sizes, 3.0, torch::kFloat64).requires_grad_();
       try {
         f(a).backward();
-      } catch (const c10::Error&) {  // eager too: the determinant of no numbers depends on nothing
+      } catch (const c10::Error&) {  // in eager too: the determinant of an empty matrix depends on nothing
       }
       return a.grad();
     };

@@ -1,5 +1,5 @@
-// Two captures of one function give the same bytes, also in another process: the texts are what a cache
-// hashes.
+// Two captures of one function give the same bytes, also in another process: cache keys are hashes of these
+// texts.
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -41,7 +41,7 @@ std::string recurrent_texts() {
   torch::nn::LSTM lstm(torch::nn::LSTMOptions(3, 4).num_layers(2).bidirectional(true));
   torch::nn::GRU gru(torch::nn::GRUOptions(8, 4));
   torch::NoGradGuard no_grad;
-  at::set_num_threads(1);  // oneDNN's many small parallel regions crawl on a busy machine
+  at::set_num_threads(1);  // on a busy machine oneDNN's many small parallel regions are very slow
   auto compiled = compile([&](const Tensor& x, const Tensor& y) {
     Scope scope("recurrent");
     return std::pair(std::get<0>(lstm->forward(x)), std::get<0>(gru->forward(y)));
@@ -50,8 +50,7 @@ std::string recurrent_texts() {
   return texts_of(compiled);
 }
 
-/// Constants, captured tensors, views and writes, aliasing inputs, containers whose order is a matter of
-/// hashes.
+/// Constants, captured tensors, views and writes, aliasing inputs, containers whose order depends on hashes.
 std::string mixture_texts() {
   auto w = torch::zeros({3}), b = torch::zeros({3}), base = torch::arange(8, at::kFloat);
   auto compiled = compile([&](const Tensor& x, const Tensor& y, const std::map<std::string, Tensor>& named) {
@@ -77,7 +76,7 @@ std::string all_texts() { return network_texts() + recurrent_texts() + mixture_t
 TEST(Determinism, WithinAProcess) {
   const auto first = all_texts();
   EXPECT_GT(first.size(), 2000u);
-  std::vector<std::unique_ptr<char[]>> disturbance;  // other addresses for what comes next
+  std::vector<std::unique_ptr<char[]>> disturbance;  // gives later allocations other addresses
   for (int again = 0; again < 3; ++again) {
     for (size_t bytes = 16; bytes < 4096; bytes *= 2) disturbance.push_back(std::make_unique<char[]>(bytes));
     EXPECT_EQ(first, all_texts());
@@ -88,7 +87,7 @@ TEST(Determinism, InAnotherThreadAfterOtherWork) {
   const auto first = all_texts();
   std::string other;
   std::thread([&] {
-    // Sequence numbers of autograd, counts of captures and the like must not show.
+    // Autograd's sequence numbers, counts of captures and the like must have no influence.
     auto leaf = torch::ones({2}).requires_grad_();
     for (int i = 0; i < 50; ++i) (leaf * 2).sum().backward();
     other = all_texts();

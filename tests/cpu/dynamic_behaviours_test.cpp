@@ -1,4 +1,4 @@
-// What users see of sizes that change: aliasing, results that are numbers, limits, reports, threads.
+// What users observe when sizes change: aliasing, results that are numbers, limits, reports, threads.
 #include <ATen/Parallel.h>
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// One compilation for many sizes: values, gradients, strides against eager at each of them.
+// One compilation for many sizes: values, gradients and strides against eager at each of them.
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -29,7 +29,8 @@ std::vector<Tensor> gradients(const Tensor& value, const std::vector<Tensor>& in
   return torch::autograd::grad({value}, wanted, {tangent.view_as(value)}, std::nullopt, false, true);
 }
 
-/// Calls the program at each size, compiled and not. Returns what the compiled function did.
+/// Calls the program at each size, compiled and eagerly, and compares. Returns the report of the compiled
+/// function.
 Report expect_like_eager(const Program& program, const Make& make, const std::vector<int64_t>& sizes,
                          Options options = {}) {
   const auto compiled = compile([&](const std::vector<Tensor>& inputs) { return program(inputs); }, options);
@@ -66,7 +67,7 @@ TEST(DynamicShapes, PointwiseIsCompiledOnceForAllSizesButZero) {  // DYN-01
                           return std::vector<Tensor>{torch::randn({n, 5}), torch::randn({5})};
                         },
                         kSizes);
-  EXPECT_EQ(report.captures, 3u);  // 6, all others, 0
+  EXPECT_EQ(report.captures, 3u);  // size 6, all other sizes, size 0
   EXPECT_TRUE(report.fixed_sizes.empty()) << report.fixed_sizes[0];
 }
 

@@ -9,7 +9,7 @@ inline Options verified() {
   return options;
 }
 
-/// All inputs of the graph, tangents last.
+/// Returns all inputs of the graph: arguments, lifted tensors, tangents.
 inline std::vector<at::Tensor> inputs_of(const Exported& exported, std::vector<at::Tensor> arguments,
                                          const std::vector<at::Tensor>& tangents = {}) {
   for (const auto& [name, tensor] : exported.lifted()) arguments.push_back(tensor);
@@ -22,7 +22,7 @@ inline at::Tensor named(const Exported& exported, const std::vector<at::Tensor>&
   return results[exported.signature().output(name)];
 }
 
-/// The graph computes the same after it has been through text.
+/// Checks that the graph computes the same after it was printed and parsed.
 inline void expect_round_trip(const Exported& exported, const std::vector<at::Tensor>& inputs,
                               const std::vector<at::Tensor>& results) {
   const auto parsed = Exported::parse(exported.graph());

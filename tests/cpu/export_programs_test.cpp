@@ -1,4 +1,4 @@
-// Programs that are unlike a plain network: exported graphs compute what they compute.
+// Exported graphs of programs that are not plain networks compute what the programs compute.
 #include "cpu/export_helpers.h"
 
 namespace antegrad::test {
@@ -8,8 +8,8 @@ using at::Tensor;
 using Tensors = std::vector<Tensor>;
 namespace nn = torch::nn;
 
-/// Exports the function, runs the graph with a tangent of its own for each differentiable result, and
-/// compares with eager: results, then the gradients of arguments and captured tensors that require one.
+/// Exports the function, runs the graph with a random tangent for each differentiable result, and compares
+/// results and gradients of all arguments and captured tensors that require one with eager's.
 template <class F>
 void expect_joint_like_eager(const F& function, const Tensors& arguments, const Tensors& captured = {}) {
   const auto exported = export_joint(verified(), function, arguments);
@@ -119,7 +119,7 @@ TEST(ExportPrograms, Lstm) {
       {leaf({5, 2, 3})}, lstm->parameters());
 }
 
-// A function that differentiates inside: second derivatives come out of the joint graph.
+// A function that differentiates inside: the joint graph contains second derivatives.
 TEST(ExportPrograms, GradientInside) {
   expect_joint_like_eager(
       [](const Tensors& a) { return torch::autograd::grad({a[0].pow(3).sum()}, {a[0]}, {}, true, true); },
@@ -132,7 +132,7 @@ TEST(ExportPrograms, WithoutArgumentsOrResults) {
       export_inference([](const Tensor& a) { a.sin(); }, torch::ones({2})).run({torch::ones({2})}).empty());
 }
 
-// An exported function is what it was when it was exported, and the graph takes tensors of any owner.
+// An exported graph does not depend on the module, and its inputs may have any owner.
 TEST(ExportPrograms, OutlivesItsModule) {
   const auto x = torch::randn({2, 3});
   auto net = std::make_unique<nn::Linear>(3, 3);

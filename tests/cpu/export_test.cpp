@@ -1,4 +1,4 @@
-// Exported graphs compute what eager computes, and say by name what goes in and what comes out.
+// Exported graphs compute what eager computes, and name their inputs and outputs.
 #include "cpu/export_helpers.h"
 #include "seeds.h"
 
@@ -11,8 +11,8 @@ using Kind = GraphSignature::InputKind;
 using OutputKind = GraphSignature::OutputKind;
 namespace nn = torch::nn;
 
-/// Exports net(x), forward and backward, and compares results, gradients and new values of buffers with
-/// eager's. Neither the export nor the run may change the net.
+/// Exports net(x) with its backward pass, and compares results, gradients and new values of buffers with
+/// eager's. Neither exporting nor running changes the net.
 template <class Net>
 void expect_joint_like_eager(Net net, const Tensor& x) {
   const auto exported = export_joint(verified(), net, x);
@@ -80,7 +80,7 @@ TEST(ExportInference, ConvolutionAndBatchNorm) {
   expect_inference_like_eager(net, torch::randn({2, 2, 6, 6}));
 }
 
-// Random ops stay what they are, in both passes: the numbers are eager's. ERR-05 (functionalized RNG)
+// Random ops are exported as they are, in both passes: they draw eager's numbers. ERR-05 (functionalized RNG)
 TEST(ExportJoint, Dropout) {
   expect_joint_like_eager(nn::Sequential(nn::Linear(4, 16), nn::Dropout(0.5), nn::Linear(16, 3)),
                           torch::randn({5, 4}));
@@ -198,7 +198,7 @@ TEST(ExportInference, NestedArguments) {
   EXPECT_TRUE(same({nested["a"][1] - nested["b"][0], nested["a"][0] * 0.5}, results));
 }
 
-// An argument that is only read may be one tensor twice: the graph keeps the two apart.
+// One tensor may be passed as two arguments that are only read: the graph has an input for each.
 TEST(ExportJoint, SameTensorTwice) {
   auto x = torch::randn({3}).requires_grad_();
   const auto exported = export_joint(
@@ -241,7 +241,7 @@ TEST(ExportInference, ConstantsGoWithTheText) {
       same({torch::tensor({1.0F, 2.0F, 3.0F})}, Exported::parse(exported.graph()).run({torch::ones({3})})));
 }
 
-// The surroundings' grad mode does not matter, and results have no history.
+// The caller's grad mode does not matter, and results have no history.
 TEST(Export, GradModeAndHistory) {
   auto x = torch::randn({3}).requires_grad_();
   auto function = [](const Tensor& a) { return a.sin(); };

@@ -1,4 +1,4 @@
-// What a function shares with its arguments or writes to them comes out of an exported graph as values.
+// Writes to arguments and aliases of arguments come out of an exported graph as values.
 #include "cpu/export_helpers.h"
 
 namespace antegrad::test {
@@ -26,7 +26,7 @@ TEST(ExportInference, ViewsAndArgumentsAreReturnedAsValues) {
   }
 }
 
-// A view has a tangent of its own, of its own shape.
+// A view has a tangent of its own, with the view's shape.
 TEST(ExportJoint, TangentsOfViews) {
   auto x = torch::randn({2, 3}).requires_grad_();
   auto function = [](const Tensor& a) {
@@ -53,7 +53,7 @@ TEST(ExportInference, MutatedArgumentIsReturned) {
             (GraphSignature::Output{"mutated:arg0", OutputKind::Mutation, "arg0"}));
 }
 
-// Gradients come in through the new value of an argument as through any result.
+// Gradients also flow in through the new value of an argument.
 TEST(ExportJoint, MutationWithGradients) {
   auto x = torch::randn({3});
   auto w = torch::randn({3}).requires_grad_();
@@ -67,7 +67,7 @@ TEST(ExportJoint, MutationWithGradients) {
   EXPECT_TRUE(same(tangent * x, named(exported, results, "grad:arg1")));
 }
 
-// ERR-06 (supported here in both kinds)
+// ERR-06 (supported here by both exports)
 TEST(Export, MutatedParameterIsReturned) {
   nn::Linear net(3, 3);
   auto function = [&](const Tensor& x) {

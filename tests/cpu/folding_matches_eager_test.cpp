@@ -1,4 +1,4 @@
-// Whatever constant folding computes is what LibTorch's CPU kernels compute, to the bit.
+// Constant folding computes what LibTorch's CPU kernels compute, bit for bit.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ std::vector<uint8_t> bytes_of(const at::Tensor& tensor) {
 
 class FoldingMatchesEager : public ::testing::Test {
  protected:
-  /// Random numbers with zeros of both signs, infinities and the largest ones among them.
+  /// Random numbers that include zeros of both signs, infinities and very large numbers.
   at::Tensor make(at::ScalarType dtype, at::IntArrayRef sizes) {
     const std::vector<double> special = {0.0, -0.0, 1.0, -1.0, 3.5, 0.1, -7.0, 2147483647.0, INFINITY, 1e30};
     auto tensor = at::empty(sizes, at::kDouble);
@@ -55,14 +55,14 @@ class FoldingMatchesEager : public ::testing::Test {
     return at::isFloatingType(dtype) ? tensor.to(dtype) : tensor.clamp(-2147483648.0, 2147483647.0).to(dtype);
   }
 
-  /// Folds one call of the op and compares; the result is copied, so that views are computed too.
+  /// Folds one call of the op and compares. The result is copied, so that views are computed too.
   void check(const std::string& op, const std::vector<at::Tensor>& tensors, std::vector<ir::Arg> rest,
              std::vector<ir::NamedArg> attrs, const Eager& eager) {
     at::Tensor expected;
     try {
       expected = eager(tensors);
     } catch (const std::exception&) {
-      return;  // the op does not take these
+      return;  // the op does not take these operands
     }
     ir::Graph graph;
     graph.stage = ir::Stage::Functional;

@@ -1,5 +1,4 @@
-// Ops of libraries that antegrad knows nothing of: every call runs once, in order, and never during a
-// capture.
+// Ops of libraries unknown to antegrad: every call runs once, in order, and never during a capture.
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
 #include <torch/library.h>
@@ -12,7 +11,7 @@ namespace {
 
 using at::Tensor;
 
-/// What the kernels below were called for, in order.
+/// The names of the kernels below in the order in which they were called.
 std::vector<std::string> calls;
 std::vector<Tensor> kept;
 
@@ -88,7 +87,7 @@ std::vector<c10::IValue> like_first(const std::vector<c10::IValue>& arguments) {
   return {at::empty_like(arguments[0].toTensor())};
 }
 
-/// Before main(), as libraries do it.
+/// Registered before main(), as libraries do.
 const bool kRegistered = [] {
   register_shape("antegrad_foreign::twice", like_first);
   register_shape("antegrad_foreign::scaled_backward", like_first);
@@ -98,7 +97,7 @@ const bool kRegistered = [] {
   register_shape("antegrad_foreign::strided", like_first);
   register_shape("antegrad_foreign::parts.count", [](const std::vector<c10::IValue>& arguments) {
     const auto x = arguments[0].toTensor();
-    // Tensors of any device are taken for what they are like.
+    // Shape functions may return tensors of any device.
     return std::vector<c10::IValue>{torch::empty({}, x.scalar_type()), x.chunk(arguments[1].toInt())};
   });
   return true;
@@ -122,7 +121,7 @@ class ForeignOps : public ::testing::Test {
     calls.clear();
     kept.clear();
   }
-  /// What a function calls eagerly, and in the second and third call of the compiled one; the first captures.
+  /// Checks that each call of the compiled function, the first included, calls the same ops as eager.
   template <class F>
   void expect_same_calls(const F& function, const Tensor& x, Options options = {}) {
     const auto expected = function(x.clone());
@@ -154,7 +153,7 @@ TEST_F(ForeignOps, EveryCallRunsOnceAndInOrder) {  // RNG-09
       [](const Tensor& x) {
         const auto first = twice(x);
         const auto equal = twice(x);
-        triple(x);  // nobody reads it
+        triple(x);  // its result is unused
         call<void, const Tensor&>("keep", x.exp());
         const auto second = triple(first + equal);
         return second.tanh() + twice(x * 0);
@@ -206,7 +205,7 @@ TEST_F(ForeignOps, SeeTheirArgumentsAsTheyAreAtTheCall) {  // RNG-10
 }
 
 TEST_F(ForeignOps, WritesAreMadeByTheOpItself) {
-  // bump_ is not bump with its result copied back, whatever their names say.
+  // bump_ is not bump with its result copied back, in spite of their names.
   expect_same_calls(
       [](Tensor x) {
         auto y = x * 2;
@@ -295,7 +294,7 @@ TEST_F(ForeignOps, CompositeOnesAreCodeOfTheFunction) {
   EXPECT_EQ(compiled.graph().find("antegrad_foreign"), std::string::npos);
 }
 
-/// y = 2 x by the library, its gradient by the library too.
+/// y = 2 x; value and gradient are computed by the library.
 struct Scaled : torch::autograd::Function<Scaled> {
   static Tensor forward(torch::autograd::AutogradContext* context, const Tensor& x) {
     context->save_for_backward({x});
@@ -353,7 +352,7 @@ TEST_F(ForeignOps, OfBackwardPassesRunForWantedGradientsOnly) {
 }
 
 TEST_F(ForeignOps, WithoutAGradientOfTheirOwn) {
-  // Autograd has no formula for it: eager gives a result without a gradient, and warns in backward().
+  // Autograd has no formula for it: eager's result has no gradient, and backward() warns.
   auto compiled = compile([](const Tensor& x) { return twice(x.detach()) * x; });
   auto x = torch::randn({3}).requires_grad_();
   compiled(x).sum().backward();

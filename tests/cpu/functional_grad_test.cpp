@@ -92,11 +92,11 @@ TEST(Grad, OfModuleParametersThroughCapture) {
   EXPECT_FALSE(layer->weight.grad().defined());
 }
 
-// --- inside of functions that run uncompiled
+// --- inside functions that run uncompiled
 
 Tensor weighted(const Tensor& w, const Tensor& x) { return (w * x).pow(2).sum(); }
 
-/// A step of descent, and what is left: its gradient holds a second derivative.
+/// A gradient descent step and the remaining loss, whose gradient contains a second derivative.
 Tensor after_a_step(const Tensor& w, const Tensor& x) {
   return (w - 0.1 * antegrad::grad(weighted)(w, x)[0]).pow(2).sum();
 }
@@ -172,7 +172,7 @@ TEST(Grad, AnotherThreadIsNotInsideTheFunction) {
       uncompiled(false));
   const auto w = torch::ones({2}, torch::requires_grad()), x = torch::ones({2});
   EXPECT_TRUE(f(w, x).requires_grad());
-  EXPECT_FALSE(antegrad::grad(weighted)(w, x)[0].requires_grad());  // not inside of anything
+  EXPECT_FALSE(antegrad::grad(weighted)(w, x)[0].requires_grad());  // not inside a function
 }
 
 struct GradInBackward : torch::autograd::Function<GradInBackward> {

@@ -1,11 +1,11 @@
 #pragma once
-// Sampled ops whose gradients are no derivatives, in eager neither. A test holds that they still are not.
+// Sampled ops whose gradients are not derivatives, in eager either. A test checks that this still holds.
 #include <string_view>
 
 namespace antegrad::test {
 
 struct NoDerivative {
-  std::string_view op;  ///< as stem_of() gives it
+  std::string_view op;  ///< as stem_of() returns it
   std::string_view why;
 };
 
@@ -27,7 +27,7 @@ inline constexpr NoDerivative kNoDerivatives[] = {
     {"mode", "jumps where elements are equal"},
     {"nan_to_num", "jumps at infinity"},
     {"float", "rounds to single precision"},
-    // --- mistakes of LibTorch 2.11
+    // --- bugs of LibTorch 2.11
     {"ldexp.Tensor", "raises 2 to integers as integers, so negative exponents give 0"},
     {"ldexp", "raises 2 to integers as integers, so negative exponents give 0"},
     {"as_strided_scatter", "the gradient of the base is kept where it should be cleared, and the reverse"},

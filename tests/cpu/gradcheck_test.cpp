@@ -1,5 +1,5 @@
-// The gradients of compiled functions against central differences of the same functions, in double precision:
-// what eager and compiled could have wrong in common.
+// Gradients of compiled functions against central differences in double precision: finds errors that eager
+// and compiled have in common.
 #include <ATen/MemoryOverlap.h>
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ constexpr double kStep = 1e-6;
 constexpr double kTolerance = 2e-5;
 constexpr int kDirections = 2;
 
-/// Real part of the inner product: what a real loss changes by.
+/// The real part of the inner product, which is the change of a real loss.
 double real_inner(const at::Tensor& a, const at::Tensor& b) {
   const auto flat = [](const at::Tensor& t) {
     const auto dense = t.detach().resolve_conj().resolve_neg();
@@ -32,7 +32,7 @@ bool is_double(const at::Tensor& tensor) {
   return tensor.scalar_type() == at::kDouble || tensor.scalar_type() == at::kComplexDouble;
 }
 
-/// Central differences need double precision throughout.
+/// Central differences need all inputs in double precision.
 bool is_checkable(const GradientCase& call) {
   const auto inputs = call.inputs();
   const auto variables = real_or_complex(inputs);
@@ -40,7 +40,8 @@ bool is_checkable(const GradientCase& call) {
          std::all_of(variables.begin(), variables.end(), [&](size_t i) { return is_double(inputs[i]); });
 }
 
-/// Ops that read one triangle of a symmetric matrix have the derivative of a symmetric change.
+/// Returns a random direction. Ops that read one triangle of a symmetric matrix have the derivative of a
+/// symmetric change.
 at::Tensor direction_for(const at::Tensor& input) {
   const auto random = at::randn(input.sizes(), input.options().requires_grad(false));
   const bool square = input.dim() >= 2 && input.size(-1) == input.size(-2) && input.size(-1) > 1;
@@ -55,7 +56,7 @@ class Gradcheck {
   Gradcheck(const GradientCase& call, const F& function, Wanted wanted)
       : call_(call), function_(function), inputs_(differentiable_inputs(call, wanted)) {}
 
-  /// Whether the call has a derivative.
+  /// Returns whether the call has a derivative.
   bool differentiate() {
     test::manual_seed(1);
     const auto outputs = function_(inputs_);
@@ -68,7 +69,7 @@ class Gradcheck {
     return true;
   }
 
-  /// "" when all gradients agree.
+  /// Returns "" when all gradients agree.
   std::string compare() const {
     size_t next = 0;
     test::manual_seed(3);
@@ -89,8 +90,8 @@ class Gradcheck {
   }
 
  private:
-  /// Elements and inputs that share memory cannot be moved one by one. (An argument given twice is one
-  /// tensor.)
+  /// Elements and inputs that share memory cannot be varied independently. (An argument that is passed twice
+  /// is one tensor.)
   bool moves_alone(size_t input) const {
     if (at::has_internal_overlap(inputs_[input]) != at::MemOverlap::No) return false;
     return std::all_of(inputs_.begin(), inputs_.end(), [&](const at::Tensor& other) {
@@ -117,7 +118,7 @@ class Gradcheck {
   Tensors tangents_, gradients_;
 };
 
-/// What is wrong; "" for nothing; none if the call has no derivative.
+/// Returns what is wrong, "" for nothing, or nothing if the call has no derivative.
 std::optional<std::string> check(const GradientCase& call, Wanted wanted) {
   Options options;
   options.rng = Rng::Eager;
@@ -126,7 +127,7 @@ std::optional<std::string> check(const GradientCase& call, Wanted wanted) {
   try {
     if (!gradcheck.differentiate()) return std::nullopt;
   } catch (const std::exception&) {
-    return std::nullopt;  // no derivative by these inputs: held by gradient_sweep_test
+    return std::nullopt;  // no derivative with respect to these inputs: gradient_sweep_test checks that
   }
   try {
     return gradcheck.compare();
@@ -159,7 +160,7 @@ TEST(Gradcheck, CompiledGradientsAreDerivatives) {
     }
   }
   for (const auto& [op, what] : wrong) ADD_FAILURE() << op << ": " << what;
-  // Other numbers may miss the points where there is no derivative.
+  // With another seed the inputs may miss the points without a derivative.
   if (test_seed() == 0) {
     for (const auto& entry : kNoDerivatives) EXPECT_TRUE(excused.contains(&entry)) << entry.op;
   }

@@ -1,5 +1,5 @@
 #pragma once
-// Calls to differentiate, as functions of their tensors: sampled ATen overloads and C++ functions.
+// Calls to differentiate as functions of their tensors: sampled ATen overloads and C++ functions.
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/torch.h>
 
@@ -18,10 +18,10 @@ namespace antegrad::test {
 using Tensors = std::vector<at::Tensor>;
 
 struct GradientCase {
-  std::string op;                   ///< "aten::mul.Tensor", or a name of samples/functions.h
-  std::function<Tensors()> inputs;  ///< new ones each time, always equal; some may be undefined
+  std::string op;                   ///< "aten::mul.Tensor", or a name in samples/functions.h
+  std::function<Tensors()> inputs;  ///< new tensors each time, always equal; some may be undefined
   std::function<Tensors(const Tensors&)> function;
-  std::vector<bool> written;  ///< per input: the op writes to it
+  std::vector<bool> written;  ///< for each input, whether the op writes to it
 };
 
 inline Tensors tensors_of(const c10::Stack& stack) {
@@ -51,7 +51,7 @@ inline std::vector<bool> written_tensors(const samples::Sample& sample) {
   return written;
 }
 
-/// Calls the overload boxed. What it writes to are clones, since leaves must not be written to, and these are
+/// Calls the overload boxed. It writes to clones, because leaves must not be written to; the clones are
 /// results too.
 inline Tensors call_overload(const samples::Sample& sample, const std::vector<bool>& written,
                              const Tensors& inputs) {
@@ -84,8 +84,8 @@ inline bool writes_out(const std::string& op) {
   return !arguments.empty() && arguments.back().is_out();
 }
 
-/// Every call of the sample tables that gradients may flow through: all but those of out= overloads (which
-/// refuse to be differentiated) and of uninitialized memory.
+/// Returns every call of the sample tables that gradients may flow through: not those of out= overloads,
+/// which cannot be differentiated, nor those that return uninitialized memory.
 inline std::vector<GradientCase> gradient_cases(uint64_t seed) {
   std::vector<GradientCase> cases;
   for (auto* make : {samples::make, samples::make_composites})
@@ -95,7 +95,7 @@ inline std::vector<GradientCase> gradient_cases(uint64_t seed) {
   return cases;
 }
 
-/// The floating and complex inputs. Others have no gradients.
+/// Returns the floating-point and complex inputs; others have no gradients.
 inline std::vector<size_t> real_or_complex(const Tensors& inputs) {
   std::vector<size_t> out;
   for (size_t i = 0; i < inputs.size(); ++i)
@@ -106,8 +106,9 @@ inline std::vector<size_t> real_or_complex(const Tensors& inputs) {
 /// Which inputs require grad.
 enum class Wanted {
   All,
-  NotWritten,  ///< running statistics of normalizations are no variables
-  First,       ///< some ops have no derivative by their other tensors: targets, weights, random samples
+  NotWritten,  ///< running statistics of normalizations are not differentiated
+  First,       ///< some ops have no derivative with respect to their other tensors: targets, weights, random
+               ///< samples
 };
 
 inline Tensors differentiable_inputs(const GradientCase& call, Wanted wanted) {

@@ -1,5 +1,5 @@
 #pragma once
-// What tells two derivatives apart.
+// How two derivatives differ.
 #include <functional>
 
 #include "closeness.h"
@@ -14,7 +14,7 @@ struct Difference {
 };
 using Differences = std::vector<Difference>;
 
-/// With memory of its own, which lazily conjugated, negated and zero tensors lack.
+/// Copies to memory that lazily conjugated, negated and zero tensors lack.
 inline at::Tensor materialized(const at::Tensor& tensor) {
   if (tensor._is_zerotensor()) return at::zeros(tensor.sizes(), tensor.options());
   return tensor.detach().resolve_conj().resolve_neg().contiguous();
@@ -22,10 +22,10 @@ inline at::Tensor materialized(const at::Tensor& tensor) {
 
 inline at::Tensor start_of(const at::Tensor& tensor) { return tensor.flatten().slice(0, 0, 8); }
 
-/// The eager side once more, from inputs made anew.
+/// Runs the eager side again, with new inputs.
 using Again = std::function<Stages()>;
 
-/// Element by element, as far as eager itself moves with other roundings.
+/// Compares element by element; the bound is how far eager itself moves with perturbed roundings.
 inline bool differ_by_rounding(const at::Tensor& a, const at::Tensor& b, const Again& again,
                                Tensors Stages::*part, size_t index) {
   const auto rounding = rounding_of(a.scalar_type());
@@ -62,7 +62,7 @@ inline void compare(const std::string& what, const at::Tensor& eager, const at::
   const auto b = materialized(compiled);
   if (same_bits(a, b)) return;
   const bool rounding = differ_by_rounding(a, b, again, part, index);
-  if (rounding && !runs_libtorch_kernels()) return;  // generated code rounds in its own way
+  if (rounding && !runs_libtorch_kernels()) return;  // generated code rounds differently
   add(rounding ? Differs::Rounding : Differs::Wrong, "values\n", start_of(a), "\n/\n", start_of(b));
 }
 
@@ -75,7 +75,7 @@ inline void compare(const std::string& what, const Stages& eager, const Stages& 
     compare(c10::str(what, " ", i), left[i], right[i], again, part, i, found);
 }
 
-/// How two sides differ that did not come equally far.
+/// Classifies the difference of two sides that ended at different stages.
 inline Differs end_difference(const Stages& eager, const Stages& compiled) {
   const bool refused = compiled.error.starts_with("[capture");
   if (eager.error.empty() && refused)

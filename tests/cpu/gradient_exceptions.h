@@ -1,6 +1,6 @@
 #pragma once
-// Where a compiled function may give other gradients than eager, op by op, with the reason. A test holds that
-// each of these is still needed.
+// Ops for which a compiled function may give other gradients than eager, with the reasons. A test checks that
+// each exception is still needed.
 #include <string>
 #include <string_view>
 
@@ -85,7 +85,7 @@ inline constexpr Exception kExceptions[] = {
     {"_linalg_eigh", Differs::NotRefused, kIllDefined},
 };
 
-/// "aten::_foreach_exp_.Scalar" is of "exp.Scalar".
+/// Maps "aten::_foreach_exp_.Scalar" to "exp.Scalar".
 inline std::string stem_of(std::string op) {
   if (op.starts_with("aten::")) op.erase(0, 6);
   if (op.starts_with("_foreach_")) op.erase(0, 9);

@@ -1,5 +1,5 @@
 #pragma once
-// Which ops the gradient sweep has to reach.
+// The ops that the gradient sweep must reach.
 #include <string>
 #include <string_view>
 #include <utility>
@@ -7,8 +7,8 @@
 
 namespace antegrad::test {
 
-/// The ops with a derivative in PyTorch's op database: a name, or `name=overload` where no rule leads from
-/// one to the other.
+/// The differentiable ops of PyTorch's op database: a name, or `name=overload` where the overload does not
+/// follow from the name.
 inline constexpr std::string_view kDifferentiableOps = R"(
 nn.functional.adaptive_avg_pool1d nn.functional.adaptive_avg_pool2d nn.functional.adaptive_avg_pool3d
 nn.functional.adaptive_max_pool1d nn.functional.adaptive_max_pool2d nn.functional.adaptive_max_pool3d
@@ -79,7 +79,7 @@ unfold unfold_copy unsafe_chunk unsafe_split unsqueeze unsqueeze_copy var var_me
 view_as_complex view_as_real view_copy vsplit vstack where xlogy zero_
 )";
 
-/// Those of them that are not swept, with why.
+/// Those that are not swept, and why.
 inline const std::vector<std::pair<std::string, std::string>> kOpsNotSwept = {
     {"masked.", "written in Python (torch.masked)"},
     {"svd_lowrank", "written in Python"},
@@ -101,7 +101,7 @@ inline const std::vector<std::pair<std::string, std::string>> kOpsNotSwept = {
     {"nn.functional.one_hot", "of integers only"},
 };
 
-/// What an op of the database is called among the samples: "linalg.det" is the overload "linalg_det".
+/// Maps a name of the database to the name among the samples: "linalg.det" to "linalg_det".
 inline std::string sample_name(std::string_view op) {
   for (std::string_view prefix : {"linalg.", "fft.", "special."})
     if (op.starts_with(prefix))

@@ -1,6 +1,6 @@
 #pragma once
-// Differentiates a function once and twice, keeping what each stage gave, so that eager and compiled can be
-// compared stage by stage, errors included.
+// Differentiates a function once and twice and keeps the results of each stage, so that eager and compiled
+// can be compared stage by stage, errors included.
 #include "cpu/gradient_case.h"
 #include "seeds.h"
 
@@ -10,17 +10,17 @@ enum class Stage { Forward, Backward, CreateGraph, SecondBackward };
 
 struct Plan {
   Stage last = Stage::SecondBackward;
-  bool expanded_tangents = false;  ///< laid out otherwise than the results, as those of sums are
+  bool expanded_tangents = false;  ///< with strides unlike those of the results, as the gradient of a sum has
 };
 
 struct Stages {
   Tensors outputs;
   Tensors first;       ///< gradients of the inputs
   Tensors first_kept;  ///< the same with create_graph
-  Tensors second;      ///< gradients of those, of the inputs and of the tangents
+  Tensors second;      ///< gradients of those with respect to the inputs and the tangents
   bool differentiable = false;
-  Stage stage = Stage::Forward;  ///< the last one begun
-  std::string error;             ///< what ended it; "": nothing
+  Stage stage = Stage::Forward;  ///< the last one that was started
+  std::string error;             ///< what ended it; "" when nothing was thrown
 
   bool reached(Stage asked) const { return asked < stage || (asked == stage && error.empty()); }
 };
@@ -32,8 +32,8 @@ inline Tensors requiring_grad(const Tensors& tensors) {
   return out;
 }
 
-/// Random, the same for the same seed and sizes. With the strides of the tensors: a compiled backward pass
-/// lays its tangents out so, and the layout of gradients follows from theirs.
+/// Returns tangents that depend only on seed and sizes. They have the strides of the tensors: a compiled
+/// backward pass gives its tangents these strides, and those of gradients follow from them.
 inline Tensors tangents_for(const Tensors& tensors, uint64_t seed, bool requires_grad = false) {
   test::manual_seed(seed);
   Tensors out;
@@ -44,7 +44,7 @@ inline Tensors tangents_for(const Tensors& tensors, uint64_t seed, bool requires
   return out;
 }
 
-/// Equal along the first dimension, with stride 0.
+/// Tangents that are constant along the first dimension, with stride 0.
 inline Tensors expanded_tangents_for(const Tensors& tensors, uint64_t seed) {
   Tensors out = tangents_for(tensors, seed);
   for (auto& tangent : out)

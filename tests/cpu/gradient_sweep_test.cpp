@@ -1,6 +1,6 @@
-// Every differentiable call of the sample tables, eager and compiled: results, gradients and gradients of
-// gradients are the same (closeness.h), and what eager cannot differentiate the compiled function refuses at
-// the same stage with the same words.
+// Every differentiable call of the sample tables, eager and compiled: results, gradients and second
+// derivatives are the same (closeness.h), and what eager cannot differentiate the compiled function refuses
+// at the same stage with the same message.
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ Options sweep_options() {
 struct Checked {
   Stages eager;
   Differences found;
-  bool compared = false;  ///< some gradients
+  bool compared = false;  ///< whether gradients were compared
 };
 
 Checked check(const GradientCase& call, Wanted wanted) {
@@ -44,21 +44,22 @@ const Exception* exception_for(const std::string& op, Differs how) {
   return nullptr;
 }
 
-/// By op, the first difference that is no exception.
+/// For each op, its first difference that is not an exception.
 using Wrong = std::map<std::string, std::string>;
 
 /// All calls, swept once for all tests of this file.
 struct Sweep {
   Wrong wrong;
   std::set<const Exception*> used;
-  std::set<std::string> once, twice;  ///< ops that gradients were compared of
+  std::set<std::string> once, twice;  ///< ops whose first and second derivatives were compared
   size_t calls = 0;
 
   Sweep() {
     for (const auto& call : gradient_cases(7)) add(call);
   }
 
-  /// Where eager refuses to differentiate by all inputs, compiled has to refuse too, and fewer are tried.
+  /// Where eager cannot differentiate with respect to all inputs, compiled must refuse too, and fewer inputs
+  /// are tried.
   void add(const GradientCase& call) {
     for (auto wanted : {Wanted::All, Wanted::NotWritten, Wanted::First}) {
       const auto checked = check(call, wanted);
@@ -120,7 +121,7 @@ std::string not_swept(const std::string& name) {
   return "";
 }
 
-// OPS-01: which of the op database's names the sweep reaches.
+// OPS-01: which names of the op database the sweep reaches.
 TEST_F(GradientSweep, ReachesTheOpDatabase) {
   std::set<std::string> reached;
   for (const auto& op : sweep().once) {
@@ -167,7 +168,7 @@ TEST_F(GradientSweep, WhatIsCapturedHoldsForOtherData) {
   EXPECT_GE(count, 3000u);
 }
 
-// With generated code all calls take minutes.
+// With generated code, all calls would take minutes.
 TEST_F(GradientSweep, FirstDerivativesOfOneCallOfEveryOp) {
   if (runs_libtorch_kernels()) GTEST_SKIP() << "all calls are swept";
   std::set<std::string> seen;
@@ -188,7 +189,7 @@ TEST_F(GradientSweep, FirstDerivativesOfOneCallOfEveryOp) {
   EXPECT_GE(seen.size(), 900u);
 }
 
-/// First derivatives by the first input only.
+/// Compares first derivatives with respect to the first input only.
 Wrong compare_all(const Options& options, const Plan& plan, const std::set<Differs>& allowed) {
   Wrong wrong;
   for (const auto& call : gradient_cases(7)) {
@@ -213,8 +214,8 @@ TEST_F(GradientSweep, SavingEverythingChangesNothing) { expect_none(compare_all(
 
 TEST_F(GradientSweep, ComputingEverythingAgainChangesNothing) { expect_none(compare_all(RecomputeAll{})); }
 
-/// Tangents are brought into the layout that the backward graph was captured for, and eager's kernels round
-/// by layout. Some refuse such tangents altogether.
+/// Tangents are copied to the layout that the backward graph was captured for, while the rounding of eager's
+/// kernels depends on the layout. Some kernels refuse such tangents.
 TEST_F(GradientSweep, TangentsMayHaveAnyLayout) {
   Plan plan = kFirstOrder;
   plan.expanded_tangents = true;

@@ -1,4 +1,4 @@
-// What leads to a new capture, with its reason, and what does not.
+// What leads to a recapture, with its reason, and what does not.
 #include <ATen/autocast_mode.h>
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace {
 
 using at::Tensor;
 
-/// Autocast on the CPU while it lives.
+/// Enables autocast on the CPU while it lives.
 class Autocast {
  public:
   explicit Autocast(at::ScalarType dtype)
@@ -79,7 +79,7 @@ TEST(Guards, InferenceMode) {  // CAP-22
     EXPECT_TRUE(same(eager.second, out.second));
     EXPECT_TRUE(contains(last_reason(compiled), "inference mode was false and is true"));
     EXPECT_EQ(compiled.report().captures, 2u);
-    auto made_here = torch::randn({3, 3});  // an inference tensor is another kind of tensor
+    auto made_here = torch::randn({3, 3});  // an inference tensor is guarded as another kind of tensor
     EXPECT_TRUE(same(f(made_here).first, compiled(made_here).first));
     EXPECT_EQ(compiled.report().captures, 3u);
   }
@@ -182,7 +182,7 @@ TEST(Guards, ShapesStridesDtypes) {
   EXPECT_EQ(compiled.report().captures, 6u);
   call(x);
   EXPECT_EQ(compiled.report().captures, 6u);
-  // A storage offset means nothing to a function that does not return views.
+  // A storage offset does not matter to a function that returns no views.
   call(torch::randn({4, 3}).narrow(0, 1, 2));
   EXPECT_EQ(compiled.report().captures, 6u);
 }
@@ -190,7 +190,7 @@ TEST(Guards, ShapesStridesDtypes) {
 TEST(Guards, StorageOffsetsOfViews) {
   auto f = [](const Tensor& x) {
     return x.as_strided({2}, {1}, 1);
-  };  // counted from the start of the storage
+  };  // the offset counts from the start of the storage
   auto compiled = compile(f);
   auto base = torch::arange(8);
   for (int64_t start : {0, 3, 0}) {
@@ -279,7 +279,7 @@ TEST(Guards, MaxVersions) {
   compiled(x, int64_t{0});
   compiled(x, int64_t{1});
   EXPECT_EQ(code_thrown_by([&] { compiled(x, int64_t{2}); }), ErrorCode::TooManyVersions);
-  EXPECT_TRUE(same(x + 1, compiled(x, int64_t{1})));  // what there is goes on working
+  EXPECT_TRUE(same(x + 1, compiled(x, int64_t{1})));  // existing versions still work
   options.unsupported = Unsupported::Eager;
   auto eager = compile(f, options);
   for (int64_t n : {0, 1, 2, 3, 0}) EXPECT_TRUE(same(x + n, eager(x, n)));

@@ -1,5 +1,5 @@
-// TorchScript modules: tests/data/scripted.pt (made by tests/data/make_scripted.cpp) and small ones defined
-// here.
+// TorchScript modules: tests/data/scripted.pt (made by tests/data/make_scripted.cpp) and small ones that are
+// defined here.
 #include <antegrad/antegrad.h>
 #include <antegrad/jit.h>
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ class Scripted : public ::testing::Test {
     return out;
   }
 
-  /// Every tensor that a call gives back.
+  /// Returns all tensors that a call returns.
   static std::vector<Tensor> outcome(const c10::IValue& result) {
     const auto& elements = result.toTupleRef().elements();
     const auto dict = elements[1].toGenericDict();
@@ -57,7 +57,7 @@ TEST_F(Scripted, EvalEqualsEager) {
   EXPECT_EQ(compiled.report().captures, 1u);
 }
 
-// A module from a file has types of its own, that of lists of indices among them.
+// A module from a file has its own types, among them that of lists of indices.
 TEST_F(Scripted, IndexingFromAFile) {
   std::stringstream file;
   defined("def forward(self, x, i):\n    return x[:, i] * x[i, 0], x[i]\n").save(file);
@@ -105,7 +105,7 @@ TEST_F(Scripted, TrainingDrawsAndUpdatesLikeEager) {
     auto out = outcome(compiled(x));
     EXPECT_TRUE(same(expected, out));
     EXPECT_TRUE(same_state(buffers_of(eager), buffers_of(module)));
-    EXPECT_TRUE(same(eager_after, torch::rand({2})));  // the generator is where eager leaves it
+    EXPECT_TRUE(same(eager_after, torch::rand({2})));  // the generator is in the state that eager leaves
   }
   EXPECT_EQ(compiled.report().captures, 1u);
 }
@@ -158,7 +158,7 @@ TEST_F(Scripted, ParametersAreGuards) {
 }
 
 TEST_F(Scripted, EagerRunsBeforeAndAfterAreUntouched) {
-  // TorchScript specialises a method on what it has seen: fakes must never be among that.
+  // TorchScript specialises a method on the arguments it has seen, which must never be fakes.
   auto module = load();
   module.eval();
   auto x = torch::randn({3, 4});
@@ -315,7 +315,7 @@ TEST_F(Scripted, ItsOwnErrorsPassThrough) {  // ERR-28
   EXPECT_EQ(seen.item<float>(), 1);
 }
 
-TEST_F(Scripted, FrozenModules) {  // parameters are constants of the method now
+TEST_F(Scripted, FrozenModules) {  // its parameters are constants of the method
   auto module = load();
   module.eval();
   auto frozen = torch::jit::freeze(module);

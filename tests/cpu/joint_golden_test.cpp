@@ -1,5 +1,5 @@
-// What captures with gradients give, held as text: the joint graph, the calling convention, and the two
-// graphs that the default policy splits it into. ANTEGRAD_UPDATE_GOLDEN=1 writes tests/data/joint anew.
+// Golden tests of captures with gradients: the joint graph, the calling convention, and the two graphs that
+// the default policy splits it into. ANTEGRAD_UPDATE_GOLDEN=1 rewrites tests/data/joint.
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>

@@ -1,5 +1,5 @@
-// Functions that keep some of their tensors: tables made on first use, masks per size, states. Whatever
-// happens to the capture, what they have kept is real, and each call counts once.
+// Functions that store some of their tensors: tables made on first use, masks per size, states. Whatever
+// becomes of the capture, the stored tensors are real, and each call takes effect once.
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -21,7 +21,7 @@ Options with(Unsupported unsupported) {
 
 Tensor table_of(int64_t n) { return torch::arange(n).to(torch::kFloat).unsqueeze(1).sin(); }
 
-/// Made anew for each size.
+/// Remakes its table for each size.
 struct Table {
   Tensor table;
   int made = 0;
@@ -34,7 +34,7 @@ struct Table {
   }
 };
 
-/// Grows.
+/// Grows its table.
 struct Rope {
   Tensor table;
   Tensor forward(const Tensor& x) {
@@ -44,7 +44,7 @@ struct Rope {
   }
 };
 
-/// Two of one size.
+/// Stores two tables of one size.
 struct CosSin {
   Tensor cos, sin;
   Tensor forward(const Tensor& x) {
@@ -57,7 +57,7 @@ struct CosSin {
   }
 };
 
-/// One for each size.
+/// Stores a mask for each size.
 struct PerSize {
   std::map<int64_t, Tensor> masks;
   Tensor forward(const Tensor& x) {
@@ -67,7 +67,7 @@ struct PerSize {
   }
 };
 
-/// As a layer of eager would do, at these sizes one after another, uncompiled calls in between.
+/// Compares with an eager layer at these sizes in turn, with uncompiled calls in between.
 template <class Module>
 void expect_as_eager(const Options& options, const std::vector<int64_t>& sizes, int64_t warmed_up = 0) {
   Module mine, reference;
@@ -136,7 +136,7 @@ TEST(KeptTensors, AFilledCacheIsCompiledAndReplacingItIsNoticed) {
   EXPECT_TRUE(at::equal(compiled(x), x + 7));
 }
 
-/// A state: each call counts once.
+/// Compares a state over several calls, each of which must take effect once.
 template <class F>
 void expect_same_states(const Options& options, const F& step, int calls) {
   Tensor mine, reference;

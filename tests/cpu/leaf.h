@@ -3,7 +3,7 @@
 
 namespace antegrad::test {
 
-/// Random numbers that require a gradient.
+/// Returns random numbers that require a gradient.
 inline at::Tensor leaf(at::IntArrayRef sizes) { return torch::randn(sizes).requires_grad_(); }
 
 }  // namespace antegrad::test

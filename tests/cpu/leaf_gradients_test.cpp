@@ -1,5 +1,5 @@
-// Gradients that go straight to leaves: where they do, where the engine has to be asked, and that nobody can
-// tell the difference.
+// Gradients that the backward pass accumulates into leaves itself: when it does, when it must leave that to
+// the engine, and that the difference is not observable.
 #include "runtime/leaf_gradients.h"
 
 #include <ATen/record_function.h>
@@ -17,7 +17,7 @@ using at::Tensor;
 using torch::autograd::Node;
 using torch::autograd::variable_list;
 
-/// Asks when the engine would: right before it runs the node.
+/// Checks right before the engine runs the node whether the leaves can be accumulated into directly.
 struct Asks : torch::autograd::FunctionPreHook {
   Asks(Node& node, int& times) : node(node), times(times) {}
   variable_list operator()(const variable_list& gradients) override {
@@ -28,7 +28,7 @@ struct Asks : torch::autograd::FunctionPreHook {
   int& times;
 };
 
-/// Two leaves, what is computed of them, and how gradients are asked for.
+/// Two leaves, a function of them, and how its gradients are requested.
 struct Case {
   using Model = std::function<Tensor(const Tensor&, const Tensor&)>;
   using Finish = std::function<void(const Tensor& out, const Tensors& leaves)>;
@@ -50,7 +50,8 @@ Tensors leaves_of(const Case& c) {
   return leaves;
 }
 
-/// How often the way was open, in two passes that are compared with eager's.
+/// Returns in how many of two passes, which are compared with eager's, the leaves could be accumulated into
+/// directly.
 int taken_in(const Case& c) {
   const auto compiled = compile(c.model);
   const auto eager_leaves = leaves_of(c), leaves = leaves_of(c);
@@ -100,7 +101,7 @@ TEST(LeafGradients, ReplaceAddAndKeepTheTensor) {
   EXPECT_TRUE(w.grad().equal(torch::full({3}, 3.0F)));
 }
 
-TEST(LeafGradients, OneForSeveralLeavesIsCopied) {  // a + b: one gradient, which each leaf must own
+TEST(LeafGradients, OneForSeveralLeavesIsCopied) {  // a + b: each leaf must own its copy of the one gradient
   auto a = torch::ones({3}).requires_grad_(), b = torch::ones({3}).requires_grad_();
   compile([](const Tensor& x, const Tensor& y) { return (x + y).sum(); })(a, b).backward();
   EXPECT_FALSE(a.grad().is_alias_of(b.grad()));

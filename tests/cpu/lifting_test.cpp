@@ -1,5 +1,5 @@
-// Tensors that the function reaches without receiving them: which memory they are, what a capture leaves
-// behind.
+// Tensors that the function reaches without receiving them: which memory they refer to, and what a capture
+// leaves unchanged.
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -11,7 +11,7 @@ namespace {
 
 using at::Tensor;
 
-/// Whatever can be asked of a tensor and its autograd state, to be compared later.
+/// The observable state of a tensor and of its autograd metadata, to be compared later.
 struct Snapshot {
   explicit Snapshot(const Tensor& t)
       : tensor(t),
@@ -92,7 +92,7 @@ TEST(Lifting, FreedOnesMakeRoom) {
   Tensor w;
   auto compiled = compile([&](const Tensor& t) { return t * w; }, options);
   for (int call = 0; call < 6; ++call) {
-    w = torch::randn({3});  // the former one dies here
+    w = torch::randn({3});  // frees the previous one
     EXPECT_TRUE(same(x * w, compiled(x)));
   }
   EXPECT_EQ(compiled.report().captures, 6u);
@@ -170,7 +170,7 @@ TEST(Lifting, EverythingIsAsBefore) {
       base[3] = 1;
       if (throws) throw std::logic_error("mine");
       if (x.sum().item<double>() > -1e9)
-        return out;  // cannot be captured: state must be as before the eager run
+        return out;  // cannot be captured: the state must be restored before the eager run
       return x;
     });
     auto x = torch::randn({2, 2});

@@ -1,4 +1,4 @@
-// torch::nn modules: what is watched, what a lambda hides, and whole networks bit for bit.
+// torch::nn modules: what is watched, what a lambda hides, and whole networks.
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -45,7 +45,7 @@ TEST_F(Modules, LinearAndSequential) {  // CAP-09
   auto whole = compile(net);
   for (int call = 0; call < 2; ++call) EXPECT_TRUE(same(net->forward(x_), whole(x_)));
   EXPECT_EQ(whole.report().captures, 1u);
-  for (const auto& p : net->parameters()) p.mul_(0.5);  // an optimizer's step needs no capture
+  for (const auto& p : net->parameters()) p.mul_(0.5);  // an optimizer step needs no recapture
   EXPECT_TRUE(same(net->forward(x_), whole(x_)));
   EXPECT_EQ(whole.report().captures, 1u);
 }
@@ -87,7 +87,7 @@ TEST_F(Modules, TrainingFlagIsWatched) {
   compiled(x_);
   EXPECT_EQ(last_reason(compiled), "module 'linear': training was false and is true");
   net->train();
-  compiled(x_);  // the first graph serves again
+  compiled(x_);  // the first version serves again
   EXPECT_EQ(compiled.report().captures, 3u);
   EXPECT_EQ(net->seen.item<float>(), 3);
 }
@@ -97,7 +97,7 @@ TEST_F(Modules, ParametersAreWatched) {
   net->eval();
   auto compiled = compile(net);
   compiled(x_);
-  auto old_linear = net->linear;  // kept alive: only the watch can see the exchange
+  auto old_linear = net->linear;  // keeps it alive, so that only watching detects the replacement
   net->unregister_module("linear");
   net->linear = net->register_module("linear", torch::nn::Linear(4, 4));
   EXPECT_TRUE(same(net->forward(x_), compiled(x_)));
@@ -117,7 +117,7 @@ TEST_F(Modules, ReplacedParametersAreWatched) {
   torch::nn::ModuleHolder<OpenImpl> net;
   auto compiled = compile(net);
   compiled(x_);
-  auto old_weight = net->weight;  // lives on
+  auto old_weight = net->weight;  // stays alive
   net->replace(torch::full({4}, 3.0));
   EXPECT_TRUE(same(x_ * 3, compiled(x_)));
   EXPECT_EQ(last_reason(compiled), "module '<root>': 'weight' is another tensor");
@@ -148,12 +148,12 @@ TEST_F(Modules, FrozenParametersAreWatched) {
   EXPECT_TRUE(contains(last_reason(compiled), "requires_grad"));
 }
 
-// Every step of training gives the parameters another .grad. More evaluations than there may be versions.
+// Every training step gives the parameters a new .grad. There are more evaluations than versions are allowed.
 TEST_F(Modules, EvaluationBetweenStepsIsCapturedOnce) {
   torch::nn::Linear net(4, 2);
   torch::optim::SGD optimizer(net->parameters(), 0.1);
   auto compiled = compile(net);
-  std::vector<Tensor> alive;  // so that no address comes back
+  std::vector<Tensor> alive;  // so that no address is reused
   for (int epoch = 0; epoch < 20; ++epoch) {
     {
       torch::AutoGradMode on(true);
@@ -165,7 +165,7 @@ TEST_F(Modules, EvaluationBetweenStepsIsCapturedOnce) {
     EXPECT_TRUE(same(net->forward(x_), compiled(x_)));
   }
   EXPECT_EQ(compiled.report().captures, 1u);
-  optimizer.zero_grad();  // now there is none, which a function could ask for
+  optimizer.zero_grad();  // now .grad is undefined, which a function could check
   EXPECT_TRUE(same(net->forward(x_), compiled(x_)));
   EXPECT_EQ(compiled.report().captures, 2u);
 }
@@ -203,7 +203,7 @@ TEST_F(Modules, HiddenInALambdaTheyAreNotSeen) {
   auto compiled = compile(f);
   EXPECT_TRUE(same(x_, compiled(x_)));
   dropout->train();
-  EXPECT_TRUE(same(x_, compiled(x_)));  // the first pitfall: eager would drop
+  EXPECT_TRUE(same(x_, compiled(x_)));  // the main pitfall: eager would drop elements
   EXPECT_EQ(compiled.report().captures, 1u);
 
   Options options;
@@ -266,7 +266,7 @@ TEST_F(Modules, OwnersThatAWatchedModuleLosesAreNoReplacement) {
   EXPECT_EQ(compiled.report().captures, 2u);
 }
 
-/// A part that is replaced and not registered.
+/// A submodule that is replaced but not registered.
 TEST_F(Modules, AWatchedPartThatIsReplaced) {
   Gated net;
   auto compiled = compile(net);

@@ -1,4 +1,4 @@
-// How accurate variances and normalizations are: eager's and compiled ones against f64.
+// Accuracy of variances and normalizations: eager and compiled results against f64.
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
 
@@ -27,14 +27,14 @@ Results batch_norm(const at::Tensor& x) {
 }
 Results variances(const at::Tensor& x) { return {x.var(-1), x.std(-1), x.var(0, false), x.std()}; }
 
-/// The largest distance from the exact result, compared with the largest result.
+/// Returns the largest distance from the exact result, relative to the largest result.
 double error(const at::Tensor& result, const at::Tensor& exact) {
   const auto distance = result.to(at::kDouble).sub(exact).abs().max().item<double>();
   const auto size = exact.abs().max().item<double>();
   return size == 0 ? distance : distance / size;
 }
 
-/// Compiled results are no worse than `factor` times eager's, or than some roundings.
+/// Checks that the compiled error is at most `factor` times eager's, or a few roundings.
 void check(const char* name, const Moments& f, const at::Tensor& x, double factor, const std::string& what) {
   const auto eager = f(x), compiled = compile(f)(x), exact = f(x.to(at::kDouble));
   const double roundings = x.scalar_type() == at::kFloat ? 1e-6 : test::rounding_of(x.scalar_type());

@@ -1,4 +1,4 @@
-// Layers of torch::nn in training and in evaluation: results, buffers and generator bit for bit as in eager.
+// Layers of torch::nn in training and in evaluation: results, buffers and generator are eager's.
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -12,11 +12,11 @@ namespace {
 using at::Tensor;
 namespace nn = torch::nn;
 
-/// `call` on the compiled module, and eagerly on a clone of it.
+/// Runs `call` on the compiled module, and eagerly on a clone of it.
 template <class Module, class Call>
 void expect_network(Module module, const Call& call) {
   torch::NoGradGuard no_grad;
-  at::set_num_threads(1);  // oneDNN's many small parallel regions crawl on a busy machine
+  at::set_num_threads(1);  // on a busy machine oneDNN's many small parallel regions are very slow
   for (bool training : {false, true}) {
     module->train(training);
     auto eager = std::dynamic_pointer_cast<typename Module::ContainedType>(module->clone());
@@ -75,7 +75,7 @@ TEST(Networks, SelfAttention) {
 }
 
 TEST(Networks, CrossAttention) {
-  // Another length, so that the layer need not compare the values of query and key.
+  // Lengths differ, so that the layer does not compare the data of query and key.
   auto x = torch::randn({4, 2, 8}), memory = torch::randn({6, 2, 8});
   auto mask = torch::zeros({2, 6}, at::kBool);
   expect_network(nn::MultiheadAttention(nn::MultiheadAttentionOptions(8, 2)),

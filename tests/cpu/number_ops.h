@@ -1,5 +1,5 @@
 #pragma once
-// Pointwise ops of a tensor and a number, or a tensor of one element, and how closely their results follow
+// Pointwise ops of a tensor and a number, or a one-element tensor, and how close their results must be to
 // eager's.
 #include <ATen/ATen.h>
 
@@ -11,21 +11,21 @@
 
 namespace antegrad::test {
 
-/// How far a compiled result may be from eager's. Of integers and booleans nothing is allowed.
+/// How far a compiled result may be from eager's. Integers and booleans must be equal.
 enum class Within {
-  Bits,       ///< nothing: comparisons, selections, what is rounded once
-  Numbers,    ///< the sign of a zero: the larger of 0 and -0
-  Remainder,  ///< nothing, where the divisor is a normal number: of others LibTorch's vector loops make NaN
-  Roundings,  ///< a few units in the last place: functions that are computed another way
-  Terms,      ///< a few units of the largest term of a sum: products of it may be fused or rounded
-  /// A few units; at NaN, and in signs of zeros, LibTorch's own loops over vectors and single elements differ
+  Bits,       ///< equal: comparisons, selections, results of one rounding
+  Numbers,    ///< equal up to the sign of zero: the larger of 0 and -0
+  Remainder,  ///< equal where the divisor is a normal number: for others LibTorch's vector loops give NaN
+  Roundings,  ///< a few units in the last place: functions computed in another way
+  Terms,      ///< a few units of the largest term of a sum: its products may be fused or rounded
+  /// A few units. At NaN and in signs of zeros, LibTorch's own vector loops and scalar loops differ.
   Loops,
 };
 
 struct NumberOp {
   std::string name;
   Within within;
-  /// x and y are tensors of one type.
+  /// x and y have the same dtype.
   std::function<at::Tensor(const at::Tensor& x, const at::Tensor& y, const at::Scalar& s)> run;
 };
 
@@ -119,7 +119,7 @@ struct TensorOp {
   std::function<at::Tensor(const at::Tensor& x, const at::Tensor& y)> run;
 };
 
-/// Of two tensors, types promoted.
+/// Ops of two tensors with type promotion.
 inline const std::vector<TensorOp>& ops_of_two_tensors() {
   using T = const at::Tensor&;
   using enum Within;
@@ -175,7 +175,7 @@ inline const std::vector<TensorOp>& ops_of_two_tensors() {
   return kOps;
 }
 
-/// Ops whose results jump, or end, where an operand changes by as little as a rounding.
+/// Ops whose results jump or become NaN when an operand changes by a rounding.
 inline const std::vector<TensorOp>& jumping_ops() {
   using T = const at::Tensor&;
   using enum Within;

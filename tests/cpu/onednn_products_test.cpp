@@ -1,4 +1,4 @@
-// Products that go to oneDNN: which, and that they are as right as LibTorch's own.
+// Products that oneDNN computes: which ones, and that they are as accurate as LibTorch's own.
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -13,7 +13,7 @@ namespace {
 using at::Tensor;
 namespace onednn = runtime::onednn;
 
-/// Functions that are compiled meanwhile use what the variable says.
+/// Sets the variable for functions that are compiled while it lives.
 class Matmul {
  public:
   explicit Matmul(const char* value) { setenv("ANTEGRAD_MATMUL", value, 1); }
@@ -43,7 +43,7 @@ TEST(OneDnn, TakesLargeProductsOfFloats) {
   onednn::set_use(onednn::Use::Auto);
 }
 
-/// How far from the exact numbers; both add in `f32`, in orders of their own.
+/// Returns the distance from the exact numbers; both sides add in f32, in different orders.
 double error_of(const Tensor& found, const Tensor& exact) {
   return (found.to(at::kDouble) - exact).abs().max().item<double>();
 }

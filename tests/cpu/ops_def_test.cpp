@@ -1,4 +1,4 @@
-// Holds src/ir/ops.def against the schemas of the LibTorch it is linked with.
+// Checks src/ir/ops.def against the schemas of the LibTorch that the test is linked with.
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 namespace antegrad::ir {
 namespace {
 
-/// "aten.add.Tensor" -> aten::add, overload Tensor.
+/// Converts "aten.add.Tensor" to aten::add, overload Tensor.
 c10::OperatorName operator_name(std::string_view name) {
   const size_t first = name.find('.');
   const size_t second = name.find('.', first + 1);
@@ -94,14 +94,14 @@ TEST(OpsDef, RandomRowsDrawFromAGenerator) {
     } else {
       EXPECT_FALSE(generator) << handle->schema();
     }
-    // Computed again it would draw other numbers; attention draws when it has a dropout probability.
+    // Recomputed, it would draw other numbers; attention draws when it has a dropout probability.
     if (seeded || generator) {
       EXPECT_EQ(row.recompute, Recompute::Never) << row.name;
     }
   }
 }
 
-/// The letters a, b, c of an expression that stand alone.
+/// Returns how many of the arguments a, b, c an expression uses.
 size_t arguments_used(std::string_view expression) {
   const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
   size_t used = 0;

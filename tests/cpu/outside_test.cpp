@@ -1,5 +1,5 @@
-// What a function may do to tensors and memory around it: done as in eager, or refused; never lost in
-// silence.
+// What a function may do to tensors and memory around it: done as in eager or refused, never ignored
+// silently.
 #include <antegrad/antegrad.h>
 #include <torch/torch.h>
 
@@ -62,7 +62,7 @@ TEST_F(Outside, GradOfACapturedTensorIsGuarded) {
   EXPECT_TRUE(torch::equal(f(x), compiled(x)));
 }
 
-// A net that is evaluated between the steps of its training: every step has other gradients.
+// A net that is evaluated between training steps, each of which gives it new gradients.
 TEST_F(Outside, WhichGradAnUnreadOneIsDoesNotMatter) {
   auto p = torch::ones({3}).requires_grad_();
   auto compiled = compile([&](const Tensor& x) { return x * p; });

@@ -1,4 +1,4 @@
-// Gradients of some outputs, to some inputs: each combination has a backward pass of its own.
+// Gradients of some outputs with respect to some inputs: each combination has a backward pass of its own.
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -12,7 +12,7 @@ using at::Tensor;
 using Tensors = std::vector<Tensor>;
 using Function = Tensors (*)(const Tensors&);
 
-/// Every subset of so many things but the empty one.
+/// Returns all non-empty subsets of `count` things.
 std::vector<std::vector<size_t>> subsets(size_t count) {
   std::vector<std::vector<size_t>> all;
   for (size_t bits = 1; bits < (size_t{1} << count); ++bits) {
@@ -81,7 +81,7 @@ void check_all(const Options& options) {
 
 TEST(PartialGradients, AreThoseOfEager) { check_all({}); }
 
-// The backward pass computes the sines again and looks for those that are equal to the largest.
+// The backward pass recomputes the sines and looks for those that equal the largest.
 TEST(PartialGradients, TheLargestOfHalvesIsFoundAgain) {
   for (const auto type : {at::kBFloat16, at::kHalf}) {
     const auto function = [](const Tensor& x) { return at::amax(x.sin(), {1}); };

@@ -1,4 +1,4 @@
-// Where values of programs are, and for how long.
+// Where values of programs are stored, and for how long.
 #include <gtest/gtest.h>
 
 #include "closeness.h"
@@ -36,7 +36,7 @@ TEST(ProgramMemory, LargeValuesAreThereWhileTheyAreNeeded) {
   const auto before = pool::statistics();
   const auto result = run(executable, {x})[0];
   const auto after = pool::statistics();
-  EXPECT_EQ(after.fresh, before.fresh + 2);  // %3 is where %2 was
+  EXPECT_EQ(after.fresh, before.fresh + 2);  // %3 reuses the memory of %2
   EXPECT_EQ(after.used, before.used + static_cast<size_t>(kMany) * 4);
 }
 
@@ -79,7 +79,7 @@ TEST(Overwrite, OnlyTheSameElementInTheSameIteration) {
   auto again = plain;  // a later section reads what the first has overwritten
   again.sections.push_back({{0}, {access(schedule::OpCode::Load, 0)}});
   EXPECT_FALSE(runtime::may_overwrite(again, 0, 1));
-  auto broadcast = plain;  // the outer loop goes over the same elements again
+  auto broadcast = plain;  // the outer loop visits the same elements again
   broadcast.loops.push_back(5);
   broadcast.outer = {1};
   EXPECT_FALSE(runtime::may_overwrite(broadcast, 0, 1));
@@ -107,14 +107,14 @@ schedule::Kernel row_kernel() {
 
 TEST(Overwrite, RowsThatAreReadFirstAndThenWritten) {
   EXPECT_TRUE(runtime::may_overwrite(row_kernel(), 0, 1));
-  auto first_only = row_kernel();  // one element of each row is read ahead, and the others not at all
+  auto first_only = row_kernel();  // one element of each row is read ahead, the others are not read
   first_only.sections[0] = {{}, {access(schedule::OpCode::Load, 0, {0, {{1, 8}}})}};
   first_only.sections[1].ops.erase(first_only.sections[1].ops.begin());
   EXPECT_TRUE(runtime::may_overwrite(first_only, 0, 1));
   auto late = row_kernel();
   std::swap(late.sections[0], late.sections[1]);
   EXPECT_FALSE(runtime::may_overwrite(late, 0, 1));
-  auto other_row = row_kernel();  // that of the unit after it
+  auto other_row = row_kernel();  // the row of the next unit
   other_row.sections[0].ops[0].address.offset = 8;
   EXPECT_FALSE(runtime::may_overwrite(other_row, 0, 1));
   auto column = row_kernel();
@@ -123,10 +123,10 @@ TEST(Overwrite, RowsThatAreReadFirstAndThenWritten) {
   auto all = row_kernel();  // every unit reads the first row
   all.sections[0].ops[0].address = {0, {{2, 1}}};
   EXPECT_FALSE(runtime::may_overwrite(all, 0, 1));
-  auto longer = row_kernel();  // into the next row
+  auto longer = row_kernel();  // reads into the next row
   longer.loops[2] = 9;
   EXPECT_FALSE(runtime::may_overwrite(longer, 0, 1));
-  auto no_units = row_kernel();  // threads share one section, and each runs the other
+  auto no_units = row_kernel();  // threads share one section while each runs all of the other
   no_units.outer.clear();
   EXPECT_FALSE(runtime::may_overwrite(no_units, 0, 1));
 }
@@ -170,7 +170,7 @@ TEST(MemoryPool, KeepsNoMoreThanWasInUseAtOnce) {
   EXPECT_EQ(pool::statistics().kept, 2 * kBlock);
   const auto before = pool::statistics();
   {
-    auto large = pool::allocate(3 * kBlock);  // none of the kept ones will do, and they make room
+    auto large = pool::allocate(3 * kBlock);  // no kept block fits, and they are freed to make room
     EXPECT_LE(pool::statistics().kept, before.used + 2 * kBlock);
   }
   auto about_as_large = pool::allocate(3 * kBlock - kBlock / 8);

@@ -1,5 +1,5 @@
-// antegrad.random_…: what the numbers are, by util/philox.h, and that they are distributed as they should be.
-// Seeds are fixed, so nothing here fails by chance.
+// antegrad.random_…: the numbers are those of util/philox.h and have the right distributions. Seeds are
+// fixed, so no test fails by chance.
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ std::vector<Tensor> run(const ir::Graph& graph, const std::vector<Tensor>& input
   return outputs;
 }
 
-/// One op of type `type`, e.g. draw("f32[100]", "random_uniform", "0, 0.0, 1.0").
+/// Runs one op of type `type`, as in draw("f32[100]", "random_uniform", "0, 0.0, 1.0").
 Tensor draw(const std::string& type, const std::string& op, const std::string& arguments,
             const Tensor& rng = state(kSeed)) {
   const auto graph = ir::parse(fmt::format(
@@ -39,7 +39,7 @@ Tensor draw(const std::string& type, const std::string& op, const std::string& a
   return run(graph, {rng}).at(0);
 }
 
-/// With one tensor as a parameter: %1 in the arguments.
+/// The same with a tensor as a parameter, which is %1 in the arguments.
 Tensor draw_with(const Tensor& parameter, const std::string& parameter_type, const std::string& type,
                  const std::string& op, const std::string& arguments) {
   const auto graph = ir::parse(fmt::format(
@@ -51,8 +51,8 @@ Tensor draw_with(const Tensor& parameter, const std::string& parameter_type, con
 double mean_of(const Tensor& x) { return x.to(torch::kDouble).mean().item<double>(); }
 double variance_of(const Tensor& x) { return x.to(torch::kDouble).var().item<double>(); }
 
-/// Holds counts of values that fall into bins of given probabilities against the upper 1e-4 of the chi-square
-/// distribution, by the approximation of Wilson and Hilferty.
+/// Tests counts of values in bins of given probabilities against the upper 1e-4 of the chi-square
+/// distribution, in the approximation of Wilson and Hilferty.
 void expect_fits(const std::vector<double>& counts, const std::vector<double>& probabilities) {
   ASSERT_EQ(counts.size(), probabilities.size());
   double total = 0, chi_square = 0;
@@ -67,7 +67,7 @@ void expect_fits(const std::vector<double>& counts, const std::vector<double>& p
   EXPECT_LT(std::abs(z), 3.9) << "chi-square " << chi_square << " with " << freedom << " degrees of freedom";
 }
 
-/// `cdf` maps values to numbers that are uniform in [0, 1] if the values are distributed as they should.
+/// `cdf` maps values to numbers that are uniform in [0, 1] if the values have the right distribution.
 void expect_distribution(const Tensor& x, const std::function<Tensor(const Tensor&)>& cdf) {
   constexpr int64_t kBins = 100;
   const auto bins =
@@ -179,7 +179,7 @@ TEST(RandomOps, UniformMomentsRangeAndResolution) {
     const auto x = draw(type, "random_uniform", "0, 0.0, 1.0");
     EXPECT_GE(x.min().item<double>(), 0);
     EXPECT_LT(x.max().item<double>(), 1);
-    const bool coarse = x.scalar_type() == torch::kBFloat16;  // a multiple of 1/256: half of that is missing
+    const bool coarse = x.scalar_type() == torch::kBFloat16;  // rounded down to a multiple of 1/256
     EXPECT_NEAR(mean_of(x), coarse ? 0.5 - 0.5 / 256 : 0.5, 2e-3);
     EXPECT_NEAR(variance_of(x), 1.0 / 12, 1e-3);
     const auto y = draw(type, "random_uniform", "0, -3.0, 0.1");
@@ -298,7 +298,7 @@ TEST(RandomOps, GeometricCountsTries) {
     SCOPED_TRACE(type);
     const auto x = draw(type, "random_geometric", "0, 0.4").to(torch::kLong);
     ASSERT_EQ(x.min().item<int64_t>(), 1);
-    constexpr int64_t kLast = 12;  // and all that are larger
+    constexpr int64_t kLast = 12;  // and all larger values
     const auto counts = x.clamp_max(kLast).bincount().slice(0, 1).to(torch::kDouble).contiguous();
     std::vector<double> probabilities;
     for (int64_t k = 1; k < kLast; ++k)
@@ -308,14 +308,14 @@ TEST(RandomOps, GeometricCountsTries) {
   }
 }
 
-/// Runs the pass on a graph of LibTorch's random ops and then the graph.
+/// Runs the pass on a graph of LibTorch's random ops, and then the graph.
 std::vector<Tensor> run_rewritten(const std::string& text, std::vector<Tensor> inputs) {
   auto graph = ir::parse(text);
   EXPECT_TRUE(passes::functional_rng(graph));
   for (const auto& node : graph.nodes) EXPECT_FALSE(node.effects.random) << node.op;
   inputs.push_back(state(kSeed));
   auto outputs = run(graph, inputs);
-  for (size_t i = 0; i < outputs.size(); ++i) {  // what the graph says is what comes
+  for (size_t i = 0; i < outputs.size(); ++i) {  // results have the strides and dtypes that the graph states
     const auto& type = graph.tensor_type(graph.outputs[i].value);
     for (size_t d = 0; d < type.sizes.size(); ++d)
       EXPECT_EQ(outputs[i].stride(static_cast<int64_t>(d)), type.strides[d].constant());

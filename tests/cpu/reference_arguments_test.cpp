@@ -1,5 +1,4 @@
-// Callables that take arguments by reference and assign to them: the caller's variables become what they do
-// in eager.
+// Callables that take arguments by reference and assign to them: the caller's variables change as in eager.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -133,7 +132,7 @@ TEST(ReferenceArguments, Numbers) {
     EXPECT_EQ(g, h);
   }
   b = 0, d = 0, f = false, h = "";
-  compiled(ramp(), b, d, f, h);  // a version of before
+  compiled(ramp(), b, d, f, h);  // an earlier version serves this call
   EXPECT_EQ(b, 0.5);
   EXPECT_EQ(h, "x");
   EXPECT_EQ(compiled.report().captures, 3U);

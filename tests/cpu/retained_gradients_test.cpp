@@ -30,7 +30,7 @@ TEST(RetainedGradients, OfAResultThatIsWrittenAfterwards) {
   }
 }
 
-// A tensor that the function reaches without getting it keeps its hooks through the capture.
+// A captured tensor keeps its hooks through the capture.
 TEST(RetainedGradients, OfACapturedTensorThatIsWritten) {
   Tensor results[2];
   for (bool compiled : {false, true}) {

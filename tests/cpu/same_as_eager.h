@@ -10,7 +10,7 @@
 
 namespace antegrad::test {
 
-/// With everything that can be asked of a tensor. Values: see closeness.h.
+/// Compares all properties of a tensor; values as closeness.h defines.
 inline ::testing::AssertionResult same(const at::Tensor& eager, const at::Tensor& compiled) {
   auto differ = [](const auto&... what) { return ::testing::AssertionFailure() << c10::str(what...); };
   if (eager.defined() != compiled.defined())
@@ -40,8 +40,8 @@ inline ::testing::AssertionResult same(const std::vector<at::Tensor>& eager,
   return ::testing::AssertionSuccess();
 }
 
-/// For tensors that live on after the call: their version counters too. (A fresh result may have another
-/// count than eager's, which depends on how a kernel fills its memory.)
+/// For tensors that exist beyond the call: also compares version counters. (That of a new result may differ from
+/// eager's, where it depends on how a kernel fills its memory.)
 inline ::testing::AssertionResult same_state(const at::Tensor& eager, const at::Tensor& compiled) {
   if (auto result = same(eager, compiled); !result || !eager.defined() || eager.is_inference()) return result;
   if (eager._version() == compiled._version()) return ::testing::AssertionSuccess();
@@ -56,14 +56,14 @@ inline ::testing::AssertionResult same_state(const std::vector<at::Tensor>& eage
   return ::testing::AssertionSuccess();
 }
 
-/// Tensors as they are now, for comparison with what they are later.
+/// Copies tensors for a later comparison.
 inline std::vector<at::Tensor> copies(const std::vector<at::Tensor>& tensors) {
   std::vector<at::Tensor> out;
   for (const auto& tensor : tensors) out.push_back(tensor.detach().clone());
   return out;
 }
 
-/// The newest reason, "" when there was no capture after the first.
+/// Returns the newest reason, or "" when there was no recapture.
 template <class Compiled>
 std::string last_reason(const Compiled& compiled) {
   const auto reasons = compiled.report().recapture_reasons;
@@ -75,7 +75,7 @@ inline ::testing::AssertionResult contains(const std::string& text, const std::s
   return ::testing::AssertionFailure() << "'" << part << "' is not in '" << text << "'";
 }
 
-/// The code of the antegrad::Error that `call` throws.
+/// Returns the code of the antegrad::Error that `call` throws.
 template <class Call>
 ErrorCode code_thrown_by(const Call& call) {
   try {

@@ -29,7 +29,7 @@ std::vector<at::Tensor> tensors_of(const c10::Stack& stack) {
   return tensors;
 }
 
-/// Bitwise, so that NaN equals itself.
+/// Compares bits, so that NaN equals itself.
 bool same_tensor(const at::Tensor& a, const at::Tensor& b) {
   if (a.scalar_type() != b.scalar_type() || a.sizes() != b.sizes() || a.strides() != b.strides())
     return false;
@@ -49,7 +49,7 @@ bool same_value(const c10::IValue& a, const c10::IValue& b) {
   return true;
 }
 
-/// Values only: a result may own more storage than it shows.
+/// Compares values only: a result may be part of a larger storage.
 bool same_elements(const at::Tensor& a, const at::Tensor& b) {
   if (a.scalar_type() != b.scalar_type() || a.sizes() != b.sizes()) return false;
   const at::Tensor left = a.contiguous(), right = b.contiguous();
@@ -82,7 +82,8 @@ TEST(Samples, CoverTheOverloadsSeenBelowAutograd) {
     using enum c10::DispatchKey;
     EXPECT_TRUE(!op.hasKernelForDispatchKey(CompositeImplicitAutograd) || op.hasKernelForDispatchKey(CPU))
         << sample.op << " decomposes above the autograd key";
-    // These are dynamic for masks and for lengths in tensors only, which the table leaves out.
+    // Their shapes depend on data only for masks and for lengths in tensors, which the table does not
+    // contain.
     const bool is_static = sample.op == "aten::index.Tensor" || sample.op == "aten::_ctc_loss";
     EXPECT_TRUE(is_static || !op.hasTag(at::Tag::dynamic_output_shape)) << sample.op;
     EXPECT_FALSE(op.hasTag(at::Tag::data_dependent_output)) << sample.op;
@@ -143,8 +144,8 @@ TEST(Samples, ClonesKeepLayoutAndSharing) {
   EXPECT_TRUE(some_shared && some_strided && some_offset);
 }
 
-/// What is neither random nor uninitialized gives the same bits twice; this also catches samples that read
-/// uninitialized memory.
+/// Ops that are neither random nor return uninitialized memory give the same bits twice. This also detects
+/// samples that read uninitialized memory.
 TEST(Samples, AreDeterministicUnlessMarked) {
   for (const auto& sample : shared()) {
     if (is_random(sample.op) || is_uninitialized(sample.op)) continue;

@@ -23,7 +23,7 @@ inline c10::OperatorName op_name(const std::string& text) {
                                   : c10::OperatorName(text.substr(0, dot), text.substr(dot + 1));
 }
 
-/// Every tensor of an argument (also inside lists) replaced.
+/// Replaces every tensor of an argument, also inside lists.
 inline IValue map_tensors(const IValue& value, const std::function<Tensor(const Tensor&)>& change) {
   if (value.isTensor()) return value.toTensor().defined() ? change(value.toTensor()) : value;
   if (value.isTensorList()) {
@@ -63,7 +63,7 @@ inline std::string describe(const Tensor& x) {
   return out.str();
 }
 
-/// The results as text, tensors by dtype, sizes, strides, and by the argument that they are.
+/// Describes the results as text: dtype, sizes and strides of tensors, and which argument a result is.
 inline std::string describe(const Stack& results, const Stack& args) {
   std::ostringstream out;
   auto one = [&](const Tensor& x) {
@@ -84,9 +84,9 @@ inline std::string describe(const Stack& results, const Stack& args) {
 }
 
 struct Outcome {
-  bool ran = false;      ///< the CPU kernel took the arguments
-  std::string expected;  ///< what it gave
-  std::string actual;    ///< what the rule gave
+  bool ran = false;      ///< the CPU kernel accepts the arguments
+  std::string expected;  ///< the results of the CPU kernel
+  std::string actual;    ///< the results of the rule
   Stack results;         ///< of the CPU kernel
 };
 
@@ -115,7 +115,7 @@ inline Outcome compare(const c10::OperatorHandle& op, const std::function<void(S
   return outcome;
 }
 
-/// The given arguments, then the schema's defaults.
+/// Appends the schema's defaults to the given arguments.
 inline std::optional<Stack> with_defaults(const c10::FunctionSchema& schema, Stack args) {
   for (size_t i = args.size(); i < schema.arguments().size(); ++i) {
     const auto& argument = schema.arguments()[i];
@@ -130,7 +130,7 @@ inline std::optional<Stack> with_defaults(const c10::FunctionSchema& schema, Sta
   return args;
 }
 
-/// Other strides and dtypes for the same call: channels last, transposed memory, gaps, double.
+/// Returns the call with other strides and dtypes: channels last, transposed memory, gaps, double, bfloat16.
 inline std::vector<Stack> variants(const Stack& args) {
   auto channels_last = [](const Tensor& x) {
     if (x.dim() == 4) return x.contiguous(at::MemoryFormat::ChannelsLast);

@@ -1,4 +1,4 @@
-// How much of ATen the shape rules cover, and the rules against every sample of the sample table.
+// How much of ATen the shape rules cover, and the rules against every sample.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -52,8 +52,8 @@ TEST(ShapeRuleCoverage, Lookup) {
   EXPECT_NE(find_shape_rule({"aten::logical_and_", ""}), nullptr) << "in-place variants are derived";
 }
 
-/// Calls `shape` for every sample and its variants, and compares with the CPU kernel. The number of calls
-/// compared.
+/// Calls `shape` for every sample and its variants, and compares with the CPU kernel. Returns the number of
+/// compared calls.
 template <class Wanted, class Shape>
 int sweep(Wanted wanted, Shape shape) {
   int compared = 0;
@@ -79,7 +79,7 @@ TEST(ShapeRuleCoverage, SamplesAgreeWithTheCpu) {
   EXPECT_GE(compared, 2000);
 }
 
-/// What has no rule must get its shape from its own kernel on meta tensors.
+/// Ops without a rule must get their shape from their own kernel on meta tensors.
 TEST(ShapeRuleCoverage, SamplesWithoutRuleRunOnMeta) {
   int compared =
       sweep([](const auto& name) { return !find_shape_rule(name) && !has_data_dependent_shape(name); },

@@ -16,8 +16,7 @@ using Ints = std::vector<int64_t>;
 inline c10::List<bool> mask(std::initializer_list<bool> values) { return c10::List<bool>(values); }
 inline const IValue kNone;
 
-/// Runs one call and its variants, then the same through the op's out and in-place variants where they have a
-/// rule.
+/// Checks one call and its variants, and the op's out= and in-place variants where these have a rule.
 class ShapeRules : public ::testing::Test {
  protected:
   void call(const std::string& name, const Stack& given) {

@@ -1,4 +1,4 @@
-// Inputs that share memory, one of them written, with gradients: to autograd they are views of one tensor.
+// Inputs that share memory, one of them written, with gradients: autograd sees them as views of one tensor.
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -10,10 +10,10 @@ namespace {
 using at::Tensor;
 using Tensors = std::vector<Tensor>;
 using Fn = std::function<Tensor(const Tensor&, const Tensor&)>;
-/// The two arguments as views of a tensor that is no leaf.
+/// Makes the two arguments as views of a tensor that is not a leaf.
 using Views = std::function<std::pair<Tensor, Tensor>(const Tensor&)>;
 
-/// The leaf's gradient, the result and both arguments after the call.
+/// Returns the leaf's gradient, the result, both arguments after the call, and the version of their base.
 Tensors run(const Fn& f, const Views& views) {
   antegrad::test::manual_seed(3);
   auto leaf = torch::randn({2, 3}, torch::dtype(torch::kFloat64).requires_grad(true));
@@ -73,7 +73,7 @@ TEST(SharedInputs, AnotherArrangementIsCapturedAnew) {
   EXPECT_EQ(compiled.report().captures, 2U);
 }
 
-// ERR-03: they share memory, but autograd does not know.
+// ERR-03: they share memory, but are not views to autograd.
 TEST(SharedInputs, ThatAreNoViewsOfEachOtherAreRefused) {
   auto compiled = antegrad::compile([](const Tensor& a, const Tensor& b) { return a.mul_(2) + b; });
   auto a = torch::randn({3}, torch::requires_grad()) * 1;

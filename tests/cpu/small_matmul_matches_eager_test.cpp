@@ -1,4 +1,4 @@
-// Small matrix products written out compute what LibTorch's kernels do.
+// Small matrix products that are expanded into sums compute what LibTorch's kernels do.
 #include "passes/decompositions/small_matmul.h"
 
 #include <torch/torch.h>
@@ -11,7 +11,7 @@ namespace {
 
 using at::Tensor;
 
-/// Whether the pass wrote the product out; it must compute the same.
+/// Returns whether the pass expanded the product; checks that it computes the same.
 bool is_written_out(const capture::TensorFunction& function, const Tensors& inputs) {
   const Captured captured(function, inputs);
   const auto checked = check(captured, passes::small_matmul);

@@ -16,7 +16,7 @@ namespace {
 
 using samples::Sample;
 
-/// The tensors of a boxed stack in order, undefined ones included.
+/// Returns the tensors of a boxed stack in order, undefined ones included.
 std::vector<at::Tensor> tensors_of(const std::vector<c10::IValue>& stack) {
   std::vector<at::Tensor> out;
   for (const auto& value : stack) {
@@ -56,7 +56,7 @@ std::vector<c10::IValue> with_tensors(const std::vector<c10::IValue>& stack,
 
 std::vector<at::Tensor> call(const Sample& sample, const std::vector<at::Tensor>& tensors) {
   auto stack = with_tensors(sample.args, tensors);
-  const auto keep = stack;  // LibTorch reads out= results after it has taken them off the stack
+  const auto keep = stack;  // LibTorch reads out= results after it has popped them off the stack
   const auto dot = sample.op.find('.');
   auto op = c10::Dispatcher::singleton().findSchemaOrThrow(
       sample.op.substr(0, dot).c_str(), dot == std::string::npos ? "" : sample.op.substr(dot + 1).c_str());
@@ -75,7 +75,7 @@ std::string difference(const at::Tensor& eager, const at::Tensor& compiled) {
   return "";
 }
 
-/// The results of a call, and its arguments afterwards.
+/// Returns the results of a call, and its arguments after it.
 std::vector<at::Tensor> results_of(const Sample& sample) {
   const auto arguments = tensors_of(samples::clone_args(sample));
   test::manual_seed(1);
@@ -86,7 +86,7 @@ std::vector<at::Tensor> results_of(const Sample& sample) {
   return results;
 }
 
-/// Of results_of(sample), for compiled results in that order.
+/// Compares compiled results with results_of(sample), in the same order.
 std::string value_difference(const Sample& sample, std::vector<at::Tensor> compiled) {
   test::Reference reference([&] { return results_of(sample); });
   for (size_t i = 0; i < compiled.size(); ++i) {
@@ -101,7 +101,7 @@ std::string value_difference(const Sample& sample, std::vector<at::Tensor> compi
   return "";
 }
 
-/// What is wrong with one sample; "" when nothing is.
+/// Returns what is wrong with one sample; "" when nothing is.
 std::string check(const Sample& sample, bool values) {
   const auto for_eager = tensors_of(samples::clone_args(sample));
   const auto for_compiled = tensors_of(samples::clone_args(sample));
@@ -131,7 +131,7 @@ std::string check(const Sample& sample, bool values) {
   return value_difference(sample, std::move(all));
 }
 
-/// The types in the captured graph are those of eager's results.
+/// Checks that the types in the captured graph are those of eager's results.
 std::string check_types(const Sample& sample) {
   const auto inputs = tensors_of(samples::clone_args(sample));
   auto trace =

@@ -1,4 +1,4 @@
-// Settings of LibTorch that a function changes and leaves changed.
+// LibTorch settings that a function changes and does not restore.
 #include <gtest/gtest.h>
 
 #include "error/expect_error.h"
@@ -8,7 +8,7 @@ namespace {
 using antegrad::compile;
 using at::Tensor;
 
-/// Puts grad mode back whatever a function leaves.
+/// Restores grad mode, whatever a function leaves.
 class Guarded : public ::testing::Test {
   c10::AutoGradMode grad_mode_{true};
 };
@@ -87,7 +87,7 @@ TEST_F(ThreadSettings, AnythingElseIsRefusedAndPutBack) {
       [&] { autocast(square); });
 }
 
-/// Only captures run the function: later calls would not be seeded.
+/// Only captures run the function: later calls would not seed.
 TEST_F(ThreadSettings, TheSeedIsRefusedAndPutBack) {
   const auto draw = [](const Tensor& x) {
     torch::manual_seed(1234);

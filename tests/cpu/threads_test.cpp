@@ -1,5 +1,5 @@
-// One compiled function in many threads, first calls included, and many functions captured at once. Also run
-// under ThreadSanitizer (the tsan preset).
+// One compiled function in many threads, first calls included, and many functions captured at once. Also runs
+// under ThreadSanitizer (preset tsan).
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -20,7 +20,8 @@ using at::Tensor;
 
 constexpr int kThreads = 8;
 
-/// Runs the body in all threads, started as nearly together as can be. An exception in one fails the test.
+/// Runs the body in all threads, which start as simultaneously as possible. An exception in any of them fails
+/// the test.
 void in_threads(const std::function<void(int)>& body) {
   std::latch start(kThreads);
   std::vector<std::string> errors(kThreads);

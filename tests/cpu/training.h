@@ -1,6 +1,6 @@
 #pragma once
-// Trains one program twice from equal weights on equal data, eagerly and compiled, and holds that nothing
-// tells the two apart: losses after every step, gradients, parameters, buffers, the random generator.
+// Trains one program twice from equal weights on equal data, eagerly and compiled, and checks that nothing
+// differs: losses after every step, gradients, parameters, buffers, the random generator.
 #include <ATen/autocast_mode.h>
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
@@ -20,13 +20,13 @@ using Losses = std::vector<at::Tensor>;
 
 enum class Way { Eager, Compiled };
 
-/// What a training program derives from. It names its nets and functions here, and defines
+/// The base class of training programs. A program registers its nets and functions here, and defines
 ///   Losses step();
-/// one step on data that it draws itself; gives what is compared at once, the losses.
+/// which runs one step on data that it draws itself, and returns the losses to compare.
 class TrainingProgram {
  public:
-  /// Programs say for themselves how often a function may be captured, and whether the captured graphs run
-  /// eager's kernels in eager's order: every bit is the same then.
+  /// A program states how often a function may be captured, and whether the captured graphs run eager's
+  /// kernels in eager's order, so that every bit is equal.
   static constexpr uint64_t kCaptures = 1;
   static constexpr bool kEagerOrder = true;
 
@@ -48,14 +48,14 @@ class TrainingProgram {
   }
 
  protected:
-  /// To be trained: compared, and watched by functions compiled from now on.
+  /// Registers a net to be trained: it is compared, and watched by functions that are compiled after this.
   template <class Holder>
   Holder net(Holder holder) {
     nets_.push_back(holder.ptr());
     return holder;
   }
 
-  /// The callable itself, or compiled.
+  /// Returns the callable itself, or compiled.
   template <class... Args, class F>
   std::function<at::Tensor(Args...)> function(F callable) {
     if (way_ == Way::Eager) return callable;
@@ -63,7 +63,7 @@ class TrainingProgram {
     options.watch = nets_;
     return reported(compile(callable, options));
   }
-  /// A module's forward(), the module itself given to compile().
+  /// Returns a module's forward(); when compiled, the module itself is given to compile().
   template <class... Args, class Holder>
   std::function<at::Tensor(Args...)> forward(Holder module) {
     if (way_ == Way::Eager) return [module](const Args&... args) mutable { return module->forward(args...); };
@@ -90,7 +90,7 @@ class TrainingProgram {
   std::vector<std::function<Report()>> reports_;
 };
 
-/// A program that draws random numbers within its functions can only be compared with eager so.
+/// Programs that draw random numbers inside their functions can only be compared with eager with this.
 inline Options eager_random_numbers() {
   Options options;
   options.rng = Rng::Eager;
@@ -105,7 +105,7 @@ inline Losses minimise(torch::optim::Optimizer& optimizer, const at::Tensor& los
   return {loss.detach()};
 }
 
-/// What a step draws follows from the step's number alone.
+/// The random numbers of a step depend only on its number.
 template <class Program>
 Losses seeded_step(Program& program, int number) {
   test::manual_seed(1000 + number);
@@ -118,7 +118,7 @@ std::unique_ptr<Program> seeded_program(Way way, const Options& options = {}) {
   return std::make_unique<Program>(way, options);
 }
 
-/// Bits where LibTorch's kernels run in eager's order, else what `comparisons` allow.
+/// Compares bits where LibTorch's kernels run in eager's order, else what `comparisons` allow.
 template <class Program>
 ::testing::AssertionResult same_tensors(const Tensors& eager, const Tensors& compiled,
                                         Comparisons& comparisons) {
@@ -135,10 +135,10 @@ template <class Program>
   return ::testing::AssertionSuccess();
 }
 
-/// Training amplifies roundings.
+/// Training amplifies rounding differences.
 inline int comparable_steps() { return runs_libtorch_kernels() ? 20 : 3; }
 
-/// What a program has after each step, in the order in which expect_equal_steps() compares it.
+/// Records what a program has after each step, in the order in which expect_equal_steps() compares it.
 template <class Program>
 void record_steps(Program& program, Comparisons& seen) {
   const auto add = [&](const Tensors& tensors) {
@@ -152,7 +152,7 @@ void record_steps(Program& program, Comparisons& seen) {
   add(program.buffers());
 }
 
-/// Trains one program in two ways, step by step.
+/// Trains one program in two ways, step by step, and compares.
 template <class Program>
 void expect_equal_steps(Program& expected, Program& actual, Comparisons& comparisons) {
   const auto before = copies(actual.parameters());
@@ -184,7 +184,7 @@ void expect_equal_training(const Options& options = {}) {
   expect_equal_steps(*eager, *compiled, comparisons);
 }
 
-/// Forward passes under it run in bfloat16 where autocast allows.
+/// Enables autocast to bfloat16 while it lives.
 class Bfloat16 {
  public:
   Bfloat16() {

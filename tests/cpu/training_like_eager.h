@@ -1,7 +1,7 @@
 #pragma once
 // Runs a function and what follows it (backward passes, writes, hooks) eagerly and compiled in two equal
-// worlds, and holds that nothing tells the worlds apart: all that against_eager.h compares, the gradients of
-// all leaves, histories of results, and the texts of errors.
+// worlds, and checks that the worlds cannot be told apart: all that against_eager.h compares, the gradients
+// of all leaves, histories of results, and the texts of errors.
 #include <functional>
 
 #include "cpu/training_scene.h"
@@ -12,11 +12,11 @@ namespace antegrad::test {
 struct TrainingOptions {
   Options compile{};
   Finish finish = backward_of_outputs;
-  bool new_data = true;    ///< call a second time
+  bool new_data = true;    ///< call a second time, with new arguments
   bool same_views = true;  ///< results that are views have the history of eager's view op
 };
 
-/// Functions and arguments of cases without their types: one instance of everything below serves all cases.
+/// Functions and arguments of cases with their types erased: everything below is instantiated once.
 using TensorFunction = std::function<Tensors(const Tensors&)>;
 struct Subject {
   TensorFunction function;
@@ -33,7 +33,7 @@ TensorFunction over_tensors(const F& function) {
   };
 }
 
-/// One function in one world, with the leaves whose gradients count.
+/// One function in one world, with the leaves whose gradients are compared.
 class Trainee {
  public:
   using Wrap = std::function<TensorFunction(const TensorFunction&)>;
@@ -50,7 +50,7 @@ class Trainee {
     scene.inputs = make();
     add(scene.inputs);
   }
-  /// What it throws.
+  /// Returns what the call throws.
   std::string call() {
     test::manual_seed(1);
     scene.outputs.clear();
@@ -58,7 +58,7 @@ class Trainee {
       scene.outputs = function_(scene.inputs);
       for (const auto& tensor : scene.outputs)
         if (tensor.defined() && tensor.is_leaf()) add({tensor});
-      add(scene.inputs);  // requires_grad_() inside
+      add(scene.inputs);  // leaves by requires_grad_() inside
     });
   }
   Tensors gradients() const {
@@ -82,7 +82,7 @@ inline bool share_memory(const at::Tensor& a, const at::Tensor& b) {
   return a.defined() && b.defined() && a.is_alias_of(b);
 }
 
-/// Gradients that meet are added in another order, also where LibTorch's kernels compute them.
+/// Gradients of several uses are added in another order, also where LibTorch's kernels compute them.
 inline void expect_same_gradients(const Tensors& eager, const Tensors& compiled, Comparisons& comparisons,
                                   const std::string& when) {
   ASSERT_EQ(eager.size(), compiled.size()) << when << ": leaves";
@@ -116,7 +116,7 @@ inline void expect_histories(const Tensors& eager, const Tensors& compiled, cons
 constexpr int kFirstSeed = 100;
 inline int calls_of(const TrainingOptions& options) { return options.new_data ? 2 : 1; }
 
-/// The gradients that eager has after each call of a case.
+/// Records the gradients that eager has after each call of a case.
 inline void train_eagerly(const MakeSubject& make_subject, const MakeArguments& make,
                           const TrainingOptions& options, Comparisons& seen) {
   Trainee eager(make_subject, [](const TensorFunction& function) { return function; });
@@ -164,8 +164,8 @@ inline Report train_like_eager(const MakeSubject& make_subject, const MakeArgume
   return report();
 }
 
-/// `make_function()` gives {callable, tensors it captures} and is called once a world; so is `make()`, which
-/// gives the arguments as a tuple: leaves, other tensors that require gradients, views of them.
+/// `make_function()` returns {callable, tensors it captures}, `make()` the arguments as a tuple: leaves,
+/// other tensors that require gradients, views of them. Each is called once per world.
 template <class MakeFunction, class Make>
 Report trained_with_state_like_eager(const MakeFunction& make_function, const Make& make,
                                      const TrainingOptions& options = {}) {

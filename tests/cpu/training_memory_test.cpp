@@ -1,4 +1,4 @@
-// What training leaves behind: nothing. Neither steps nor compiled functions keep memory.
+// Training leaves no memory behind: neither steps nor compiled functions leak.
 #include <unistd.h>
 
 #include <fstream>
@@ -38,7 +38,7 @@ class WithDropout : public TrainingProgram {
   torch::optim::Adam optimizer_{net_->parameters(), torch::optim::AdamOptions(1e-3)};
 };
 
-/// The output is what the backward pass needs: saved by the node that made it.
+/// The backward pass needs the output, which the node that made it saves.
 class SavesItsOutput : public TrainingProgram {
  public:
   using TrainingProgram::TrainingProgram;
@@ -50,7 +50,7 @@ class SavesItsOutput : public TrainingProgram {
   torch::optim::SGD optimizer_{net_->parameters(), 1e-3};
 };
 
-/// Graphs that nobody runs backward, and one that is kept and run twice.
+/// Graphs whose backward pass never runs, and one that is retained and run twice.
 class Abandoned : public WithDropout {
  public:
   using WithDropout::WithDropout;
@@ -115,7 +115,7 @@ TYPED_TEST(TrainingMemory, StaysFlatOverAThousandSteps) {
   EXPECT_LT(resident_bytes() - resident, 8 << 20);
 }
 
-/// Watches tensors without keeping them.
+/// Observes whether tensors are alive without keeping them alive.
 class Obituary {
  public:
   void add(const std::vector<Tensor>& tensors) {
@@ -143,7 +143,7 @@ TYPED_TEST(TrainingMemory, EndsWithTheProgram) {
     program.reset();
     EXPECT_EQ(obituary.alive(), 0u);
   };
-  train();  // LibTorch and antegrad may make tensors of their own once
+  train();  // LibTorch and antegrad may create tensors once per process
   const auto bytes = memory.live_bytes();
   train();
   EXPECT_EQ(memory.live_bytes(), bytes);
@@ -176,7 +176,7 @@ TEST(TrainingLifetimes, BackwardFreesWhatItSaved) {
     const auto with_graph = memory.live_bytes();
     out.backward();
     const auto gradients = static_cast<int64_t>(2 * (64 * 64 + 64) * sizeof(float));
-    // out is still alive, what its graph held is not: at least one activation.
+    // `out` is still alive, but what its graph saved is not: at least one activation.
     EXPECT_LE(memory.live_bytes() - gradients, with_graph - static_cast<int64_t>(x.nbytes()));
   };
   for (int i = 0; i < 3; ++i) step();

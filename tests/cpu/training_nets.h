@@ -1,5 +1,5 @@
 #pragma once
-// Training programs that more than one test runs.
+// Training programs that several tests run.
 #include "cpu/training.h"
 
 namespace antegrad::test {
@@ -82,7 +82,7 @@ struct GptBlockImpl : nn::Module {
 };
 TORCH_MODULE(GptBlock);
 
-/// The head's weight is the embedding's: two gradients meet in one parameter.
+/// The head shares the embedding's weight: two gradients are added in one parameter.
 struct GptImpl : nn::Module {
   GptImpl() {
     register_module("tokens", tokens);
@@ -150,7 +150,7 @@ inline Tensor all_pairs(int64_t atoms) {
 class ForceMatching : public TrainingProgram {
  public:
   using TrainingProgram::TrainingProgram;
-  /// The second backward pass adds up in another order than eager's, which goes node by node.
+  /// The second backward pass adds in another order than eager's, which goes node by node.
   static constexpr bool kEagerOrder = false;
   Losses step() {
     auto positions = torch::randn({6, 3}, at::kDouble).requires_grad_();

@@ -8,7 +8,7 @@ namespace {
 
 TEST(TrainingNets, Mlp) { expect_equal_training<Mlp>(); }
 
-/// Only the module is compiled; the loss is eager code behind it.
+/// Only the module is compiled; the loss is computed eagerly.
 class MlpWithEagerLoss : public TrainingProgram {
  public:
   using TrainingProgram::TrainingProgram;
@@ -105,7 +105,7 @@ struct TaggerImpl : nn::Module {
 };
 TORCH_MODULE(Tagger);
 
-/// A recurrent net whose gradients are clipped, as usual: eager code between backward and step.
+/// A recurrent net whose gradients are clipped: eager code between backward and optimizer step.
 class Lstm : public TrainingProgram {
  public:
   using TrainingProgram::TrainingProgram;

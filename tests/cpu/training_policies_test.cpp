@@ -1,4 +1,4 @@
-// What is kept for the backward pass and what is computed again changes memory and time, never a number.
+// What is saved for the backward pass and what is recomputed changes memory and time, never a result.
 #include "cpu/training_nets.h"
 #include "intercept.h"
 
@@ -49,7 +49,7 @@ TEST_P(TrainingPolicies, Convolutions) {
 TEST_P(TrainingPolicies, Transformer) { expect_equal_training<GptTraining>(options(Rng::Fused)); }
 TEST_P(TrainingPolicies, ForceMatching) { expect_equal_training<ForceMatching>(options(Rng::Fused)); }
 
-/// Fused random numbers are not eager's. Those of one seed are the same, whatever is computed again.
+/// Fused random numbers are not eager's, but depend only on the seed, whatever is recomputed.
 TEST_P(TrainingPolicies, FusedRandomNumbers) {  // RNG-06
   at::set_num_threads(1);
   Options default_options;
@@ -57,7 +57,7 @@ TEST_P(TrainingPolicies, FusedRandomNumbers) {  // RNG-06
   auto actual = seeded_program<ConvolutionsWithDropout>(Way::Compiled, options(Rng::Fused));
   uint64_t run = 0;
   Comparisons comparisons([&](Comparisons& seen) {
-    const Interception nobody(nullptr);  // a compiled program has no ops to disturb: its weights are
+    const Interception nobody(nullptr);  // compiled code has no ops to perturb: perturbs weights
     auto disturbed = seeded_program<ConvolutionsWithDropout>(Way::Compiled, default_options);
     auto chance = at::detail::createCPUGenerator(++run);
     for (const auto& weight : disturbed->parameters()) {

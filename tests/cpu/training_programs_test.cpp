@@ -1,5 +1,5 @@
-// Training that is more than one loss and one optimizer: random latents, forces in the loss, two nets against
-// each other, accumulated gradients. Compiled and eager side by side for 20 steps.
+// Training beyond one loss and one optimizer: random latents, forces in the loss, two competing nets,
+// accumulated gradients. Compiled and eager side by side for 20 steps.
 #include "cpu/training_nets.h"
 
 namespace antegrad::test {
@@ -46,7 +46,7 @@ TEST(TrainingPrograms, VariationalAutoencoder) {
 
 TEST(TrainingPrograms, ForceMatching) { expect_equal_training<ForceMatching>(); }
 
-/// The same with forces taken inside the compiled function, which is then differentiated once more.
+/// The same with forces computed inside the compiled function, which is then differentiated once more.
 class ForcesInside : public TrainingProgram {
  public:
   using TrainingProgram::TrainingProgram;
@@ -62,7 +62,7 @@ class ForcesInside : public TrainingProgram {
     auto energy = net_->forward(x, species, edges);
     return -torch::autograd::grad({energy}, {x}, {}, /*retain_graph=*/true, /*create_graph=*/true)[0];
   }
-  /// The energy's constant is not in the forces, so its bias is not trained.
+  /// The forces do not depend on the bias of the energy, so there is none.
   struct Unbiased : PotentialImpl {
     Unbiased() {
       readout = replace_module("readout", nn::Sequential(nn::Linear(16, 16), nn::Tanh(),
@@ -77,12 +77,12 @@ class ForcesInside : public TrainingProgram {
 };
 TEST(TrainingPrograms, ForcesInside) { expect_equal_training<ForcesInside>(); }
 
-// --- two nets against each other
+// --- two competing nets
 
 class Gan : public TrainingProgram {
  public:
   using TrainingProgram::TrainingProgram;
-  static constexpr uint64_t kCaptures = 2;  // the judge's input needs gradients or not
+  static constexpr uint64_t kCaptures = 2;  // the judge's input requires gradients or not
   Losses step() {
     auto real = torch::randn({16, 2}) * 0.5 + 2;
     auto ones = torch::ones({16, 1}), zeros = torch::zeros({16, 1});
@@ -91,7 +91,7 @@ class Gan : public TrainingProgram {
     auto judge_loss = bce(judge_(real), ones) + bce(judge_(fake.detach()), zeros);
     auto judged = minimise(judge_optimizer_, judge_loss);
 
-    // Through the judge's new weights into the generator; the judge gets gradients that nobody uses.
+    // Through the judge's new weights into the generator; the gradients of the judge are not used.
     auto generator_loss = bce(judge_(fake), ones);
     auto generated = minimise(generator_optimizer_, generator_loss);
     return {judged[0], generated[0]};
@@ -138,7 +138,8 @@ class Accumulation : public TrainingProgram {
 };
 TEST(TrainingPrograms, GradientAccumulation) { expect_equal_training<Accumulation>(); }
 
-/// All forward passes first: the saved tensors of several calls live at once, and go in one backward pass.
+/// All forward passes first: the saved tensors of several calls are live at once, and one backward pass
+/// consumes them.
 class OneBackwardOfManyCalls : public Accumulation {
  public:
   using Accumulation::Accumulation;
@@ -153,7 +154,7 @@ class OneBackwardOfManyCalls : public Accumulation {
 };
 TEST(TrainingPrograms, OneBackwardOfManyCalls) { expect_equal_training<OneBackwardOfManyCalls>(); }
 
-/// Gradients are kept as tensors that are zeroed in place, and added to.
+/// Gradients stay allocated, are zeroed in place, and added to.
 class GradientsZeroedInPlace : public Accumulation {
  public:
   using Accumulation::Accumulation;

@@ -1,5 +1,5 @@
 #pragma once
-// What cases of training_like_eager.h are told with: arguments, what follows a call, errors.
+// Building blocks of the cases of training_like_eager.h: arguments, what follows a call, errors.
 #include <torch/csrc/autograd/functions/accumulate_grad.h>
 
 #include <algorithm>
@@ -12,14 +12,14 @@
 
 namespace antegrad::test {
 
-/// One world after a call.
+/// The tensors of one world after a call.
 struct Scene {
   Tensors captured, inputs, outputs;
 };
-/// What a case does with the results of a call. What it throws is compared, too.
+/// What a case does with the results of a call. What it throws is compared too.
 using Finish = std::function<void(const Scene&)>;
 
-/// The leaves behind a tensor, in the order in which autograd's graph is walked.
+/// Adds the leaves that a tensor depends on, in the order of a walk over autograd's graph.
 inline void add_leaves(const at::Tensor& tensor, Tensors& leaves) {
   if (!tensor.defined() || !tensor.requires_grad()) return;
   auto add = [&](const at::Tensor& leaf) {
@@ -49,7 +49,8 @@ inline Tensors that_require_grad(const Tensors& tensors) {
   return some;
 }
 
-/// Random gradients for the tensors: a new generator each time, so that both worlds see the same.
+/// Returns random gradients for the tensors, from a new generator each time, so that both worlds get the
+/// same.
 inline Tensors tangents_for(const Tensors& tensors, int seed = 7) {
   auto generator = at::detail::createCPUGenerator(static_cast<uint64_t>(seed));
   Tensors tangents;
@@ -59,7 +60,7 @@ inline Tensors tangents_for(const Tensors& tensors, int seed = 7) {
   return tangents;
 }
 
-/// backward() of all outputs at once.
+/// Runs backward() of all outputs at once.
 inline void backward_through(const Tensors& outputs, bool retain_graph = false, bool create_graph = false) {
   const auto roots = that_require_grad(outputs);
   torch::autograd::backward(roots, tangents_for(roots), retain_graph, create_graph);
@@ -73,8 +74,8 @@ inline void backward_of_outputs_and_inputs(const Scene& scene) {
 }
 inline void nothing(const Scene&) {}
 
-/// The text of what `call` throws, without stack traces and without which tensor it was that a backward pass
-/// found modified; "" if nothing.
+/// Returns the text of what `call` throws, without stack traces and without the name of the tensor that a
+/// backward pass found modified; "" if it throws nothing.
 template <class Call>
 std::string thrown_by(const Call& call) {
   static const std::regex tensor("inplace operation: .* expected version [0-9]+ instead");
@@ -88,7 +89,7 @@ std::string thrown_by(const Call& call) {
 
 // --- arguments that cases share
 
-/// A tensor with a history: what one layer gives to the next.
+/// A tensor with a history, as one layer passes to the next.
 inline at::Tensor activation(at::IntArrayRef sizes) { return leaf(sizes) * 1.5; }
 inline auto one_leaf() { return std::tuple(leaf({3, 4})); }
 inline auto two_leaves() { return std::tuple(leaf({3, 4}), leaf({3, 4})); }

@@ -1,5 +1,5 @@
-// Generators, statistics, gradients and captured tensors that come and go: what a compiled call must leave as
-// eager does.
+// Generators, statistics, gradients and captured tensors that are replaced or freed: a compiled call must
+// leave them as eager does.
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -14,7 +14,7 @@ namespace {
 
 using at::Tensor;
 
-/// Several calls of each from the same seed: results, and the generator's state at the end.
+/// Returns the results of several calls from the same seed, and the generator's state at the end.
 std::vector<Tensor> stream(const std::function<Tensor(const Tensor&)>& f) {
   test::manual_seed(7);
   std::vector<Tensor> out;
@@ -170,13 +170,13 @@ TEST(CapturedTensors, ReplacedBetweenCalls) {
   auto x = torch::ones({2});
   auto compiled = compile([&](const Tensor& t) { return t + w; });
   compiled(x);
-  w = torch::full({2}, 5.0);  // the old one is gone: nothing else can be meant
+  w = torch::full({2}, 5.0);  // the old tensor is freed, so the new one must be meant
   EXPECT_TRUE(same(x + 5, compiled(x)));
   EXPECT_EQ(compiled.report().captures, 2u);
   auto kept = w;
   w = torch::full({2}, 7.0);
-  // The old tensor still lives, so no guard can see the exchange: the pitfall that Options::check_recapture
-  // finds.
+  // The old tensor is still alive, so no guard can detect the replacement: the pitfall that
+  // Options::check_recapture finds.
   EXPECT_TRUE(same(x + 5, compiled(x)));
   Options options;
   options.check_recapture = true;
@@ -184,7 +184,7 @@ TEST(CapturedTensors, ReplacedBetweenCalls) {
   auto checked = compile([&](const Tensor& t) { return t + w; }, options);
   EXPECT_TRUE(same(x + 7, checked(x)));
   w = torch::full({1}, 9.0).expand({2});
-  EXPECT_TRUE(same(x + 9, checked(x)));  // the old one died
+  EXPECT_TRUE(same(x + 9, checked(x)));  // the old tensor was freed
 }
 
 TEST(CapturedTensors, ResizedAndFreedBetweenCalls) {
@@ -202,7 +202,7 @@ TEST(CapturedTensors, ResizedAndFreedBetweenCalls) {
 TEST(CapturedTensors, MadeInsideAndKeptOutside) {
   Tensor kept;
   auto compiled = compile([&](const Tensor& t) {
-    kept = t + 1;  // a fake that outlives its capture, and is made real
+    kept = t + 1;  // a fake that outlives its capture is made real
     return kept * 2;
   });
   auto x = torch::ones({2});

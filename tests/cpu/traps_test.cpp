@@ -1,4 +1,4 @@
-// The traps of capturing without Python (docs/design names them): host data, caches, generators, statistics.
+// The traps of capturing without Python: host data, caches, wrapped numbers.
 #include <ATen/autocast_mode.h>
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ using torch::indexing::Ellipsis;
 using torch::indexing::None;
 using torch::indexing::Slice;
 
-/// Calls both twice with the same arguments and compares everything; one capture must do.
+/// Calls both twice with the same arguments and compares everything; there must be one capture.
 template <class F, class... Args>
 void expect_same(const F& f, const Args&... args) {
   auto compiled = compile(f);
@@ -77,10 +77,10 @@ TEST(HostData, ConstantsAreByValue) {
   auto compiled = compile([&](const Tensor& t) { return t + torch::tensor(numbers); });
   auto x = torch::zeros({2});
   compiled(x);
-  numbers = {5, 6};  // a captured number: the graph keeps the old one …
+  numbers = {5, 6};  // a captured number: the graph keeps the old value …
   EXPECT_TRUE(same(torch::tensor({1.0f, 2.0f}), compiled(x)));
   Options options;
-  options.check_recapture = true;  // … and the debug option says so
+  options.check_recapture = true;  // … and the debug option reports it
   auto checked = compile([&](const Tensor& t) { return t + torch::tensor(numbers); }, options);
   EXPECT_TRUE(same(torch::tensor({5.0f, 6.0f}), checked(x)));
   EXPECT_TRUE(same(torch::tensor({5.0f, 6.0f}), checked(x)));
@@ -114,7 +114,7 @@ TEST(HostData, FromBlobOfTheStack) {
   auto expected = f(offset)(x);
   compiled(x);
   offset = 100;
-  EXPECT_TRUE(same(expected, compiled(x)));  // the values at capture are the constants
+  EXPECT_TRUE(same(expected, compiled(x)));  // the values at the time of capture are constants
 }
 
 TEST(HostData, FromBlobLivesOnlyWhileTheFunctionRuns) {

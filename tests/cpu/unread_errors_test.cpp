@@ -1,4 +1,5 @@
-// Ops whose results nobody reads, and which throw because of data: eager runs them, so the error comes.
+// Ops whose results are unused and which throw because of their data: eager runs them, so compiled calls must
+// throw too.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
@@ -55,7 +56,7 @@ const std::vector<Program>& programs() {
   return all;
 }
 
-/// What a call throws, without LibTorch's backtrace; "": nothing.
+/// Returns what a call throws, without LibTorch's backtrace; "" if it throws nothing.
 template <class F>
 std::string error_of(F&& call) {
   try {
@@ -126,8 +127,7 @@ TEST(UnreadErrors, CanBeLeftOut) {
   EXPECT_TRUE(compiled(table, places()).equal(table * 2));
 }
 
-// What eager's backward pass does not run is not kept, nor what the gradient's own forward pass does not
-// need.
+// Where all results are read, no op is kept for its errors alone, in neither pass.
 TEST(UnreadErrors, CostNothingWhereEverythingIsRead) {
   torch::nn::Embedding embedding(10, 4);
   auto compiled = compile([&](const Tensor& places, const Tensor& target) {

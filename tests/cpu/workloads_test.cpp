@@ -1,4 +1,5 @@
-// The workloads of the benchmarks at small sizes, compiled beside eager: what is measured there is right.
+// The workloads of the benchmarks at small sizes, compiled and eager: what the benchmarks measure gives right
+// results.
 #include "../../benchmarks/workloads.h"
 
 #include <antegrad/antegrad.h>
@@ -21,7 +22,7 @@ Workload make(const std::string& name, at::ScalarType type) {
   return workload;
 }
 
-/// What is left of two steps: the losses, all gradients, all inputs (some are written).
+/// Returns what two steps leave: the losses, all gradients, and all inputs (some are written).
 template <class Loss>
 Tensors train(const Workload& workload, const Loss& loss_of) {
   Tensors out;
@@ -49,13 +50,13 @@ class Workloads : public ::testing::TestWithParam<std::string> {
     const auto compiled = make(GetParam(), type);
     Options options;
     options.name = GetParam();
-    options.rng = Rng::Eager;  // dropout and the VAE are to draw the same numbers
+    options.rng = Rng::Eager;  // dropout and the VAE must draw the same numbers
     options.verify = true;
     const auto function = compile(compiled.loss, options);
     EXPECT_EQ(eager.difference(train(compiled, function)), std::nullopt);
     EXPECT_EQ(function.report().captures, 1U);
     EXPECT_EQ(function.report().eager_calls, 0U);
-    EXPECT_EQ(function.graph().find(" ordered"), std::string::npos);  // nothing is kept for its errors alone
+    EXPECT_EQ(function.graph().find(" ordered"), std::string::npos);  // no op is kept only for its errors
   }
 };
 

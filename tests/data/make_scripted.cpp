@@ -1,9 +1,9 @@
 // Makes scripted.pt, the TorchScript module that tests/cpu/jit_test.cpp runs.
 //
-// Written in C++ because Python's torch asks for the CUDA libraries at import, which this project does
-// without; the classes below are what torch.jit.script makes of the same modules. Not part of the build:
-// compile it against LibTorch (flags as for any test) and run `make_scripted tests/data/scripted.pt`. The
-// seed is fixed, so the weights stay the same.
+// Written in C++ because importing torch in Python loads the CUDA libraries, which this project does without;
+// the classes below are what torch.jit.script makes of the same modules. Not part of the build: compile it
+// against LibTorch (with the flags of any test) and run `make_scripted tests/data/scripted.pt`. The seed is
+// fixed, so the weights stay the same.
 #include <torch/script.h>
 #include <torch/torch.h>
 

@@ -1,5 +1,5 @@
 #pragma once
-// What the program that tests/docs/join.py makes may use besides the code of the docs.
+// Helpers for the program that tests/docs/join.py makes of the code in the docs.
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>

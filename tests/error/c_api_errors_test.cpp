@@ -1,4 +1,4 @@
-// What the C API says when it is called with something it cannot take. Nothing is written in such a call.
+// What the C API reports for arguments that it cannot take. Such a call writes nothing.
 #include <antegrad/antegrad.h>
 
 #include <thread>
@@ -101,7 +101,7 @@ TEST_F(CApiErrors, Inputs) {
 }
 
 TEST_F(CApiErrors, WhatLibTorchRejects) {
-  inputs_[0].sizes[0] = 6;  // {6, 2}, and the weight is {3, 2}
+  inputs_[0].sizes[0] = 6;  // {6, 2}, while the weight is {3, 2}
   inputs_[0].sizes[1] = 2;
   expect_call(ANTEGRAD_ERROR_LIBTORCH, "mat1 and mat2");
   const auto floats = torch::ones({4, 3});
@@ -128,7 +128,7 @@ TEST_F(CApiErrors, OutputTooSmall) {
   expect_status(ANTEGRAD_ERROR_BUFFER_TOO_SMALL, "result 1 has 64 bytes, and there is room for 32",
                 antegrad_call(function.get(), inputs_, 1, outputs, 2));
   EXPECT_EQ(outputs[0].data, nullptr);
-  EXPECT_EQ(outputs[1].dims, 2);  // what is needed
+  EXPECT_EQ(outputs[1].dims, 2);  // the size that is needed
   EXPECT_EQ(outputs[1].sizes[0], 4);
   EXPECT_EQ(outputs[1].sizes[1], 2);
   EXPECT_TRUE(at::equal(memory_, torch::full({4}, 5, at::kDouble)));
@@ -215,7 +215,7 @@ TEST_F(CApiErrors, Options) {
   expect_status(kInvalid, "\"0\" is no value of the option max_versions",
                 antegrad_options_set(options, "max_versions", "0"));
 
-  // With unsupported=eager what cannot be captured runs all the same.
+  // With unsupported=eager, a function that cannot be captured runs uncompiled.
   const ScriptFile file(script_module("def forward(self, x):\n    return x[x > 0.0]\n"));
   antegrad_function* loaded = nullptr;
   ASSERT_EQ(antegrad_load_script(file.path(), options, &loaded), ANTEGRAD_OK) << antegrad_last_error();

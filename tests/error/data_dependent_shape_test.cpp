@@ -50,7 +50,7 @@ TEST(DataDependentShape, FixedSizesAreNotRefused) {
   auto x = torch::randn({3});
   auto compiled = compile([](const Tensor& a) {
     auto b = a.clone();
-    b.index_put_({a > 0}, torch::tensor(0.0F));  // a mask that writes has no size of its own
+    b.index_put_({a > 0}, torch::tensor(0.0F));  // writing through a mask has no data-dependent size
     return at::where(a > 0, a, b) + at::repeat_interleave(a, 1);
   });
   auto expected = at::where(x > 0, x, x.clone().masked_fill_(x > 0, 0)) + x;

@@ -1,4 +1,4 @@
-// Reads of tensor data while a function is captured. ERR-16 (the forward; there is no backward yet).
+// Reads of tensor data while a function is captured. ERR-16 (in the forward pass).
 #include <sstream>
 
 #include "error/expect_error.h"

@@ -1,4 +1,4 @@
-// Options::unsupported = Eager: functions that cannot be captured run uncompiled, and the report says so.
+// Options::unsupported = Eager: functions that cannot be captured run uncompiled, and the report counts them.
 #include "error/expect_error.h"
 #include "seeds.h"
 
@@ -13,7 +13,7 @@ Options eager() {
   return options;
 }
 
-/// Runs it three times; results and inputs are those of eager, and each call is counted.
+/// Runs the function three times: results and inputs are eager's, and each call is counted.
 template <class F>
 void expect_eager(const std::string& reason, const F& function, const Tensor& x) {
   SCOPED_TRACE(reason);
@@ -103,12 +103,12 @@ TEST(EagerFallback, CallsThatNeedGradients) {
       },
       eager());
   auto x = torch::randn({3}).requires_grad_();
-  auto [leaf, sum] = compiled(x);  // gradients would have to go out through an output
+  auto [leaf, sum] = compiled(x);  // gradients would have to flow out through an output
   sum.backward();
   EXPECT_TRUE(at::equal(x.grad(), x.detach()));
   EXPECT_TRUE(at::equal(leaf.grad(), x.detach()));
   EXPECT_EQ(compiled.report().eager_calls, 1U);
-  EXPECT_TRUE(at::equal(compiled(x.detach()).second, (x * x).sum().detach()));  // without gradients: compiled
+  EXPECT_TRUE(at::equal(compiled(x.detach()).second, (x * x).sum().detach()));  // no gradients: compiled
   EXPECT_EQ(compiled.report().eager_calls, 1U);
   EXPECT_NE(compiled.graph(), "");
 }
@@ -165,7 +165,7 @@ TEST(EagerFallback, ExceptionsOfTheFunctionAreNoReason) {
   expect_error(ErrorCode::GraphChanged, "compile", "does something else", {x}, [&] { scaled(x); });
 }
 
-/// What LibTorch throws because tensors of a capture have no contents.
+/// Errors that LibTorch throws because the tensors of a capture have no contents.
 TEST(EagerFallback, PackedSequences) {
   torch::NoGradGuard no_grad;
   torch::nn::LSTM lstm(torch::nn::LSTMOptions(4, 8).batch_first(true));

@@ -1,6 +1,6 @@
 #pragma once
-// What every error owes its caller: its code, a text of the form "[stage:op] fact. Way out.", and a world in
-// which nothing has changed.
+// What must hold for every error: its code, a text of the form "[stage:op] fact. Way out.", and that nothing
+// has changed.
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/autocast_mode.h>
 #include <antegrad/antegrad.h>
@@ -16,7 +16,7 @@
 
 namespace antegrad::test {
 
-/// A snapshot of what a capture must leave alone: the thread's settings, the default generator and some
+/// A snapshot of what a capture must not change: the thread's settings, the default generator and some
 /// tensors.
 class Surroundings {
  public:
@@ -91,15 +91,15 @@ class Surroundings {
   std::vector<State> states_;
 };
 
-/// "[stage:op] fact. Way out." The fact may hold a diff of several lines.
+/// "[stage:op] fact. Way out." The fact may contain a diff of several lines.
 inline bool has_the_form(const std::string& text) {
   static const std::regex form(
       R"(\[[a-z_]+(:[A-Za-z0-9_.]+)?\] [^\s][\s\S]*[^.\s]\s*\. [A-Z][^\n]*[^.\s]\.)");
   return std::regex_match(text, form);
 }
 
-/// Calls, and expects an error of that code, beginning so, and holding `fact`. The tensors and all else are
-/// unchanged.
+/// Expects that `call` throws an error of that code whose text begins with "[where] " and contains `fact`,
+/// and that it changes neither the tensors nor the thread's state.
 template <class Call>
 void expect_error(ErrorCode code, const std::string& where, const std::string& fact,
                   const std::vector<at::Tensor>& tensors, const Call& call) {

@@ -1,4 +1,4 @@
-// What export refuses, each with its own message, and what a run and a parse of an exported graph refuse.
+// What exports refuse, each with its own message, and what running and parsing an exported graph refuse.
 #include "error/expect_error.h"
 
 namespace antegrad::test {
@@ -48,7 +48,7 @@ TEST(ExportErrors, MutatedAliases) {
   expect_refused(
       "writes to input 'arg0' and reaches memory outside it", {whole},
       [](const Tensor& a) { return a.as_strided({6}, {1}).mul_(2); }, part);
-  // What only lies on one storage is no alias, and what is only read may be one.
+  // Parts of one storage that do not overlap are no aliases, and aliases may be read.
   const auto apart = export_inference(function, part, whole.slice(0, 3, 6));
   EXPECT_TRUE(at::equal(apart.run({part, part})[1], part * 2));
   const auto read =
@@ -79,7 +79,7 @@ TEST(ExportErrors, NothingToDifferentiate) {
                [&] { export_joint([](const Tensor& a) { return a + 1; }, x); });
 }
 
-// What eager's backward() throws comes out of the export.
+// What eager's backward() throws, the export throws.
 TEST(ExportErrors, BackwardThatThrows) {
   auto x = torch::randn({3}).requires_grad_();
   auto function = [](const Tensor& a) {

@@ -1,4 +1,4 @@
-// Tensors that outlive the capture they were made in.
+// Fakes that outlive the capture they were made in.
 #include "error/expect_error.h"
 
 namespace antegrad::test {
@@ -6,8 +6,8 @@ namespace {
 
 using at::Tensor;
 
-/// A tensor of a finished capture that cannot be made real: the function was captured at sizes that no call
-/// had, and keeps there what it computes from its argument.
+/// Returns a fake of a finished capture that cannot be made real: the function was captured at sizes that no
+/// call had, and stored there what it computed from its argument.
 Tensor kept_from_a_capture() {
   Tensor kept;
   Options options;

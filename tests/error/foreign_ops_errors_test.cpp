@@ -1,4 +1,4 @@
-// Ops of other libraries of which too little is known, and what register_shape refuses.
+// Ops of other libraries about which too little is known, and what register_shape refuses.
 #include <torch/library.h>
 
 #include "error/expect_error.h"
@@ -58,7 +58,7 @@ Result call(const std::string& name, const Tensor& x) {
       .call(x);
 }
 
-/// The function fails so, no kernel has run, and eager calls work.
+/// Checks that the capture fails with this error, that no kernel has run, and that eager calls work.
 template <class F>
 void expect_capture_error(ErrorCode code, const std::string& op, const std::string& fact, const F& function) {
   runs = 0;

@@ -1,4 +1,4 @@
-// What is refused where gradients flow, and errors that belong to the backward pass.
+// What is refused where gradients flow, and errors of the backward pass.
 #include "error/expect_error.h"
 
 namespace antegrad::test {
@@ -85,7 +85,7 @@ TEST(GradientErrors, AReturnedLeafThatGradientsReach) {
   expect_error(ErrorCode::NeedsGrad, "capture", "leaf", {a}, [&] { compiled(a); });
 }
 
-// --- engines inside
+// --- backward() inside the function
 
 TEST(GradientErrors, BackwardBeyondAnArgument) {
   auto compiled = compile([](const Tensor& a) {
@@ -119,7 +119,7 @@ TEST(GradientErrors, SparseGradients) {
                [&] { compiled(table, rows).sum().backward(); });
 }
 
-// --- reads of data in a backward
+// --- reads of data in a backward pass
 
 struct ReadsItsGradient : torch::autograd::Function<ReadsItsGradient> {
   static Tensor forward(AutogradContext*, const Tensor& x) { return x * 2; }
@@ -135,7 +135,7 @@ struct TakesAPointer : torch::autograd::Function<TakesAPointer> {
   }
 };
 
-/// Data of gradients does not exist when the backward pass is captured, which is at the first call.
+/// The data of gradients does not exist when the backward pass is captured, which is during the first call.
 template <class Function>
 void expect_data_read() {
   auto compiled = compile([](const Tensor& a) { return Function::apply(a); });

@@ -1,4 +1,4 @@
-// Options and environment variables that make no sense, and the texts of all codes.
+// Invalid options and environment variables, and the headings of all error codes in the docs.
 #include <cstdlib>
 #include <fstream>
 #include <sstream>

@@ -1,6 +1,6 @@
-// Failures at any place: the user's code throws at a random op while it is captured, memory runs out in a
-// call or in a backward pass. Afterwards the inputs are what they were, nothing is kept, and the next call
-// gives what eager gives.
+// Failures at any point: user code throws at a random op during capture, or memory runs out in a call or in a
+// backward pass. Afterwards the inputs are unchanged, nothing is leaked, and the next call gives eager's
+// result.
 #include "counting_allocator.h"
 #include "error/expect_error.h"
 #include "runtime/memory_pool.h"
@@ -12,12 +12,12 @@ namespace {
 using at::Tensor;
 using test::CountingAllocator;
 
-/// Not even a std::exception.
+/// Not derived from std::exception.
 struct Stop {};
 
-/// Throws at one of the places that ask it.
+/// Throws at one of the places that call it.
 struct Trap {
-  int left = -1;  ///< places to go; negative: none throws
+  int left = -1;  ///< places to pass before throwing; negative: never throws
   bool standard = false;
   void place() {
     if (left < 0 || left-- > 0) return;
@@ -45,7 +45,7 @@ struct Cube : torch::autograd::Function<Cube> {
   }
 };
 
-/// What a program works on: a leaf, an input and an outside tensor that it writes to.
+/// What a program works on: a leaf, an input and a captured tensor that it writes to.
 struct World {
   Tensor leaf = torch::randn({6, 6}).requires_grad_();
   Tensor written = torch::randn({6, 6}), outside = torch::randn({6, 6});
@@ -62,7 +62,7 @@ struct World {
 
 constexpr int kKinds = 8;
 
-/// A program is a list of ops; each of them is a place where it can be stopped.
+/// A program is a list of ops; it can be stopped before each of them.
 Tensor run_ops(const std::vector<int>& ops, World& world, Trap& trap) {
   auto value = world.leaf * 1;
   for (const auto op : ops) {
@@ -122,7 +122,7 @@ struct Case {
   }
   Tensor call() { return (*compiled)(world.leaf, world.written); }
 
-  /// A whole step; what it leaves is compared with eager's.
+  /// Runs a whole step and compares its effects with eager's.
   void expect_works() {
     auto expected = world.copy();
     Trap none;
@@ -141,7 +141,7 @@ struct Case {
   std::optional<Compiled<std::function<Tensor(const Tensor&, const Tensor&)>>> compiled;
 };
 
-/// References to the tensors of a world, weak ones included.
+/// Returns the numbers of references to the tensors of a world, weak ones included.
 std::vector<size_t> references(const World& world) {
   std::vector<size_t> counts;
   for (const auto& tensor : world.tensors()) {
@@ -168,7 +168,7 @@ TEST(RandomFailures, OfTheUserWhileCapturing) {  // ERR-25
     }
 }
 
-/// Programs with a custom function, whose backward pass is run while the function is captured.
+/// Programs with a custom function, whose backward pass runs during capture.
 TEST(RandomFailures, OfACustomBackwardWhileCapturing) {
   for (int seed = 0; seed < 6; ++seed) {
     SCOPED_TRACE(seed);
@@ -176,7 +176,7 @@ TEST(RandomFailures, OfACustomBackwardWhileCapturing) {
     one.ops.push_back(6);
     const Surroundings surroundings(one.world.tensors());
     const auto before = references(one.world);
-    backward_trap = {seed % 3, false};  // no std::exception: the capture fails
+    backward_trap = {seed % 3, false};  // not a std::exception, so the capture fails
     EXPECT_THROW(one.call(), Stop);
     surroundings.expect_unchanged();
     EXPECT_EQ(references(one.world), before);
@@ -185,7 +185,7 @@ TEST(RandomFailures, OfACustomBackwardWhileCapturing) {
   }
 }
 
-/// An exception that autograd passes on is kept only when it comes again.
+/// An exception that passes through autograd is reported only if it is thrown again.
 TEST(RandomFailures, OfACustomBackwardOnce) {
   Case one(1);
   one.ops = {0, 6, 1};
@@ -196,8 +196,8 @@ TEST(RandomFailures, OfACustomBackwardOnce) {
   one.expect_works();
 }
 
-/// Runs with all allocations from the n-th on failing, for every n there is; `after` gets what was thrown.
-/// Returns how many failed.
+/// Runs with all allocations from the n-th on failing, for every n until nothing fails. `after` gets what was
+/// thrown. Returns the number of allocations.
 template <class Prepare, class Run, class After>
 int fail_everywhere(const Prepare& prepare, const Run& run, const After& after) {
   auto& allocator = CountingAllocator::installed();
@@ -274,7 +274,7 @@ TEST(RandomFailures, OfMemoryWhileCapturing) {
   for (int seed = 0; seed < 2; ++seed) {
     std::unique_ptr<Case> one;
     fail_everywhere([&] { one = std::make_unique<Case>(seed); }, [&] { one->call(); },
-                    [&](int n, const std::string& thrown) {  // not kept for later calls
+                    [&](int n, const std::string& thrown) {  // the failure is not remembered for later calls
                       SCOPED_TRACE(::testing::Message() << "seed " << seed << ", allocation " << n);
                       expect_out_of_memory(thrown);
                       one->expect_works();

@@ -8,7 +8,7 @@ namespace {
 
 using at::Tensor;
 
-/// Not even a std::exception.
+/// Not derived from std::exception.
 struct Stop {
   int reason;
 };
@@ -76,7 +76,7 @@ TEST(Exceptions, StandardOnesKeepTypeAndText) {
   surroundings.expect_unchanged();
 }
 
-/// The exception text of LibTorch, without the trace.
+/// Returns the text of LibTorch's exception without the backtrace.
 template <class F>
 std::string libtorch_error(const F& function) {
   try {
@@ -131,7 +131,7 @@ TEST(Exceptions, OfAnOpWhileTheGraphRuns) {  // ERR-28
 }
 
 TEST(Exceptions, OfAnOpLeaveInputsUnwritten) {  // ERR-28
-  // Inputs are written when the graph has run, so a failing graph leaves them as they were.
+  // Inputs are written after the graph has run, so a graph that fails leaves them unchanged.
   auto compiled = compile([](const Tensor& a) {
     a.mul_(2);
     return picky(a);

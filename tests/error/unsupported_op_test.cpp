@@ -24,7 +24,7 @@ TEST(UnsupportedArgument, Generator) {
   expect("normal_", [&](const Tensor& a) { return a.normal_(0, 1, generator); });
 }
 
-/// x and state are what the function reaches; neither may differ after the error.
+/// The function reaches x and state; neither may change.
 template <class F>
 void expect_unsupported_op(const std::string& where, const std::string& fact, const F& function) {
   auto x = torch::randn({3, 4});
@@ -102,7 +102,7 @@ TEST(UnsupportedOp, HostMemory) {
   }
   expect_unsupported_op(
       "capture:from_blob", "writes to memory of the host", [&](const Tensor& a, const Tensor&) {
-        auto blob = torch::from_blob(numbers, {3, 4});  // this one makes its tensor by detach()
+        auto blob = torch::from_blob(numbers, {3, 4});  // this overload makes its tensor by detach()
         blob.copy_(a);
         return a + blob;
       });

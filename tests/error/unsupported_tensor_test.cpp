@@ -88,19 +88,19 @@ TEST(UnsupportedTensor, TwoDtypesMeetInBytesNotInElements) {  // ERR-03
   };
   auto base = torch::randn({8});
   auto floats = base.slice(0, 4, 8);                     // bytes 16 to 32
-  auto doubles = base.view(at::kDouble).slice(0, 2, 4);  // the same bytes, other element numbers
+  auto doubles = base.view(at::kDouble).slice(0, 2, 4);  // the same bytes, other element indices
   expect_error(ErrorCode::UnsupportedTensor, "functionalize", "share memory", {base},
                [&] { compile(function)(floats, doubles); });
   auto compiled = compile(function);
-  compiled(torch::randn({4}), torch::randn({2}, at::kDouble));  // captured with inputs that lie apart
+  compiled(torch::randn({4}), torch::randn({2}, at::kDouble));  // captured with inputs that do not overlap
   expect_error(ErrorCode::UnsupportedTensor, "functionalize", "share memory", {base},
                [&] { compiled(floats, doubles); });
-  // Doubles 0 and 1 end where float 4 begins: element numbers overlap, bytes do not.
+  // Doubles 0 and 1 end where float 4 begins: element indices overlap, bytes do not.
   auto first = base.view(at::kDouble).slice(0, 0, 2);
   EXPECT_TRUE(at::equal(compile(function)(floats, first), first + 1));
 }
 
-/// Forward-mode differentiation, while it lives.
+/// Enables forward-mode differentiation while it lives.
 class ForwardMode {
  public:
   ~ForwardMode() { torch::autograd::ForwardADLevel::release_idx(level_); }

@@ -1,4 +1,4 @@
-// Errors of calls that no captured graph serves.
+// Errors of calls that no version serves.
 #include "error/expect_error.h"
 
 namespace antegrad::test {
@@ -42,12 +42,12 @@ TEST(TooManyVersions, DeadVersionsDoNotCount) {
   auto x = torch::randn({3});
   for (int round = 0; round < 3; ++round) {
     EXPECT_TRUE(at::equal(compiled(x), x + weight));
-    weight = torch::randn({3});  // the old one is gone, and what was captured with it
+    weight = torch::randn({3});  // frees the old one, and with it the version that captured it
   }
 }
 
-// A graph for one tensor passed twice does not serve two tensors. It is captured anew unless that is not
-// allowed.
+// A graph for one tensor that is passed twice does not serve two tensors. The function is recaptured unless
+// there are too many versions.
 TEST(TooManyVersions, OneTensorTwiceThenTwo) {  // ERR-10
   auto change = [](const Tensor& a, const Tensor& b) {
     a.add_(1);
@@ -99,7 +99,7 @@ TEST(GraphChanged, CapturedNumber) {
   EXPECT_TRUE(at::equal(compiled(x), x * 2));
 }
 
-// Mini-batches of a larger tensor: where one begins is no part of the program.
+// Mini-batches of a larger tensor: where one begins is not part of the program.
 TEST(GraphChanged, NotByWhereInputsBegin) {
   double factor = 2;
   auto compiled = compile([&](const Tensor& a) { return (a.select(1, 1) * a.t()[0] * factor).sum(); },
@@ -114,7 +114,7 @@ TEST(GraphChanged, NotByWhereInputsBegin) {
                [&] { compiled(all.slice(0, 16, 32)); });
 }
 
-// Views of one tensor that both get gradients are captured twice, the second time with that tensor.
+// Views of one tensor that both get gradients are captured twice, the second time with that tensor as input.
 TEST(GraphChanged, NotByInputsThatShareATensor) {
   auto compiled =
       compile([](const Tensor& a, const Tensor& b) { return (a.sin() * b).sum(); }, checked("shared"));

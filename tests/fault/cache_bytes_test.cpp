@@ -1,5 +1,5 @@
-// Hostile and damaged entries: whatever the bytes are, reading gives what was written or says why not. Seeds
-// are fixed, so a failure repeats.
+// Hostile and damaged entries: whatever the bytes are, reading returns what was written or says why not.
+// Seeds are fixed, so failures repeat.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -17,21 +17,21 @@ using testing::secret_of;
 constexpr size_t kDigest = 32;
 const auto kSecret = secret_of("a");
 
-/// Makes the checksum hold again, so that what follows it is reached.
+/// Makes the checksum hold again, so that the checks after it are reached.
 void reseal(std::string& bytes) {
   if (bytes.size() < kDigest) return;
   const auto digest = sha256(std::string_view(bytes).substr(0, bytes.size() - kDigest));
   bytes.replace(bytes.size() - kDigest, kDigest, digest.view());
 }
 
-/// As reseal(), and the length in the head is right, too.
+/// As reseal(), and also corrects the length in the header.
 void reseal_with_length(std::string& bytes) {
   if (bytes.size() < 20) return;
   for (size_t i = 0; i < 8; ++i) bytes[12 + i] = static_cast<char>(uint64_t{bytes.size()} >> (8 * i));
   reseal(bytes);
 }
 
-/// No bytes but the original are a hit.
+/// Only the original bytes are a hit.
 void expect_no_hit(const std::string& bytes, const Address& address, const Secret* secret,
                    const std::string& what) {
   const auto read = read_entry(bytes, address, secret);
@@ -53,8 +53,8 @@ TEST(CacheBytes, EveryBitOfEveryByte) {
   }
 }
 
-/// The same with a checksum that was made to hold: only a MAC keeps these out, but nothing crashes without
-/// one.
+/// The same with a checksum that was made to hold: only a MAC keeps such entries out, but nothing crashes
+/// without one.
 TEST(CacheBytes, EveryByteForged) {
   const auto bytes = write_entry(sample_entry(1), address_of(1), kSecret.get());
   for (size_t at = 0; at + kDigest < bytes.size(); ++at) {
@@ -65,7 +65,7 @@ TEST(CacheBytes, EveryByteForged) {
       expect_no_hit(forged, address_of(1), kSecret.get(), "byte " + std::to_string(at));
       const auto read = read_entry(forged, address_of(1), nullptr);
       if (read.outcome != Outcome::Hit) continue;
-      // Names of sections, and the MAC itself, can be anything where no MAC is asked for.
+      // Without a key, the names of sections and the MAC itself can be anything.
       EXPECT_EQ(read.entry.sections.size(), sample_entry(1).sections.size()) << at;
       for (size_t i = 0; i < read.entry.sections.size(); ++i) {
         EXPECT_EQ(read.entry.sections[i].bytes, sample_entry(1).sections[i].bytes) << at;
@@ -147,7 +147,7 @@ class Mutator {
     return entry;
   }
 
-  /// Most of the structure is in the first bytes: numbers there, often extreme ones.
+  /// Edits mostly the first bytes, which hold most of the structure, and often inserts extreme numbers.
   void edit(std::string& bytes) {
     const auto at = below(below(2) ? bytes.size() : std::min<size_t>(bytes.size(), 160));
     switch (below(6)) {
@@ -190,20 +190,20 @@ TEST(CacheBytes, MutatedEntries) {
     misses += read.outcome == Outcome::Miss;
     if (read.outcome == Outcome::Hit) {
       ++hits;
-      // Nothing but the MAC is free: all else is what writing gives.
+      // Only the MAC is free: all other bytes are what writing gives.
       auto again = write_entry(read.entry, address_of(1), nullptr);
       again.replace(again.size() - 2 * kDigest, kDigest, bytes, bytes.size() - 2 * kDigest, kDigest);
       reseal(again);
       EXPECT_EQ(to_hex(again), to_hex(bytes));
     }
   }
-  // All ends of the parser are reached.
+  // All outcomes of the parser are reached.
   EXPECT_GT(hits, kInputs / 500);
   EXPECT_GT(misses, kInputs / 500);
   EXPECT_GT(corrupt, kInputs / 2);
 }
 
-/// With a secret, what reads as a hit is one of the entries that were written with it.
+/// With a secret, whatever reads as a hit is one of the entries that were written with it.
 TEST(CacheBytes, MutatedEntriesWithASecret) {
   constexpr int kInputs = 100000;
   Mutator mutator(2);
@@ -230,7 +230,7 @@ TEST(CacheBytes, RandomBytes) {
   }
 }
 
-/// The same through files: the store says what it is, removes it, and takes a new one.
+/// The same through files: the store reports the damage, removes the file, and accepts a new entry.
 TEST(CacheBytes, EveryByteOfAFile) {
   testing::TestFolder folder;
   const auto store = testing::open_local(testing::local_settings(folder));

@@ -1,4 +1,4 @@
-// Processes that die at any point of reading and writing one directory leave no damaged entry.
+// Processes that die at any point of reading and writing a directory leave no damaged entry.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -26,18 +26,18 @@ Entry entry_of(int number) { return sample_entry(number, size_of(number)); }
 
 LocalSettings busy_settings(const TestFolder& folder) {
   auto settings = local_settings(folder);
-  settings.limit_bytes = 1 << 20;  // less than all entries together
+  settings.limit_bytes = 1 << 20;  // less than all entries together need
   settings.writes_per_collection = 7;
   return settings;
 }
 
-/// Right, absent, but never wrong.
+/// An entry may be absent, but its contents are never wrong.
 bool is_wrong(const Loaded& found, int number) {
   if (found.outcome == Outcome::Hit) return found.entry != entry_of(number);
   return found.outcome != Outcome::Miss;
 }
 
-/// Writes and reads until it is killed. Leaves with 3 when it sees something wrong.
+/// Writes and reads until it is killed. Exits with 3 when it sees a wrong entry.
 [[noreturn]] void work(const LocalSettings& settings, uint64_t seed) {
   std::mt19937_64 rng(seed);
   const auto store = open_local_store(settings, nullptr, std::make_shared<FileSystem>()).store;
@@ -81,7 +81,7 @@ TEST(CacheCrash, KilledAtEveryOperation) {
         const auto opened = open_local_store(settings, nullptr, files);
         opened.store->put(address_of(1), entry_of(1));
       });
-      // Writing where folders exist takes fewer operations.
+      // Writing takes fewer operations where the folders exist already.
       EXPECT_TRUE(ended == SIGKILL || (replace && ended == 0)) << at << ": " << ended;
       const auto found = open_local(settings)->get(address_of(1));
       if (found.outcome == Outcome::Hit) {
@@ -127,7 +127,7 @@ TEST(CacheCrash, KilledAtRandomMoments) {
   expect_sound(settings);
 }
 
-/// All write the same key at the same time.
+/// All processes write the same key at the same time.
 TEST(CacheCrash, OneKeyManyWriters) {
   TestFolder folder;
   const auto settings = local_settings(folder);
@@ -162,7 +162,7 @@ TEST(CacheCrash, OneKeyManyWriters) {
   EXPECT_EQ(stats.leftovers, 0u);
 }
 
-/// Somebody cleans up for good, over and over, while others write.
+/// A thread keeps deleting the directory while the store is written.
 TEST(CacheCrash, TheDirectoryIsDeletedOverAndOver) {
   TestFolder folder;
   const auto settings = local_settings(folder);

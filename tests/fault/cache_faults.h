@@ -1,5 +1,5 @@
 #pragma once
-// What the tests of caches share: a folder of their own, a file system that fails on demand, sample entries.
+// What cache tests share: a temporary folder, a file system that fails on demand, sample entries.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -19,7 +19,7 @@
 
 namespace antegrad::cache::testing {
 
-/// A folder that goes away with the object; path() does not exist yet, its parent does.
+/// A folder that is deleted with the object. path() does not exist yet, its parent does.
 class TestFolder {
  public:
   TestFolder() {
@@ -41,8 +41,8 @@ class TestFolder {
   std::filesystem::path parent_;
 };
 
-/// The real file system, but one operation, or all from one on, fail. Operations are counted from 0; closing
-/// a file counts, and closes it even when it is to fail.
+/// The real file system, except that one operation, or all from one on, fail. Operations are counted from 0;
+/// closing a file counts, and closes it even when it is to fail.
 class FaultyFiles : public FileSystem {
  public:
   static constexpr int kNever = -1;
@@ -50,8 +50,8 @@ class FaultyFiles : public FileSystem {
   int fail_at = kNever;
   int error = EIO;
   bool fail_ever_after = false;
-  int kill_at = kNever;  ///< kill -9 to this process before this operation; half way into it for writes
-  size_t most_a_write = ~size_t{0};           ///< writes take no more bytes than this at once
+  int kill_at = kNever;  ///< sends SIGKILL to this process before this operation; during it, for writes
+  size_t most_a_write = ~size_t{0};           ///< the most bytes that one call writes
   int64_t clock_shift = 0;                    ///< seconds
   std::function<void(int operation)> before;  ///< called before each operation
 
@@ -114,7 +114,7 @@ class FaultyFiles : public FileSystem {
   std::atomic<int> operations_{0};
 };
 
-/// Runs in a process of its own; gives the signal that ended it, or its exit status as a negative number.
+/// Runs in a child process. Returns the signal that ended it, or minus its exit status.
 inline int in_child(const std::function<void()>& run) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -126,7 +126,7 @@ inline int in_child(const std::function<void()>& run) {
   return WIFSIGNALED(status) ? WTERMSIG(status) : -WEXITSTATUS(status);
 }
 
-/// As a user without rights, where this process may change its user. Otherwise as this one.
+/// Runs as an unprivileged user where this process may change its user, else as the current one.
 inline int in_child_without_rights(const std::function<void()>& run) {
   return in_child([&] {
     constexpr uid_t kNobody = 65534;
@@ -154,14 +154,14 @@ inline Address address_of(int number, uint64_t variant = 0) {
   return {sha256("key " + std::to_string(number)), variant};
 }
 
-/// Differs in all sections between numbers.
+/// Returns an entry whose sections all depend on `number`.
 inline Entry sample_entry(int number, size_t bytes = 300) {
   std::string object(bytes, '\0');
   for (size_t i = 0; i < bytes; ++i) object[i] = static_cast<char>(i * 7 + static_cast<size_t>(number));
   return {{{"signature", "function " + std::to_string(number)}, {"empty", ""}, {"object", object}}};
 }
 
-/// The file that an entry is in.
+/// Returns the file that holds an entry.
 inline std::filesystem::path path_of(const std::string& directory, const Address& address) {
   return std::filesystem::path(directory) / folder_name(address.key) / file_name(address);
 }

@@ -1,5 +1,5 @@
-// Disks that fail: each operation of the file system in turn, once or from then on. Nothing throws, nothing
-// is lost that was there, no file stays open, and once the disk works again all is well.
+// Failing disks: each file system operation in turn fails once, or from then on. Nothing throws, no existing
+// entry is lost, no file stays open, and everything works once the disk does.
 #include <gtest/gtest.h>
 
 #include <iterator>
@@ -24,7 +24,7 @@ size_t open_files() {
 
 class CacheIoTest : public ::testing::Test {
  protected:
-  /// Calls `step` with a fault at each of its operations; `prepare` sets the stage, `check` looks at it
+  /// Calls `step` with a fault at each of its operations. `prepare` sets up the state and `check` examines it
   /// afterwards, both without faults.
   void with_each_fault(const std::function<void()>& prepare, const std::function<void()>& step,
                        const std::function<void()>& check) {
@@ -85,7 +85,7 @@ TEST_F(CacheIoTest, PutIntoNothing) {
                   });
 }
 
-/// What was there stays, or is replaced; never anything between.
+/// The old entry stays or is replaced; nothing in between is ever visible.
 TEST_F(CacheIoTest, PutOverAnOldEntry) {
   Saved saved;
   with_each_fault([&] { ASSERT_TRUE(store->put(address_of(1), sample_entry(1))); },
@@ -98,7 +98,7 @@ TEST_F(CacheIoTest, PutOverAnOldEntry) {
                   });
 }
 
-/// Leftovers only where removing them failed as well.
+/// Temporary files stay only where removing them failed as well.
 TEST_F(CacheIoTest, PutLeavesNothingBehind) {
   Saved saved;
   with_each_fault([&] { store->clear(); }, [&] { saved = store->put(address_of(1), sample_entry(1)); },
@@ -145,7 +145,7 @@ TEST_F(CacheIoTest, Get) {
                       EXPECT_EQ(found.outcome, Outcome::Miss) << found.reason;
                       EXPECT_TRUE(files->error == ENOENT || !found.reason.empty());
                     }
-                    // What cannot be read today may be read tomorrow.
+                    // An entry that cannot be read is kept: reading may work later.
                     EXPECT_EQ(store->get(address_of(1)).outcome, Outcome::Hit);
                   });
 }
@@ -201,7 +201,7 @@ TEST_F(CacheIoTest, Maintenance) {
       fill, [&] { store->clear(); }, healthy);
 }
 
-/// A report about entries that cannot be read does not call them good.
+/// A report does not count entries as good that it could not read.
 TEST_F(CacheIoTest, VerifyCountsWhatItCannotRead) {
   ASSERT_TRUE(store->put(address_of(1), sample_entry(1)));
   files->start();

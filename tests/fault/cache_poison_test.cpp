@@ -1,4 +1,4 @@
-// Somebody else writes to the directory. With a key set, nothing of theirs is ever loaded, and each try is
+// Another party writes to the directory. With a key set, none of its entries is ever loaded, and each one is
 // refused.
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ class CachePoisonTest : public ::testing::TestWithParam<bool> {
     }));
     EXPECT_GT(shown, 0);
     EXPECT_EQ(store->verify().bad.at(0).outcome, Outcome::Refused);
-    // Made again, it is right again.
+    // Stored again, it is right again.
     ASSERT_TRUE(store->put(address, sample_entry(1)));
     EXPECT_EQ(store->get(address).entry, sample_entry(1));
   }
@@ -94,7 +94,7 @@ TEST_P(CachePoisonTest, AnotherVariantOfTheSameKey) {
   expect_refused(address_of(1, 2), "it was written for " + address_of(1, 1).to_text());
 }
 
-/// An old entry comes back after the function has changed: then its key has changed, too.
+/// An old entry comes back after the function has changed: its key has changed too.
 TEST_P(CachePoisonTest, AReplayedEntryOfAnOldKey) {
   ASSERT_TRUE(store->put(address_of(1), sample_entry(1)));
   const auto old = testing::read_file(file(address_of(1)));
@@ -104,13 +104,13 @@ TEST_P(CachePoisonTest, AReplayedEntryOfAnOldKey) {
   expect_refused(address_of(2), "it was written for " + address_of(1).to_text());
 }
 
-/// An old entry that was written with a key that is no longer used.
+/// An old entry that was written with a secret that is no longer used.
 TEST_P(CachePoisonTest, AReplayedEntryOfAnOldSecret) {
   ASSERT_TRUE(open(secret_of("last year's"))->put(address_of(1), sample_entry(666)));
   expect_refused(address_of(1), "was not made with this key");
 }
 
-/// Claims to be of another version, to be read by whoever is less careful.
+/// Claims to be of another version, so that a less careful reader would load it.
 TEST_P(CachePoisonTest, AnotherVersionIsAMiss) {
   ASSERT_TRUE(store->put(address_of(1), sample_entry(1)));
   auto bytes = testing::read_file(file(address_of(1)));
@@ -122,8 +122,7 @@ TEST_P(CachePoisonTest, AnotherVersionIsAMiss) {
 INSTANTIATE_TEST_SUITE_P(Stores, CachePoisonTest, ::testing::Values(false, true),
                          [](const auto& info) { return info.param ? "Shared" : "Local"; });
 
-/// Without a key, swapped entries are still found out: nothing of one function is used for another by
-/// accident.
+/// Without a key, swapped entries are still detected: no entry is used for another function by accident.
 TEST(CachePoison, SwappedEntriesWithoutAKey) {
   TestFolder folder;
   const auto store = testing::open_local(testing::local_settings(folder));

@@ -1,4 +1,4 @@
-// Many entries, several versions of antegrad in one directory, and clocks that jump.
+// Many entries, several format versions in one directory, and clocks that jump.
 #include <gtest/gtest.h>
 
 #include "fault/cache_faults.h"
@@ -26,7 +26,7 @@ TEST(CacheScale, TenThousandEntries) {
   EXPECT_EQ(report.good, uint64_t{kEntries});
   EXPECT_TRUE(report.bad.empty());
   for (int i = 0; i < kEntries; i += 97) EXPECT_EQ(store->get(address_of(i)).entry, sample_entry(i, 64));
-  // A lookup does not depend on how many others there are.
+  // The cost of a lookup does not depend on the number of entries.
   files->start();
   EXPECT_EQ(store->get(address_of(kEntries)).outcome, Outcome::Miss);
   EXPECT_LE(files->operations(), 8);
@@ -35,7 +35,7 @@ TEST(CacheScale, TenThousandEntries) {
   EXPECT_EQ(store->clear().entries, uint64_t{kEntries} * 45 / 100);
 }
 
-/// Another version's entries are neither used nor counted as damage, and each version keeps what it wrote.
+/// Entries of another version are neither used nor counted as damage, and each version keeps what it wrote.
 TEST(CacheScale, TwoVersionsInOneDirectory) {
   TestFolder folder;
   auto settings = local_settings(folder);
@@ -44,7 +44,7 @@ TEST(CacheScale, TwoVersionsInOneDirectory) {
     ASSERT_TRUE(store->put(address_of(number), sample_entry(number)));
     auto bytes = testing::read_file(path_of(folder.path(), address_of(number)));
     bytes[8] = 2;
-    bytes.resize(bytes.size() / 2);  // who knows what it looks like
+    bytes.resize(bytes.size() / 2);  // this version knows nothing about their layout
     testing::write_file(path_of(folder.path(), address_of(number)), bytes);
   };
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(store->put(address_of(i), sample_entry(i)));
@@ -57,7 +57,7 @@ TEST(CacheScale, TwoVersionsInOneDirectory) {
   EXPECT_EQ(report.good, 10u);
   EXPECT_EQ(report.other_versions, 10u);
   EXPECT_TRUE(report.bad.empty());
-  // The same key for both: the last one has it, the other compiles again.
+  // Both versions share a key: the last writer has it, the other compiles again.
   ASSERT_TRUE(store->put(address_of(10), sample_entry(10)));
   EXPECT_EQ(store->get(address_of(10)).outcome, Outcome::Hit);
   // Both count against the limit.
@@ -65,8 +65,8 @@ TEST(CacheScale, TwoVersionsInOneDirectory) {
   EXPECT_EQ(open_local(settings)->collect().entries, 11u);
 }
 
-/// Clocks that jump by years between any two operations: entries may go, but are never wrong, and the limit
-/// holds.
+/// The clock jumps by years between any two operations: entries may be collected, but are never wrong, and
+/// the limit holds.
 TEST(CacheScale, ClockJumps) {
   TestFolder folder;
   auto settings = local_settings(folder);
@@ -92,7 +92,7 @@ TEST(CacheScale, ClockJumps) {
     EXPECT_LE(store->list().size(), 24u);
   }
   EXPECT_GT(hits, 100);
-  // Set right again, reading sets the times of entries right.
+  // Once the clock is right, reading corrects the times of entries.
   files->clock_shift = 0;
   for (const auto& entry : store->list()) {
     EXPECT_EQ(store->get(entry.address).outcome, Outcome::Hit);

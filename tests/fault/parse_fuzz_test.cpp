@@ -1,5 +1,5 @@
-// Hostile graph texts: whatever the bytes are, parse() returns a graph or throws Error. Seeds are fixed, so a
-// failure repeats.
+// Hostile graph texts: whatever the bytes are, parse() returns a graph or throws Error. Seeds are fixed, so
+// failures repeat.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -94,7 +94,7 @@ class Mutator {
   std::vector<std::string> corpus_;
 };
 
-/// What every text must survive. Returns whether it was a graph.
+/// Checks what must hold for every text. Returns whether it was a graph.
 bool survives(const std::string& text) {
   Graph graph;
   try {
@@ -119,7 +119,7 @@ TEST(ParseFuzz, MutatedTexts) {
   constexpr int kInputs = 120000;
   Mutator mutator(1);
   for (int i = 0; i < kInputs && !::testing::Test::HasFailure(); ++i) graphs += survives(mutator.next());
-  // Both ends of the parser are reached: many mutations leave a graph, most do not.
+  // Both outcomes are reached: many mutations leave a graph, most do not.
   EXPECT_GT(graphs, kInputs / 50);
   EXPECT_LT(graphs, kInputs / 2);
 }
@@ -159,7 +159,7 @@ std::string repeat(std::string_view text, size_t count) {
   return out;
 }
 
-/// Long texts of one shape: a parser with quadratic or exponential parts would not come back from these.
+/// Long texts of one shape: a parser with quadratic or exponential parts would not finish.
 TEST(ParseFuzz, LongTexts) {
   constexpr size_t kMany = 200000;
   const std::string head = "graph @g traced { a.b(";

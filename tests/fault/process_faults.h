@@ -1,6 +1,6 @@
 #pragma once
-// Programs that end, fork or run out of memory in the middle of things. Each is run as a process of its own
-// (process_faults.sh): what becomes of the process is the result.
+// Programs that end, fork or run out of memory at awkward moments. Each runs as a process of its own
+// (process_faults.sh); how the process ends is the result.
 #include <antegrad/antegrad.h>
 #include <torch/torch.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@ namespace antegrad::test {
 
 using at::Tensor;
 
-/// Many kernels, no two alike, so that there is something to interrupt.
+/// Many different kernels, so that there is a compilation to interrupt.
 inline Tensor many_kernels(const Tensor& x, int parts) {
   auto y = x;
   for (int i = 0; i < 10 * parts; ++i) {
@@ -32,13 +32,13 @@ inline Options uncached(Compile when = Compile::Blocking) {
   return options;
 }
 
-/// Says what is wrong, and ends the process at once.
+/// Prints what is wrong and ends the process at once.
 [[noreturn]] inline void wrong(const std::string& what) {
   std::fprintf(stderr, "%s\n", what.c_str());
   ::_exit(3);
 }
 
-/// Takes no memory.
+/// Allocates no memory.
 inline void expect_close(const Tensor& found, const Tensor& expected, const char* where) {
   const auto a = found.contiguous(), b = expected.contiguous();
   const auto *x = a.const_data_ptr<float>(), *y = b.const_data_ptr<float>();
@@ -48,8 +48,8 @@ inline void expect_close(const Tensor& found, const Tensor& expected, const char
   if (!same) wrong(std::string(where) + ": a wrong result");
 }
 
-/// `argument`: milliseconds to wait, or megabytes. They give the status of the process, or leave in another
-/// way.
+/// `argument` is the time to wait in milliseconds, or the number of forks. The functions return the exit
+/// status of the process, or end it themselves.
 int run_exit_program(const std::string& name, int argument);
 int run_fork_program(const std::string& name, int argument);
 int run_memory_program(int megabytes);

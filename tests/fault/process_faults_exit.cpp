@@ -29,7 +29,7 @@ int local_functions_in_background(int ms) {
   return 0;
 }
 
-/// A thread that nobody joins captures and compiles, on and on: forward and backward passes.
+/// A detached thread captures and compiles forward and backward passes forever.
 void compile_for_ever() {
   auto options = uncached();
   options.backward_ahead = true;
@@ -43,7 +43,7 @@ int detached_thread(int ms) {
   return 0;
 }
 
-/// LLVM is open by then, and makes static objects in the middle of compilations.
+/// LLVM is loaded by then, and creates static objects in the middle of compilations.
 int exit_in_another_thread(int ms) {
   compile(small_net, uncached())(torch::ones({4, 3}));
   std::thread(compile_for_ever).detach();
@@ -54,7 +54,7 @@ int exit_in_another_thread(int ms) {
   for (;;) wait(1000);
 }
 
-/// Destroyed by exit(): joins a thread that may just be compiling.
+/// Destroyed by exit(): joins a thread that may be compiling.
 struct JoinedLate {
   std::thread thread;
   ~JoinedLate() {
@@ -75,12 +75,12 @@ int joined_by_a_static(int ms) {
   return 0;
 }
 
-/// Calls functions, old ones and new ones, when everything is being destroyed. (LibTorch's engine has no
-/// thread-local objects left then: backward passes end in a crash, eager ones too.)
+/// Calls functions, compiled ones and new ones, while static objects are destroyed. (LibTorch's engine has no
+/// thread-local objects left then: backward passes crash, eager ones too.)
 struct CallsLate {
   std::function<Tensor(Tensor)> known, unknown;
   ~CallsLate() {
-    for (const int size : {4, 7}) {  // the first is compiled
+    for (const int size : {4, 7}) {  // the first size is already compiled
       const auto x = torch::linspace(-1, 1, size * 3).reshape({size, 3});
       expect_close(known(x), small_net(x), "a static destructor");
       expect_close(unknown(x), small_net(x) * 2, "a new function in a static destructor");
@@ -96,7 +96,7 @@ int calls_from_a_static(int) {
   return 0;
 }
 
-/// The main thread ends, the process does not: the other threads go on compiling.
+/// The main thread ends but the process does not: other threads go on compiling.
 int main_thread_ends(int) {
   std::thread([] {
     for (int i = 0; i < 4; ++i) {

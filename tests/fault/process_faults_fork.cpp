@@ -10,7 +10,7 @@ namespace {
 
 constexpr unsigned kSecondsOfAChild = 60;
 
-/// What a child does; its status must be 0, in time.
+/// Runs `body` in a child, which must exit with status 0 in time.
 void in_child(const char* what, const std::function<void()>& body) {
   const auto child = ::fork();
   if (child == 0) {
@@ -25,7 +25,7 @@ void in_child(const char* what, const std::function<void()>& body) {
   if (WEXITSTATUS(status) != 0) wrong(std::string(what) + ": a child has failed");
 }
 
-/// The result is right, or there is an error of ours.
+/// The result is right, or antegrad throws an Error.
 void call_or_throw(const std::function<Tensor(Tensor)>& f, const std::function<Tensor(Tensor)>& eager,
                    const Tensor& x) {
   try {
@@ -38,7 +38,7 @@ Tensor busy(Tensor x) { return many_kernels(x, 30); }
 
 }  // namespace
 
-/// Forks while one thread compiles in the background, another in the foreground, at many moments.
+/// Forks at many moments while one thread compiles in the background and another in the foreground.
 int run_fork_program(const std::string&, int forks) {
   auto known = compile(small_net, uncached());
   auto background = compile(busy, uncached(Compile::Background));

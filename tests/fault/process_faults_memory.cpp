@@ -31,7 +31,7 @@ std::vector<Program> programs() {
           {"many kernels", [](Tensor x) { return many_kernels(x, 3); }, torch::rand({9, 9})}};
 }
 
-/// False: there was no memory. Nothing has changed then.
+/// Returns false when memory ran out; nothing has changed then.
 bool trains(const Program& program, const std::function<Tensor(Tensor)>& f, const Tensor& x,
             const Tensor& result, const Tensor& gradient) {
   x.mutable_grad() = Tensor();
@@ -53,7 +53,8 @@ bool trains(const Program& program, const std::function<Tensor(Tensor)>& f, cons
 
 }  // namespace
 
-/// With so much address space left: each call is right or throws, and what has worked works again.
+/// With this much address space left, each call gives a right result or throws, and a call that has worked
+/// works again.
 int run_memory_program(int megabytes) {
   at::set_num_threads(2);
   struct Tested {

@@ -1,5 +1,5 @@
 #pragma once
-// For tests: a real Redis server of one's own, and one that answers what a test wants.
+// For tests: a real Redis server, and one that gives the answers a test wants.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -32,7 +32,7 @@ inline bool on_path(const std::string& program) {
   return false;
 }
 
-/// A port on the loopback interface that nobody listens to.
+/// Returns a port of the loopback interface on which nobody listens.
 inline std::string free_port() {
   const int number = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in name{};
@@ -45,7 +45,7 @@ inline std::string free_port() {
   return std::to_string(ntohs(name.sin_port));
 }
 
-/// As long as nothing is timed, the machine may be slow.
+/// Long timeouts: the machine may be slow wherever nothing is timed.
 inline RedisSettings redis_settings(const std::string& url, bool write = true) {
   RedisSettings settings;
   settings.url = url;
@@ -61,7 +61,7 @@ inline std::shared_ptr<RedisStore> open_redis(const RedisSettings& settings,
   return opened.store;
 }
 
-/// redis-server on a unix socket in a folder of its own; nothing is kept on disk.
+/// A redis-server on a unix socket in a temporary folder, without persistence.
 class RedisServer {
  public:
   explicit RedisServer(std::vector<std::string> more = {}) : more_(std::move(more)) { start(); }
@@ -120,8 +120,8 @@ class RedisServer {
   pid_t process_ = 0;
 };
 
-/// Listens on a unix socket. What `answer` makes of the bytes that came in one go is sent back; an empty
-/// answer sends nothing.
+/// A server on a unix socket. It sends back what `answer` makes of the bytes of one recv(); an empty answer
+/// sends nothing.
 class FakeRedis {
  public:
   using Answer = std::function<std::string(const std::string& request)>;
@@ -146,8 +146,8 @@ class FakeRedis {
   std::string url() const { return "unix://" + path(); }
 
   std::atomic<int> connections{0}, requests{0};
-  std::atomic<bool> hang_up{false};  ///< after each answer
-  std::atomic<bool> drip{false};     ///< a byte of the answer each 20 ms
+  std::atomic<bool> hang_up{false};  ///< closes the connection after each answer
+  std::atomic<bool> drip{false};     ///< sends a byte of the answer every 20 ms
 
  private:
   void run() {

@@ -30,7 +30,7 @@ class Duel {
     track("input", eager_.inputs, compiled_.inputs, false);
   }
 
-  /// False when eager refuses the call.
+  /// Returns false when eager refuses the call.
   bool call(Difference& difference) {
     ++calls_;
     before_ = versions();
@@ -97,8 +97,8 @@ class Duel {
     return all;
   }
 
-  /// Outputs that were made inside have no version before the call, so theirs counts only from then on,
-  /// unless they live in the storage of a tensor from outside.
+  /// Outputs that were made inside have no version before the call, so only later changes of theirs count,
+  /// unless they are in the storage of a tensor from outside.
   Difference version_difference() const {
     const Versions now = versions();
     for (size_t i = 0; i < tensors_.size(); ++i) {
@@ -130,8 +130,8 @@ class Duel {
     return difference;
   }
 
-  /// ALI-02, ALI-30, ALI-34: outputs go on like eager's, with whatever shares their storage. Each gets
-  /// another number, so that values tell which of them met.
+  /// ALI-02, ALI-30, ALI-34: writes to outputs have eager's effect on everything that shares their storage.
+  /// Each output gets another number, so that values show which of them share memory.
   Difference mutate_outputs(size_t first) {
     for (size_t i = first; i < tensors_.size(); ++i) {
       const Tracked& t = tensors_[i];
@@ -164,7 +164,7 @@ class Duel {
   World eager_;
   World compiled_;
   Fn function_;
-  Kept kept_;  ///< by the eager function
+  Kept kept_;  ///< what the eager function keeps
   std::vector<Tracked> tensors_;
   Versions before_;
   int calls_ = 0;
@@ -186,7 +186,7 @@ Difference check_in_steps(const Program& program, const CompileWithCaptured& com
   Difference difference;
   for (int same_inputs = 0; same_inputs < 2; ++same_inputs)
     if (!duel.call(difference) || difference) return difference;
-  // ALI-46, ALI-48: what one structure of inputs was compiled to must not serve another.
+  // ALI-46, ALI-48: what was compiled for one structure of inputs must not serve another.
   for (const Program& structure : {program, with_separate_inputs(program)})
     if (!duel.renew_inputs(structure) || !duel.call(difference) || difference) return difference;
   return difference;

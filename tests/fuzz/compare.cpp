@@ -40,7 +40,7 @@ Tensor whole_storage(const Tensor& tensor) {
   return at::empty({0}, tensor.options()).set_(tensor.storage(), 0, {numel}, {1});
 }
 
-/// Zeros that autograd did not allocate have no memory.
+/// Zero tensors of autograd have no memory.
 Tensor materialized(const Tensor& tensor) {
   return tensor._is_zerotensor() ? at::zeros(tensor.sizes(), tensor.options()) : tensor;
 }
@@ -90,7 +90,7 @@ Difference tensor_difference(const Tracked& t, const CheckOptions& options) {
   if (options.views)
     if (auto d = differs("is_view()", a.is_view(), b.is_view())) return d;
   if (options.autograd) {
-    const std::string expected = grad_fn_of(a), actual = grad_fn_of(b);  // which also brings views up to date
+    const std::string expected = grad_fn_of(a), actual = grad_fn_of(b);  // which also updates views
     if (expected != kNoAnswer) {
       if (auto d = differs("grad_fn()", expected, actual)) return d;
       if (auto d = differs("is_leaf()", a.is_leaf(), b.is_leaf())) return d;
@@ -104,7 +104,7 @@ Difference tensor_difference(const Tracked& t, const CheckOptions& options) {
   return std::nullopt;
 }
 
-/// The first tensor of the list to which `related` holds: equal lists of these mean equal classes.
+/// Returns the first tensor of the list for which `related` holds: equal lists of these mean equal classes.
 template <typename Related>
 std::string first_related(const std::vector<Tracked>& tensors, Tensor Tracked::*world, Related related) {
   for (const Tracked& other : tensors)
@@ -138,7 +138,7 @@ Difference relation_difference(const std::vector<Tracked>& tensors, const Tracke
 
 }  // namespace
 
-/// Zeros of both signs are equal: eager's own maximum and clamp give either, depending on strides.
+/// Zeros of both signs are equal: eager's own maximum and clamp return either, depending on strides.
 std::optional<std::string> value_difference(const Tensor& eager, const Tensor& compiled) {
   const ScriptPause pause;
   const Tensor a = eager.contiguous(), b = compiled.contiguous();

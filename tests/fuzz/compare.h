@@ -7,17 +7,17 @@
 
 namespace antegrad::fuzz {
 
-/// A tensor that both worlds have, with the name it has in messages.
+/// A tensor that exists in both worlds, with its name in messages.
 struct Tracked {
   std::string name;
-  bool output = false;  ///< else an input or a captured tensor
+  bool output = false;  ///< otherwise an input or a captured tensor
   at::Tensor eager;
   at::Tensor compiled;
 };
 
-/// For tensors of one dtype and shape.
+/// Compares values of tensors of one dtype and shape.
 std::optional<std::string> value_difference(const at::Tensor& eager, const at::Tensor& compiled);
-/// Up to rounding, as far as it can be told (closeness.h).
+/// Compares up to rounding (closeness.h).
 std::optional<std::string> close_difference(const at::Tensor& eager, const at::Tensor& compiled,
                                             const CheckOptions& options);
 std::optional<std::string> first_difference(const std::vector<Tracked>& tensors, const CheckOptions& options);

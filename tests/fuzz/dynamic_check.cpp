@@ -17,14 +17,14 @@ using at::Tensor;
 using Difference = std::optional<std::string>;
 using Callable = std::function<Tensors(const Tensors&)>;
 
-/// What one call gives.
+/// The outcome of one call.
 struct Outcome {
   Difference error;      ///< what it threw
-  bool refused = false;  ///< by our own choice
+  bool refused = false;  ///< antegrad refused the program
   Tensors inputs, outputs, gradients;
 };
 
-/// Of some of the roots that have a history, with respect to some leaves; of all in every other call.
+/// Derivatives of some outputs with respect to some leaves; of all with respect to all in every other call.
 Tensors derivatives(const Tensors& outputs, const Tensors& leaves, uint64_t salt, bool again) {
   const auto chosen = [salt](size_t i) { return salt % 2 == 0 || Rng(salt * 1000 + i).percent(60); };
   Tensors roots, tangents, targets;
@@ -39,7 +39,7 @@ Tensors derivatives(const Tensors& outputs, const Tensors& leaves, uint64_t salt
   return scripted_grad(roots, targets, tangents, again, again, true);
 }
 
-/// Tangents depend on nothing but the shapes of outputs and the call.
+/// Tangents depend only on the shapes of the outputs and on the call.
 Tensors gradients_of(const Tensors& outputs, const Tensors& leaves, uint64_t salt, bool second_order) {
   auto first = derivatives(outputs, leaves, salt, second_order);
   if (!second_order) return first;
@@ -63,12 +63,12 @@ Outcome call(const Callable& function, DynamicInputs given, uint64_t salt, bool 
   return out;
 }
 
-/// Zeros that autograd did not allocate have none.
+/// Zero tensors of autograd have no memory.
 Tensor with_memory(const Tensor& tensor) {
   return tensor._is_zerotensor() ? at::zeros(tensor.sizes(), tensor.options()) : tensor;
 }
 
-/// The outcome in eager, and how far it moves with other roundings.
+/// Eager's outcome, and how far it moves with perturbed roundings.
 class Expected {
  public:
   Expected(const DynamicProgram& program, const Assignment& sizes, uint64_t salt)
@@ -108,12 +108,12 @@ class Expected {
   Outcome eager_;
 };
 
-/// What a backward pass keeps is its own business, and so is which changes it minds.
+/// A backward pass may choose what it saves, and so which changes it detects.
 bool changed_saved(const std::string& error) {
   return error.find("modified by an inplace operation") != std::string::npos;
 }
 
-/// The number of the first tensor that shares the memory of this one.
+/// Returns the number of the first tensor that shares the memory of this one.
 size_t first_sharing(const Outcome& outcome, const Tensor& tensor) {
   size_t number = 0;
   for (const auto* list : {&outcome.inputs, &outcome.outputs})
@@ -130,7 +130,7 @@ bool same_strides(const Tensor& a, const Tensor& b) {
   return true;
 }
 
-/// All but the numbers.
+/// Compares everything but the values.
 Difference form_difference(const Tensor& a, const Tensor& b) {
   if (a.defined() != b.defined())
     return c10::str("is defined in ", a.defined() ? "eager" : "compiled", " only");
@@ -191,7 +191,7 @@ class Duel {
     return std::nullopt;
   }
 
-  /// Whether eager throws in a step of which only the sizes matter: compiled code does without it.
+  /// Whether eager throws in a step of which only the sizes are used: compiled code does not run it.
   bool fails_in_vain(const Assignment& sizes) const {
     size_t reached = 0;
     try {
@@ -233,7 +233,7 @@ class Duel {
   DynamicResult result_;
 };
 
-/// What differs, in words without numbers.
+/// Returns the kind of difference, without numbers.
 std::string kind_of(const DynamicResult& result) {
   const auto text = result.difference.value_or("");
   const auto begin = text.find("): ");
@@ -241,7 +241,7 @@ std::string kind_of(const DynamicResult& result) {
   return text.substr(begin + 3, text.substr(begin + 3).find_first_of("0123456789:"));
 }
 
-/// Candidates that are smaller by one thing, the largest first.
+/// Returns candidates that are smaller in one respect, the largest reductions first.
 std::vector<DynamicProgram> smaller_programs(const DynamicProgram& program) {
   std::vector<DynamicProgram> out;
   const auto add = [&](const auto& change) {
@@ -258,7 +258,7 @@ std::vector<DynamicProgram> smaller_programs(const DynamicProgram& program) {
       add([i, arg](DynamicProgram& p) {
         for (auto& step : p.steps) std::replace(step.args.begin(), step.args.end(), static_cast<int>(i), arg);
         std::replace(p.outputs.begin(), p.outputs.end(), static_cast<int>(i), arg);
-        p.steps[i] = p.steps[static_cast<size_t>(arg)];  // writes no more
+        p.steps[i] = p.steps[static_cast<size_t>(arg)];  // no longer writes
       });
   if (program.second_order) add([](DynamicProgram& p) { p.second_order = false; });
   for (size_t i = 0; i < program.steps.size(); ++i) {

@@ -1,6 +1,6 @@
-// Random programs called with many sizes, against eager LibTorch.
-// ANTEGRAD_FUZZ_SEED and ANTEGRAD_FUZZ_COUNT (of programs) search elsewhere, and longer.
-// ANTEGRAD_TEST_VERBOSE says why programs are compiled more than once.
+// Random programs called with many sizes, against eager LibTorch. ANTEGRAD_FUZZ_SEED and ANTEGRAD_FUZZ_COUNT
+// (of programs) search other seeds, and longer. ANTEGRAD_TEST_VERBOSE reports why programs are compiled more
+// than once.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
@@ -17,10 +17,11 @@ namespace antegrad::fuzz {
 namespace {
 
 constexpr uint64_t kPrograms = 200, kCompiledPrograms = 40;
-/// Of a program that is compiled for sizes as they come: for the first call, and for all others.
+/// The most captures of a program that counts as dynamic: one for the first call and a few for all other
+/// sizes.
 constexpr uint64_t kFewCaptures = 3;
 
-/// LibTorch warns of degenerate sizes, which are wanted here.
+/// Suppresses LibTorch's warnings about degenerate sizes, which are intended here.
 struct Silence final : c10::WarningHandler {
   void process(const c10::Warning&) override {}
 };
@@ -36,7 +37,7 @@ Options options_for(uint64_t seed) {
   return options;
 }
 
-/// What many programs gave.
+/// Counts of what became of the programs.
 struct Tally {
   uint64_t programs = 0, dynamic = 0, refused = 0, failures = 0;
 };

@@ -26,7 +26,7 @@ Ending attempt(const std::function<void()>& work) {
   } catch (const antegrad::Error& error) {
     ending.refused = is_refusal(error);
     ending.message = message_of(error);
-  } catch (const std::out_of_range& error) {  // a variable that is missing
+  } catch (const std::out_of_range& error) {  // a missing variable
     ending.invalid = true;
   } catch (const Hazard& error) {
     ending.invalid = true;

@@ -50,7 +50,7 @@ Tensors run_all(const std::vector<FusionProgram>& programs, const Tensors& input
   return outputs;
 }
 
-/// Each variable that is computed as the only output.
+/// Makes each computed variable in turn the only output, and returns the first program that fails.
 FusionProgram smallest_wrong_prefix(const FusionProgram& program, const FusionWay& way) {
   for (size_t i = 0; i < program.steps.size(); ++i) {
     if (program.steps[i].op == nullptr) continue;
@@ -62,7 +62,7 @@ FusionProgram smallest_wrong_prefix(const FusionProgram& program, const FusionWa
   return program;
 }
 
-/// Without an output, and with a computed variable as an input.
+/// Returns programs without one of the outputs, or with a computed variable turned into an input.
 std::vector<FusionProgram> smaller_programs(const FusionProgram& program) {
   std::vector<FusionProgram> candidates;
   for (const int output : program.outputs) {
@@ -83,15 +83,15 @@ std::vector<FusionProgram> smaller_programs(const FusionProgram& program) {
   return candidates;
 }
 
-/// What one side computes: outputs, and the gradients that are asked for.
+/// What one side computes: outputs, and the requested gradients.
 struct Results {
   Tensors outputs, gradients;
 };
 
 using Function = std::function<Tensors(const Tensors&)>;
 
-/// Of some outputs that have a history, with respect to some inputs. One after the other, as programs differ
-/// in what can be differentiated; where eager cannot, nothing is asked for.
+/// Derivatives of some outputs with respect to some inputs, one program at a time, as programs differ in what
+/// can be differentiated. Requests none where eager cannot differentiate.
 Tensors gradients_of(const FusionProgram& program, const Tensors& inputs, const Tensors& outputs) {
   const auto chosen = [&](size_t i) { return Rng(program.seed * 1000 + i).percent(60); };
   Tensors roots, tangents, targets;
@@ -179,7 +179,7 @@ class FusionDuel {
 
   bool differentiable(size_t p) const { return !impossible_.contains(p); }
 
-  /// The first to come here is eager.
+  /// Eager comes first, and decides which programs have gradients.
   void try_gradients(size_t p, const Tensors& inputs, Results& result) {
     try {
       result.gradients = gradients_of(programs_[p], inputs, result.outputs);
@@ -203,7 +203,8 @@ class FusionDuel {
     return number_difference(p, actual);
   }
 
-  /// Elements that double precision agrees with are right, also where eager's half precision overflowed.
+  /// Replaces elements that agree with double precision by eager's: they are right, also where eager's half
+  /// precision overflowed.
   Tensor with_eager_where_right(size_t p, size_t output, const Tensor& compiled, const Tensor& eager) const {
     if (!is_floating(compiled) || test::up_to_relative_rounding(eager, compiled)) return compiled;
     const auto variables = compute_all(programs_[p]);
@@ -239,7 +240,7 @@ class FusionDuel {
   const std::vector<FusionProgram>& programs_;
   const FusionWay& way_;
   std::vector<Results> expected_;
-  std::set<size_t> impossible_;  ///< programs that eager has no gradients of
+  std::set<size_t> impossible_;  ///< programs that eager cannot differentiate
 };
 
 }  // namespace

@@ -11,8 +11,8 @@ namespace antegrad::fuzz {
 
 struct FusionWay {
   Options options;
-  bool hard = false;       ///< programs are, see generate_fusion()
-  bool gradients = false;  ///< of some outputs with respect to some inputs, too
+  bool hard = false;       ///< with hard numbers, see generate_fusion()
+  bool gradients = false;  ///< also compares gradients of some outputs with respect to some inputs
 };
 
 struct FusionFailure {
@@ -21,13 +21,14 @@ struct FusionFailure {
 };
 
 /// Compiles the programs as one function, calls it twice, and compares dtypes, sizes, strides and values, and
-/// gradients where they are asked for.
+/// gradients where requested.
 std::vector<FusionFailure> check_fusions(const std::vector<FusionProgram>& programs, const FusionWay& way);
 
-/// What is wrong with one program; nothing when all is right.
+/// Returns what is wrong with one program, or nothing.
 std::optional<std::string> check_fusion(const FusionProgram& program, const FusionWay& way);
 
-/// A smaller program that is wrong too: fewer outputs, and computed variables made inputs.
+/// Returns a smaller program that is also wrong: with fewer outputs, and computed variables turned into
+/// inputs.
 FusionProgram shrink_fusion(const FusionProgram& program, const FusionWay& way);
 
 }  // namespace antegrad::fuzz

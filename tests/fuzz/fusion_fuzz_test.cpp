@@ -1,5 +1,5 @@
-// Random groups of ops that a backend fuses, against eager LibTorch and double precision.
-// ANTEGRAD_FUZZ_SEED and ANTEGRAD_FUZZ_COUNT (of programs) search elsewhere, and longer.
+// Random groups of ops that a backend fuses, against eager LibTorch and double precision. ANTEGRAD_FUZZ_SEED
+// and ANTEGRAD_FUZZ_COUNT (of programs) search other seeds, and longer.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
@@ -12,9 +12,9 @@
 namespace antegrad::fuzz {
 namespace {
 
-constexpr uint64_t kPrograms = 500, kFewPrograms = 48;  // more of them: make fuzz
+constexpr uint64_t kPrograms = 500, kFewPrograms = 48;  // `make fuzz` checks more
 
-/// LibTorch warns of degenerate sizes, which are wanted here.
+/// Suppresses LibTorch's warnings about degenerate sizes, which are intended here.
 struct Silence final : c10::WarningHandler {
   void process(const c10::Warning&) override {}
 };
@@ -33,12 +33,12 @@ void report(const FusionFailure& failure, const FusionWay& way, const char* fami
                 << to_string(small) << saved(family, failure.program.seed, as_cpp(small, way));
 }
 
-/// What many programs gave.
+/// Counts of what became of the programs.
 struct Tally {
   uint64_t programs = 0, steps = 0, failures = 0;
 };
 
-/// Programs are compiled together: their kernels are compiled in parallel.
+/// Compiles several programs as one function, so that their kernels are compiled in parallel.
 Tally fuzz(uint64_t first, uint64_t count, const FusionWay& way, const char* family = "fusion") {
   constexpr uint64_t kTogether = 24;
   const auto most_failures = from_environment("ANTEGRAD_FUZZ_FAILURES", 3);
@@ -92,7 +92,7 @@ bool has(Isa isa) {
   return isa == Isa::Avx512 ? here >= toolchain::Isa::Avx512 : here >= toolchain::Isa::Avx2;
 }
 
-/// A fusion group is a kernel of a schedule::Program; those that an earlier function had too count again.
+/// A fusion group is a kernel of a schedule::Program; kernels shared with an earlier function count again.
 TEST(FusionFuzz, ManyGroups) {
   const auto before = kernels();
   const auto tally = fuzz(0, kPrograms, {});

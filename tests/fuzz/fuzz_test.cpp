@@ -1,9 +1,9 @@
 // Random programs, compiled and eager, must not differ in any way that check.h lists.
 //
-// Rows that these programs reach, as far as values, aliasing and versions go (there are no gradients here):
-// ALI-01, ALI-02, ALI-04, ALI-05, ALI-08, ALI-10, ALI-11, ALI-15, ALI-16, ALI-21, ALI-22, ALI-23, ALI-29,
-// ALI-30, ALI-31, ALI-34, ALI-35, ALI-36, ALI-37, ALI-40, ALI-41, ALI-42, ALI-43, ALI-46, ALI-48. With the
-// metadata switches also ALI-06, ALI-07, ALI-17, ALI-18, ALI-24, ALI-33, ALI-39.
+// Behaviours that these programs cover as far as values, aliasing and versions go (there are no gradients
+// here): ALI-01, ALI-02, ALI-04, ALI-05, ALI-08, ALI-10, ALI-11, ALI-15, ALI-16, ALI-21, ALI-22, ALI-23,
+// ALI-29, ALI-30, ALI-31, ALI-34, ALI-35, ALI-36, ALI-37, ALI-40, ALI-41, ALI-42, ALI-43, ALI-46, ALI-48.
+// With the metadata switches also ALI-06, ALI-07, ALI-17, ALI-18, ALI-24, ALI-33, ALI-39.
 #include <ATen/Parallel.h>
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
@@ -20,8 +20,8 @@ namespace {
 /// Programs are tiny: worker threads would only wait for each other.
 const int kThreads = (at::set_num_threads(1), at::get_num_threads());
 
-/// Some programs are refused with a message, such as writing to an expanded tensor through a view of another
-/// dtype.
+/// Some programs are refused with a message, such as those that write to an expanded tensor through a view of
+/// another dtype.
 bool is_refusal(const std::string& difference) {
   // Known gap: the stride of a dim of one element decides what can be viewed as another dtype.
   if (difference.find("must be 1 to view") != std::string::npos) return true;
@@ -37,7 +37,7 @@ std::optional<std::string> difference_of(const Program& program, Way way) {
   try {
     auto difference = check(
         program, [way](Fn f) { return compile_in(way, std::move(f), {}); }, options);
-    // After set_ a tensor keeps its version counter and its base, which a view made anew does not have.
+    // After set_ a tensor keeps its version counter and its base, which a rebuilt view does not have.
     if (difference && has_set && difference->find("_version()") != std::string::npos) return std::nullopt;
     return difference;
   } catch (const std::exception& error) {
@@ -61,7 +61,7 @@ void report(const Program& program, const std::string& difference, const char* f
                 << to_string(small) << saved(family, program.seed, as_cpp(small, way));
 }
 
-/// A few failures are enough to see a pattern, and shrinking takes time.
+/// Stops after a few failures: shrinking takes time.
 void fuzz(const char* family, Seeds seeds, const GeneratorConfig& config = {}, Way way = Way::Plain) {
   const auto most_failures = from_environment("ANTEGRAD_FUZZ_FAILURES", 3);
   uint64_t failures = 0, refused = 0, checked = 0;
@@ -128,7 +128,7 @@ TEST(FreshFuzz, KeptResults) { fuzz_fresh("kept", that_keeps_results()); }
 TEST(FreshFuzz, KeptResultsEagerFallback) {
   auto config = that_keeps_results();
   config.writes_kept =
-      false;  // known gap: a refused capture has written to them, and the eager call does again
+      false;  // known gap: a refused capture has written to them, and the eager call writes again
   fuzz_fresh("kept_fallback", config, Way::Fallback);
 }
 

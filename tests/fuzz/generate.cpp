@@ -25,7 +25,8 @@ at::ScalarType differentiable_dtype(Rng& rng) {
   return rng.percent(85) ? at::kDouble : rng.pick(rare);
 }
 
-/// Errors about gradients, which eager and compiled must agree on, and not about shapes or dtypes.
+/// Errors about gradients, on which eager and compiled must agree, as opposed to errors about shapes or
+/// dtypes.
 bool is_autograd_error(const std::exception& error) {
   const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
   if (!torch_error) return false;
@@ -44,8 +45,8 @@ Sizes contiguous_strides(const Sizes& sizes) {
   return strides;
 }
 
-/// One program in the making: statements are executed as they are proposed, and those that fail are
-/// forgotten.
+/// A program under construction: statements are executed as they are proposed, and those that fail are
+/// discarded.
 class Generator {
  public:
   Generator(uint64_t seed, uint64_t attempt, const GeneratorConfig& config)
@@ -89,7 +90,7 @@ class Generator {
     spec.storage_numel = extent_of(spec) + (way == 2 ? rng_.range(0, 2) : 0);
   }
 
-  /// An alias of an earlier tensor; the geometry is random and may or may not overlap with that of others.
+  /// An alias of an earlier tensor; the geometry is random and may overlap with that of others.
   void make_alias(TensorSpec& spec, const at::Tensor& base) {
     static const std::vector<Link> links = {Link::Same, Link::View,   Link::View,
                                             Link::View, Link::Detach, Link::Data};
@@ -148,7 +149,7 @@ class Generator {
     scope_ = scope;
   }
 
-  /// Gradients meet errors at every corner when values are written to too often.
+  /// Limits writes: in programs with gradients too many of them lead to errors.
   OpGroup choose_group() {
     const int64_t ticket = rng_.below(100);
     if (config_.gradients)
@@ -196,7 +197,7 @@ class Generator {
     if (!s.op || !s.op->propose(rng_, scope_, s)) return;
     Tensors args, results;
     for (const int var : s.args) args.push_back(value_of(var));
-    // Known gap: what autograd makes of writes to no elements.
+    // Known gap: gradients of writes to no elements.
     for (int i = 0; config_.gradients && i < s.op->writes; ++i)
       if (args[static_cast<size_t>(i)].numel() == 0) return;
     for (int i = 0; i < s.op->writes; ++i)
@@ -231,7 +232,7 @@ class Generator {
     return region_mode_;
   }
 
-  /// Only the last one may free the graph.
+  /// Only the last derivative may free the graph.
   void choose_derivatives() {
     using Kind = Derivative::Kind;
     program_.called_without_grad = rng_.percent(4);
@@ -245,7 +246,7 @@ class Generator {
       program_.derivatives.push_back({Kind::Backward, rng_.bits() >> 8});
   }
 
-  /// A variable that shares storage with an output, if one can be found.
+  /// Returns a variable that shares storage with an output, if there is one.
   int alias_of_output() {
     const int output = program_.outputs.empty() ? kUndefined : rng_.pick(program_.outputs);
     if (output == kUndefined) return scope_.pick(rng_)->id;
@@ -278,7 +279,7 @@ class Generator {
   Scope scope_;
   Sizes extents_;
   int next_var_ = 0;
-  bool throws_ = false;  ///< the last statement does, in eager
+  bool throws_ = false;  ///< the last statement throws in eager
   GradMode region_mode_ = GradMode::Outer;
   int64_t region_left_ = 0;
 };

@@ -14,7 +14,7 @@ namespace {
 using at::Tensor;
 using Kind = Derivative::Kind;
 
-/// What one world has for one derivative.
+/// The tensors of one derivative in one world.
 struct Side {
   Tensors roots, tangents, targets;
   Tensors first, second;
@@ -40,7 +40,7 @@ class GradientDuel {
   }
 
  private:
-  /// False when there is nothing more to do.
+  /// Returns false when there is nothing more to do.
   bool round() {
     ++calls_;
     disturbed_ = false;
@@ -85,7 +85,7 @@ class GradientDuel {
     return true;
   }
 
-  /// False when the check ends here, with or without a difference.
+  /// Returns false when the check ends here, with or without a difference.
   bool in_both(const char* stage, const std::function<void()>& eager, const std::function<void()>& compiled) {
     const Ending expected = attempt(eager);
     if (expected.invalid) return false;
@@ -94,9 +94,10 @@ class GradientDuel {
     if (!expected.threw && !actual.threw) return true;
     if (!expected.threw && actual.refused) result_.refusal = actual.message;
     if (actual.refused || is_about_views(expected)) return false;
-    // A tensor written by the first call has the history of that, and the two worlds free other things there.
+    // A tensor that the first call wrote to has the history of that call, of which the two worlds free
+    // different parts.
     if (calls_ > 1 && (is_freed_graph(expected) || is_freed_graph(actual))) return false;
-    // What a backward pass keeps is its own business, and so is which changes it minds.
+    // A backward pass may choose what it saves, and so which changes it detects.
     if (disturbed_ && (is_changed(expected) || is_changed(actual))) return end_of_disturbed(expected, actual);
     if (!actual.threw && is_changed(expected)) return false;
     if (!expected.threw) return differs(stage, "only compiled threw: " + actual.message);
@@ -173,8 +174,8 @@ class GradientDuel {
     return true;
   }
 
-  /// A backward pass is made for each combination of outputs and inputs, so several are asked for: from most
-  /// of the outputs, from some, from one or none of them.
+  /// A backward pass is made for each combination of outputs and inputs, so several are requested: from most
+  /// outputs, from some, and from one or none.
   bool subsets(const Derivative& derivative) {
     for (int i = 0; i < 3; ++i) {
       const Derivative one{Kind::Subset, derivative.seed + static_cast<uint64_t>(i)};
@@ -187,7 +188,7 @@ class GradientDuel {
     return true;
   }
 
-  /// Derivatives see either the old values, or an error.
+  /// Derivatives see the old values, or throw.
   bool disturb(const Derivative& derivative) {
     const at::NoGradGuard no_grad;
     disturbed_ = true;
@@ -206,7 +207,7 @@ class GradientDuel {
     return Rng(derivative.seed * 1000 + static_cast<uint64_t>(purpose * 100 + var + 1));
   }
 
-  /// Outputs, and what became of inputs that have a history.
+  /// Chooses among the outputs, and inputs that have a history after the call.
   void choose_roots(const Derivative& derivative, Side& eager, Side& compiled, int64_t percent = 75) {
     auto consider = [&](const Tensor& e, const Tensor& c, int var, int64_t chance) {
       if (!e.defined() || !e.requires_grad() || !rng_for(derivative, 0, var).percent(chance)) return;
@@ -253,7 +254,8 @@ class GradientDuel {
         consider(eager_outputs_[i], compiled_outputs_[i], program_.outputs[i]);
   }
 
-  /// What a call made of an input is a result of it, of which other results are no functions any more.
+  /// An input that a call has written to is a result of that call, and other results are no functions of it
+  /// any more.
   bool was_written(const Tensor& given) const {
     for (size_t i = 0; i < before_.size(); ++i)
       if (tensors_[i].eager.is_same(given)) return given._version() != before_[i].first;
@@ -335,7 +337,7 @@ class GradientDuel {
   bool disturbed_ = false;
 };
 
-/// Autograd warns of layouts that cost time.
+/// Suppresses autograd's warnings about slow layouts.
 struct Silence final : c10::WarningHandler {
   void process(const c10::Warning&) override {}
 };

@@ -1,6 +1,6 @@
 // Random programs with gradients, compiled and eager, must not differ in any way that gradient_check.h lists.
 //
-// Rows that these programs reach, gradients of first and second order included: ALI-01, ALI-04, ALI-08,
+// Behaviours that these programs cover, gradients of first and second order included: ALI-01, ALI-04, ALI-08,
 // ALI-10, ALI-11, ALI-14, ALI-15, ALI-16, ALI-21, ALI-25, ALI-29, ALI-30, ALI-32, ALI-49.
 #include <ATen/Parallel.h>
 #include <antegrad/antegrad.h>
@@ -21,13 +21,14 @@ namespace {
 /// Programs are tiny: worker threads would only wait for each other.
 const int kThreads = (at::set_num_threads(1), at::get_num_threads());
 
-/// What is kept for the backward pass must not show.
+/// Varies options that must not change results, such as what is saved for the backward pass.
 Options options_for(uint64_t seed) {
   Options options;
   if (seed % 4 == 1) options.policy = SaveAll{};
   if (seed % 4 == 2) options.policy = RecomputeAll{};
   options.backward_ahead = seed % 5 == 0;
-  // Matrices are tiny here: as calls of LibTorch they read what kernels left in memory that is planned.
+  // Matrices are tiny here: without this pass their products are extern calls, which read what kernels left
+  // in planned memory.
   if (seed % 3 == 0) options.disabled_passes = {"small_matmul"};
   options.debug_compare = seed % 7 == 0;
   options.verify = true;
@@ -58,8 +59,8 @@ GeneratorConfig with_gradients() {
   return config;
 }
 
-/// Known gaps: what autograd makes of writes that reach no element of an output; histories of inputs that no
-/// result depends on are visited (here those of an uncompiled call that wrote to a captured tensor).
+/// Known gaps: gradients of writes that reach no element of an output; and histories of inputs that no result
+/// depends on are visited (here those of an uncompiled call that wrote to a captured tensor).
 bool is_known_gap(const Program& program, const GradientResult& result, Way way) {
   if (!result.difference) return false;
   const auto says = [&](const char* what) { return result.difference->find(what) != std::string::npos; };
@@ -74,7 +75,7 @@ bool is_known_gap(const Program& program, const GradientResult& result, Way way)
   return false;
 }
 
-/// The difference without its numbers: a smaller program must still fail in the same way.
+/// Returns the difference without its numbers: a smaller program must fail in the same way.
 std::string kind_of(const GradientResult& result) {
   std::string text = result.difference.value_or("").substr(0, 120);
   std::erase_if(text, [](unsigned char c) { return std::isdigit(c) || c == '.' || c == '-'; });
@@ -90,7 +91,7 @@ void report(const Program& program, const GradientResult& result, const char* fa
                 << to_string(small) << saved(family, program.seed, as_cpp(small, way));
 }
 
-/// What many programs gave.
+/// Counts of what became of the programs.
 class Tally {
  public:
   void add(const GradientResult& result) {
@@ -102,7 +103,7 @@ class Tally {
     ++reasons_[*result.refusal];
   }
 
-  /// A check that ends early everywhere would find nothing.
+  /// Most checks must get as far as gradients: a check that always ended early would find nothing.
   void expect_meaning() const {
     EXPECT_LE(refused_, 2 + programs_ * kRefusedPercent / 100) << reasons();
     EXPECT_GE(first_order_, programs_ / 2) << reasons();
@@ -119,11 +120,11 @@ class Tally {
   }
 
   int programs_ = 0, refused_ = 0;
-  int first_order_ = 0, second_order_ = 0;  ///< programs that came so far, with gradients to compare
+  int first_order_ = 0, second_order_ = 0;  ///< programs that got that far, with gradients to compare
   std::map<std::string, int> reasons_;
 };
 
-/// A few failures are enough to see a pattern, and shrinking takes time.
+/// Stops after a few failures: shrinking takes time.
 void fuzz(const char* family, Seeds seeds, Way way = Way::Plain) {
   const auto most_failures = from_environment("ANTEGRAD_FUZZ_FAILURES", 3);
   uint64_t failures = 0, checked = 0;

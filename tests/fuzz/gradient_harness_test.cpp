@@ -1,4 +1,4 @@
-// The fuzzer for gradients itself: it accepts eager, and it catches compilers with known defects.
+// Tests of the gradient fuzzer itself: it accepts eager, and it detects compilers with known defects.
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -24,7 +24,7 @@ GeneratorConfig with_gradients() {
 /// A compiler with one defect.
 struct WrongGradients {
   std::string name;
-  std::string symptom;  ///< part of the difference that names the defect
+  std::string symptom;  ///< the part of the difference that names the defect
   Compile compile;
 };
 

@@ -1,4 +1,5 @@
-// The fuzzer itself: it accepts eager, it catches compilers with known defects, and it makes small reports.
+// Tests of the fuzzer itself: it accepts eager, it detects compilers with known defects, and it reports small
+// programs.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
@@ -49,7 +50,7 @@ TEST(Harness, EagerEqualsItselfWithMetadataMutations) {
   }
 }
 
-/// A check ends where eager refuses a call; that must stay the exception.
+/// A check ends where eager refuses a call, which must remain the exception.
 TEST(Harness, NearlyAllCallsAreMade) {
   int calls = 0;
   auto counting = [&](const Fn& function) -> Fn {
@@ -120,7 +121,7 @@ TEST(Harness, SwitchedOffOpsAreNotGenerated) {
       EXPECT_EQ(s.op->enabled, nullptr) << s.op->name;
 }
 
-/// Calls `visit` with every statement and the values it is about to see.
+/// Calls `visit` with every statement and the values that it is about to read.
 void for_each_statement(const Program& program,
                         const std::function<void(const Statement&, const Tensors&)>& visit) {
   const World world = make_world(program);
@@ -143,7 +144,7 @@ at::Tensor to_meta(const at::Tensor& t) {
       .as_strided(t.sizes(), t.strides(), t.storage_offset());
 }
 
-/// Meta tensors have no data, so whatever read some would throw.
+/// Meta tensors have no data, so reading any would throw.
 TEST(Harness, StatementsNeverReadData) {
   const at::NoGradGuard no_grad;
   std::set<std::string> ran;
@@ -163,7 +164,7 @@ TEST(Harness, StatementsNeverReadData) {
   EXPECT_GE(ran.size(), 80U);
 }
 
-/// The same values, with gaps between them and in another order of dims.
+/// Returns the same values with gaps between them and with the dims in another order.
 at::Tensor scattered(const at::Tensor& t) {
   Sizes sizes = t.sizes().vec();
   std::reverse(sizes.begin(), sizes.end());
@@ -178,8 +179,7 @@ at::Tensor scattered(const at::Tensor& t) {
   return copy.copy_(t);
 }
 
-/// Bit-for-bit comparison is fair only if eager's own rounding does not depend on the layout of the
-/// arguments.
+/// Comparing bits is fair only if eager's own rounding does not depend on the layout of the arguments.
 TEST(Harness, ValuesDoNotDependOnLayout) {
   const at::NoGradGuard no_grad;
   for (uint64_t seed = 0; seed < 3000; ++seed) {
@@ -202,7 +202,7 @@ TEST(Harness, ValuesDoNotDependOnLayout) {
   }
 }
 
-/// Writes whose result depends on the order of memory accesses have no eager answer to compare with.
+/// Writes whose result depends on the order of memory accesses have no well-defined eager result.
 TEST(Harness, HazardsAreSeen) {
   const at::NoGradGuard no_grad;
   const Op* copy = nullptr;

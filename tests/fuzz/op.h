@@ -4,7 +4,7 @@
 #include "fuzz/program.h"
 #include "fuzz/rng.h"
 
-/// The table of statements that programs are made of, by theme in ops_*.cpp.
+/// The table of statements that programs consist of; ops_*.cpp define them by theme.
 namespace antegrad::fuzz {
 
 enum class OpGroup { Pure, View, InPlace, Out, Metadata };
@@ -15,7 +15,7 @@ struct Var {
   bool captured = false;
 };
 
-/// The variables that a new statement may use, with their values so far.
+/// The variables that a new statement may use, with their current values.
 class Scope {
  public:
   using Accept = std::function<bool(const at::Tensor&)>;
@@ -23,10 +23,10 @@ class Scope {
     vars_.push_back({id, std::move(tensor), captured});
   }
   const std::vector<Var>& vars() const { return vars_; }
-  /// A variable that is accepted, recent ones more often; null when there is none.
+  /// Returns an accepted variable, preferring recent ones; null when there is none.
   const Var* pick(Rng& rng, const Accept& accept) const;
   const Var* pick(Rng& rng) const;
-  /// Extents that occur in the program, so that shapes of new tensors meet those of others.
+  /// Returns a size that occurs in the program, so that shapes of new tensors match those of others.
   int64_t extent(Rng& rng) const;
 
  private:
@@ -36,14 +36,14 @@ class Scope {
 struct Op {
   std::string name;
   OpGroup group = OpGroup::Pure;
-  /// Fills args, ints and numbers; false when the scope has nothing that fits.
+  /// Fills args, ints and numbers; returns false when the scope has nothing suitable.
   std::function<bool(Rng&, const Scope&, Statement&)> propose = nullptr;
-  /// Must call ATen only: it runs under capture too.
+  /// Must only call ATen: it also runs during captures.
   std::function<Tensors(const Tensors& args, const Statement& statement)> apply = nullptr;
-  int writes = 0;            ///< the first so many arguments are written in place
+  int writes = 0;            ///< this many leading arguments are written in place
   bool elementwise = false;  ///< a written argument may also be read, at the same positions
   bool GeneratorConfig::*enabled = nullptr;
-  bool smooth = false;  ///< has a derivative that tells something; other ops round, or select
+  bool smooth = false;  ///< has an informative derivative; other ops round or select
 };
 
 const std::vector<Op>& all_ops();
@@ -65,17 +65,16 @@ bool is_integer(const at::Tensor& tensor);  ///< integral, not bool
 bool broadcasts_to(const at::Tensor& from, const at::Tensor& to);
 Scope::Accept has_dim(int64_t at_least, const Scope::Accept& also = {});
 
-/// A number as a Scalar that keeps integer tensors integer.
+/// Returns a number as a Scalar that keeps integer tensors integer.
 at::Scalar scalar(double number);
 double small_number(Rng& rng);
 
-// Results are compared bit for bit, while eager itself rounds differently for different strides. So whatever
-// is not correctly rounded, or is undefined behaviour for some values, sees only values for which neither
-// matters.
-at::Tensor whole(const at::Tensor& tensor);  ///< floats as integers in [-8, 8]
+// Results are compared bit for bit, while eager's own rounding depends on strides. So ops that are not
+// correctly rounded, or undefined for some values, only get values for which neither matters.
+at::Tensor whole(const at::Tensor& tensor);  ///< rounds floats to integers in [-8, 8]
 at::Tensor castable(const at::Tensor& tensor,
-                    at::ScalarType target);  ///< floats within the range of an integer type
-at::Tensor index_below(const at::Tensor& tensor, int64_t end);  ///< any numbers as valid indices
-at::Tensor divisor(const at::Tensor& tensor);                   ///< a divisor other than zero
+                    at::ScalarType target);  ///< clamps floats to the range of an integer type
+at::Tensor index_below(const at::Tensor& tensor, int64_t end);  ///< turns any numbers into valid indices
+at::Tensor divisor(const at::Tensor& tensor);                   ///< makes a divisor other than zero
 
 }  // namespace antegrad::fuzz

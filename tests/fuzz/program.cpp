@@ -13,7 +13,7 @@
 namespace antegrad::fuzz {
 namespace {
 
-/// First byte of every element, relative to the storage.
+/// Returns the offset of every element from the start of the storage, in bytes.
 std::vector<int64_t> element_addresses(const at::Tensor& tensor) {
   std::vector<int64_t> addresses = {tensor.storage_offset()};
   for (int64_t d = 0; d < tensor.dim(); ++d) {

@@ -4,11 +4,11 @@
 
 namespace antegrad::fuzz {
 
-/// The only source of chance of the fuzzer. The engine is specified by the standard and the ranges are ours,
-/// so a seed gives the same program with every compiler and standard library.
+/// The only source of randomness of the fuzzer. The standard specifies the engine and the ranges are computed
+/// here, so a seed gives the same program with every compiler and standard library.
 class Rng {
  public:
-  bool awkward = false;  ///< numbers are often such that types cannot hold them
+  bool awkward = false;  ///< small_number() often returns numbers that dtypes cannot hold
 
   explicit Rng(uint64_t seed) : engine_(seed * 0x9e3779b97f4a7c15u + 0x632be59bd9b4e019u) {}
 

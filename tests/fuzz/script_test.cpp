@@ -1,5 +1,4 @@
-// Programs are written down as C++ that compiles by itself. That it does is seen by `make fuzz`, which
-// compiles some.
+// Programs are printed as C++ that compiles by itself; `make fuzz` compiles some of them.
 #include <ATen/ATen.h>
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
@@ -54,7 +53,7 @@ GeneratorConfig with(bool GeneratorConfig::*on) {
   return config;
 }
 
-/// Nothing is left out: neither a value that there are no words for, nor a function without statements.
+/// Nothing is omitted: neither a value that cannot be printed, nor a function's statements.
 void expect_complete(const std::string& text) {
   EXPECT_EQ(text.find("/* "), std::string::npos) << text;
   EXPECT_EQ(text.find("at::Storage()"), std::string::npos) << text;
@@ -107,7 +106,7 @@ TEST(Script, OtherSizesAreWrittenAsSizes) {
   EXPECT_NE(text.find("int64_t{2 * x[0].size(0) / 1 + -1}"), std::string::npos) << text;
 }
 
-/// Writes some to ANTEGRAD_FUZZ_SAVE, for scripts/fuzz.sh.
+/// Writes some programs to ANTEGRAD_FUZZ_SAVE, for scripts/fuzz.sh.
 TEST(FreshScript, Programs) {
   if (std::getenv("ANTEGRAD_FUZZ_SAVE") == nullptr) GTEST_SKIP() << "ANTEGRAD_FUZZ_SAVE=folder writes some";
   saved("printed_static", 1, of_static(1));

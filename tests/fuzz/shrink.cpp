@@ -15,7 +15,7 @@ void replace_uses(Program& program, int from, int to) {
   std::replace(program.outputs.begin(), program.outputs.end(), from, to);
 }
 
-/// Also removes everything that needs what the removed statements made.
+/// Also removes everything that depends on the removed statements.
 Program without_statements(const Program& program, size_t first, size_t count) {
   Program smaller = program;
   smaller.statements.clear();
@@ -34,7 +34,7 @@ Program without_statements(const Program& program, size_t first, size_t count) {
   return smaller;
 }
 
-/// The argument takes the place of the result.
+/// Replaces the result by an argument.
 Program with_bypassed_statement(const Program& program, size_t index, size_t arg) {
   Program smaller = program;
   const Statement s = program.statements[index];
@@ -65,7 +65,7 @@ bool is_valid(const Program& program) {
     run(program, world.inputs, world.captured, RunMode::Checked);
     return true;
   } catch (const c10::Error&) {
-    return !program.derivatives.empty();  // such programs may throw in eager
+    return !program.derivatives.empty();  // programs with derivatives may throw in eager
   } catch (const std::exception&) {
     return false;
   }
@@ -178,7 +178,7 @@ class Shrinker {
     return any;
   }
 
-  /// Each step changes a specification for a simpler one, so this ends.
+  /// Each step replaces a specification by a simpler one, so this terminates.
   bool simplify_tensors() {
     using Step = void (*)(TensorSpec&);
     const std::vector<Step> steps = {

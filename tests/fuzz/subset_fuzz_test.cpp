@@ -1,6 +1,6 @@
-// Random programs of square matrices whose gradients are asked for from some outputs to some inputs: each
-// such choice has a backward pass of its own, made from the one for all of them. Products of matrices are
-// calls of LibTorch that read, by views, what kernels have left in planned memory.
+// Random programs of square matrices with gradients of some outputs with respect to some inputs: each such
+// choice has a backward pass of its own, derived from the one for all of them. Matrix products are extern
+// calls that read, through views, what kernels have left in planned memory.
 #include <ATen/Parallel.h>
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ const int kThreads = (at::set_num_threads(1), at::get_num_threads());
 constexpr int64_t kSize = 6;
 constexpr int kInputs = 3;
 
-/// Of one or two matrices, as it is written and as it is done.
+/// An op of one or two matrices, as text and as code.
 struct Op {
   const char* text;
   Tensor (*apply)(const Tensor& a, const Tensor& b);
@@ -68,7 +68,7 @@ struct Statement {
 };
 
 struct SubsetProgram {
-  std::vector<Statement> statements;  ///< statement i makes variable kInputs + i
+  std::vector<Statement> statements;  ///< statement i defines variable kInputs + i
   std::vector<size_t> outputs;
 
   Tensors operator()(Tensors values) const {
@@ -78,7 +78,7 @@ struct SubsetProgram {
     return results;
   }
 
-  /// A function that compiles.
+  /// Returns a function that compiles.
   std::string text() const {
     std::string lines = "std::vector<at::Tensor> f(const std::vector<at::Tensor>& x) {\n";
     for (size_t i = 0; i < kInputs; ++i) lines += c10::str("  const auto v", i, " = x[", i, "];\n");
@@ -100,7 +100,7 @@ SubsetProgram program_of(uint64_t seed) {
   const auto count = rng.range(4, 12);
   for (int64_t i = 0; i < count; ++i) {
     const auto known = kInputs + i;
-    // The latest are taken more often, so that programs are deep.
+    // Prefers recent variables, so that programs are deep.
     const auto pick = [&] { return static_cast<size_t>(std::max(rng.below(known), rng.below(known))); };
     program.statements.push_back({&rng.pick(ops()), pick(), pick()});
   }
@@ -127,7 +127,7 @@ Options options_of(uint64_t seed) {
   return options;
 }
 
-/// Some of them, at least one.
+/// Returns a random non-empty subset.
 std::vector<size_t> some(Rng& rng, size_t count) {
   std::vector<size_t> chosen;
   for (size_t i = 0; i < count; ++i)
@@ -145,7 +145,7 @@ std::string difference(const Tensor& eager, const Tensor& compiled) {
   return off <= 1e-10 * largest ? "" : c10::str("is off by ", off, " of ", largest);
 }
 
-/// "": there is none.
+/// Returns "" when there is none.
 std::string first_difference(const SubsetProgram& program, uint64_t seed) {
   const auto inputs = inputs_of(seed);
   const auto expected = program(inputs);
@@ -173,7 +173,7 @@ std::string first_difference(const SubsetProgram& program, uint64_t seed) {
   return "";
 }
 
-/// Without outputs and last statements that it fails without, too.
+/// Removes outputs and replaces operands by inputs while the program still fails.
 SubsetProgram shrunk(SubsetProgram program, uint64_t seed) {
   for (bool smaller = true; smaller;) {
     smaller = false;

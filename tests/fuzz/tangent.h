@@ -5,7 +5,7 @@
 
 namespace antegrad::fuzz {
 
-/// Random numbers in the shape and dtype of a tensor: contiguous, transposed, with gaps, or expanded.
+/// Returns random numbers in the shape and dtype of a tensor: contiguous, transposed, with gaps, or expanded.
 at::Tensor make_tangent(const at::Tensor& like, Rng rng);
 
 }  // namespace antegrad::fuzz

@@ -9,7 +9,7 @@
 namespace antegrad::fuzz {
 namespace {
 
-/// Code is there at every other call, unless making it takes very long.
+/// Waits before every other call, so that its code is usually ready.
 Fn in_background(Fn function, const Options& options) {
   auto compiled = std::make_shared<Compiled<Fn>>(std::move(function), options);
   return [compiled, calls = 0](Tensors inputs) mutable {
@@ -18,7 +18,7 @@ Fn in_background(Fn function, const Options& options) {
   };
 }
 
-/// What was captured until the data are read must have left no traces.
+/// Reads data at the end: what was captured before that must have left no traces.
 Fn with_data_read(Fn function) {
   return [function](const Tensors& inputs) {
     Tensors outputs = function(inputs);

@@ -3,18 +3,18 @@
 
 #include "fuzz/check.h"
 
-/// Ways to compile a random program that must not show in its results.
+/// Ways to compile a random program that must not affect its results.
 namespace antegrad::fuzz {
 
 enum class Way {
   Plain,
-  Background,  ///< calls run while code is made, and when it is there
-  Fallback,    ///< the function reads data, so that calls are eager ones
+  Background,  ///< calls while code is being compiled, and when it is ready
+  Fallback,    ///< the function reads data, so that calls run eagerly
 };
 
 Fn compile_in(Way way, Fn function, Options options);
 
-/// Statements about `options` for a printed program; and what else is needed to see a failure, in words.
+/// Statements about `options` for a printed program, and in words what else is needed to reproduce a failure.
 std::string options_text(Way way);
 
 }  // namespace antegrad::fuzz

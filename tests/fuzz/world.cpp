@@ -9,7 +9,7 @@
 namespace antegrad::fuzz {
 namespace {
 
-/// Written through a one-dimensional double tensor, so that every dtype gets the same numbers.
+/// Makes values as doubles first, so that every dtype gets the same numbers.
 at::Tensor make_values(const TensorSpec& spec, uint64_t salt) {
   Rng rng(spec.value_seed + salt * 7919);
   at::Tensor values = at::empty({spec.storage_numel}, at::kDouble);
@@ -34,7 +34,7 @@ at::Tensor dense(const TensorSpec& spec, const at::Tensor& values) {
   return tensor;
 }
 
-/// A leaf with a geometry of its own that is no view.
+/// Makes a leaf with a geometry of its own that is not a view.
 at::Tensor leaf_over(const TensorSpec& spec, const at::Tensor& buffer) {
   at::Tensor leaf = at::empty({0}, buffer.options());
   leaf.set_(buffer.storage(), spec.offset, spec.sizes, spec.strides);
@@ -63,7 +63,8 @@ at::Tensor make_tensor(const TensorSpec& spec, const at::Tensor& base, uint64_t 
     return spec.non_leaf ? make_non_leaf(spec, salt, leaves) : make_fresh(spec, salt);
   if (!base.defined()) throw std::out_of_range("the base of a tensor is missing");
   if (spec.link == Link::Same) return base;
-  // Of what all of them are views: the gradient of a view that leaves its parent's elements is lost in eager.
+  // A view of their common base: eager loses the gradient of a view that reaches beyond the elements of its
+  // parent.
   const at::Tensor whole = base.requires_grad() && base.is_view() ? at::Tensor(base._base()) : base;
   const at::Tensor view = whole.as_strided(spec.sizes, spec.strides, spec.offset);
   if (spec.link == Link::View) return view;

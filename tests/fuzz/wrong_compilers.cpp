@@ -21,7 +21,7 @@ bool aliases_any(const Tensor& tensor, const Tensors& others) {
   return false;
 }
 
-/// The same geometry over a copy of the storage.
+/// Returns a tensor with the same geometry on a copy of the storage.
 Tensor on_own_storage(const Tensor& tensor) {
   const auto numel = static_cast<int64_t>(tensor.storage().nbytes() / tensor.itemsize());
   const Tensor all = at::empty({0}, tensor.options()).set_(tensor.storage(), 0, {numel}, {1}).clone();
@@ -31,7 +31,7 @@ Tensor on_own_storage(const Tensor& tensor) {
                    .set_(all.storage(), tensor.storage_offset(), tensor.sizes(), tensor.strides());
 }
 
-/// Runs the function and then changes what it gave.
+/// Makes a compiler that runs the function and then changes its results.
 CompileWithCaptured spoil(
     std::function<void(Tensors& outputs, const Tensors& inputs, const Tensors& captured)> how) {
   return [how](const Fn& function, const Tensors& captured) -> Fn {
@@ -55,7 +55,7 @@ std::vector<char> bytes_of(const Tensor& tensor) {
   return begin ? std::vector<char>(begin, begin + tensor.storage().nbytes()) : std::vector<char>();
 }
 
-/// Puts old bytes back behind the back of the version counter.
+/// Restores old bytes without bumping the version counter.
 Fn restoring(const Fn& function, std::function<Tensors(const Tensors&)> which) {
   return [=](const Tensors& inputs) {
     const Tensors kept = which(inputs);
@@ -69,8 +69,8 @@ Fn restoring(const Fn& function, std::function<Tensors(const Tensors&)> which) {
   };
 }
 
-/// Functionalization that knows nothing of inputs on one storage: each gets a copy and is written back if
-/// changed.
+/// Functionalizes without regard to inputs that share a storage: each gets a copy, which is written back if
+/// it was changed.
 Tensors run_on_copies(const Fn& function, const Tensors& inputs) {
   Tensors copies;
   for (const Tensor& input : inputs) copies.push_back(on_own_storage(input));
@@ -99,7 +99,7 @@ bool share_storage(const Tensors& tensors) {
   return false;
 }
 
-/// Takes the aliasing of the first call for that of all calls.
+/// Assumes in all calls the aliasing of the first one.
 Fn without_alias_guard(const Fn& function) {
   auto aliased = std::make_shared<std::optional<bool>>();
   return [=](const Tensors& inputs) {
@@ -108,7 +108,7 @@ Fn without_alias_guard(const Fn& function) {
   };
 }
 
-/// An arena that is used again by the next call, while the caller still has the outputs of the last one.
+/// Reuses memory in the next call while the caller still has the outputs of the last one.
 Fn with_reused_memory(const Fn& function) {
   auto last = std::make_shared<Tensors>();
   return [=](const Tensors& inputs) {
@@ -124,7 +124,7 @@ Fn with_reused_memory(const Fn& function) {
   };
 }
 
-/// What the first call computed, for good.
+/// Returns in all calls what the first one computed.
 Fn with_baked_values(const Fn& function) {
   auto first = std::make_shared<Tensors>();
   return [=](const Tensors& inputs) {

@@ -6,10 +6,10 @@
 
 namespace antegrad::fuzz {
 
-/// A compiler with one defect, to measure the harness.
+/// A compiler with one defect, to measure the fuzzer with.
 struct WrongCompiler {
   std::string name;
-  std::string symptom;  ///< part of the difference that names the defect and nothing else
+  std::string symptom;  ///< the part of the difference that only this defect causes
   CompileWithCaptured compile;
 };
 
