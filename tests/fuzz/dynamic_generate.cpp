@@ -47,7 +47,7 @@ void choose_outputs(DynamicScope& scope) {
   if (scope.try_add(std::move(loss))) program.outputs = {scope.variables() - 1};
 }
 
-/// The sizes of the calls, in order.
+/// Chooses the sizes of the calls, in order.
 class Calls {
  public:
   explicit Calls(DynamicScope& scope) : scope_(scope), rng_(scope.rng()) {}

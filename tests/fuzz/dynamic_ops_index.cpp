@@ -11,12 +11,12 @@ using at::Tensor;
 
 at::TensorOptions whole(const Tensor& x) { return x.options().dtype(at::kLong); }
 
-/// 0, 1, …, bound - 1, 0, 1, … of them.
+/// Returns `count` indices: 0, 1, …, bound - 1, 0, 1, …
 Tensor around(const Tensor& x, int64_t count, int64_t bound) {
   return at::arange(count, whole(x)) % std::max<int64_t>(bound, 1);
 }
 
-/// One index per row of dim d, with the shape of x.
+/// Expands one index per row of dim d to the shape of x.
 Tensor spread(const Tensor& index, const Tensor& x, int64_t d) {
   Ints ones(static_cast<size_t>(x.dim()), 1);
   ones[static_cast<size_t>(d)] = -1;
@@ -27,7 +27,7 @@ DynamicOp factory(const char* name, OfOne apply) {
   return of_one(name, 1, std::move(apply)).that_moves().that_counts();
 }
 
-/// The same with numbers that are rounded.
+/// A factory whose numbers are rounded.
 DynamicOp ratio(const char* name, OfOne apply) { return of_one(name, 1, std::move(apply)).that_counts(); }
 
 Tensor shape_with(const Tensor& x, int64_t dim, int64_t size) {
@@ -95,7 +95,7 @@ DynamicTheme by_arange() {
   };
 }
 
-/// Rows of a table of fixed size, by an input or by the number of a row of x.
+/// Looks up rows of a table of fixed size, by an input or by the row numbers of x.
 DynamicOp embedding() {
   const auto propose = [](DynamicScope& scope, DynamicStep& step) {
     const int x = scope.pick(1, 4, false);

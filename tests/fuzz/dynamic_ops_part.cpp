@@ -11,7 +11,7 @@ using at::Tensor;
 
 DynamicOp part(const char* name, OfOne apply) { return of_one(name, 1, std::move(apply)).that_moves(); }
 
-/// A bound that user code would make of a size.
+/// Returns a slice bound that user code might compute from a size.
 int64_t bound(int64_t n, int64_t kind) {
   switch (kind) {
     case 0:
@@ -112,7 +112,7 @@ DynamicTheme others() {
   };
 }
 
-/// Tensors that agree in all dims but one.
+/// Whether the tensors agree in all dims but one.
 bool joins(const DynamicScope& scope, int a, int b, int64_t except) {
   if (scope.rank(a) != scope.rank(b)) return false;
   for (int64_t d = 0; d < scope.rank(a); ++d)

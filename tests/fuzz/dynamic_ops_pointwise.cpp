@@ -20,7 +20,7 @@ DynamicOp binary(const char* name, Binary f) {
   return of_two(name, [f](const Tensor& x, const Tensor& y, const Ints&) { return f(x, y); });
 }
 
-/// A number made of the size of one dim, or of two.
+/// An op with a number computed from the sizes of one or two dims.
 DynamicOp scaled(const char* name, Tensor (*f)(const Tensor& x, int64_t n, int64_t m)) {
   return of_one(name, 1, [f](const Tensor& x, const Ints& i) { return f(x, x.size(i[0]), x.size(i[1])); });
 }
@@ -42,7 +42,7 @@ DynamicOp of_one(const char* name, int64_t least_rank, OfOne apply) {
     step.ints = dynamic_ints(scope, step);
     return true;
   };
-  // Where squeeze() took more dims than usual there are too few.
+  // squeeze() may have removed more dims than at the probes.
   return {name, propose, [apply, least_rank](const Tensors& t, const Ints& i) {
             TORCH_CHECK(t[0].dim() >= least_rank && std::max(i[0], i[1]) < std::max<int64_t>(t[0].dim(), 1),
                         "too few dims");

@@ -11,7 +11,7 @@ namespace {
 
 using at::Tensor;
 
-/// Half of them keep the dim.
+/// Decides keepdim: true for half of the values.
 bool kept(const Ints& i) { return i[2] % 2 == 0; }
 
 DynamicOp reduction(const char* name, OfOne apply) { return of_one(name, 1, std::move(apply)); }
@@ -64,7 +64,7 @@ DynamicOp linear() {
           [](const Tensors& t, const Ints& i) { return at::linear(t[0], t[1], i[2] % 2 ? t[2] : Tensor()); }};
 }
 
-/// Of rank 3 or 4 with a fixed number of channels.
+/// Takes an input of rank 3 or 4 with a fixed number of channels.
 DynamicOp convolution(const char* name, int64_t rank) {
   const auto propose = [rank](DynamicScope& scope, DynamicStep& step) {
     const int x = scope.pick([&](int v) { return scope.rank(v) == rank && scope.fixed(v, 1); });

@@ -13,7 +13,7 @@ DynamicOp view(const char* name, int64_t least_rank, OfOne apply) {
   return of_one(name, least_rank, std::move(apply)).that_moves();
 }
 
-/// The sizes of x with `with` in place of dims [first, first + count).
+/// Returns the sizes of x with `with` in place of dims [first, first + count).
 Ints replaced(const Tensor& x, int64_t first, int64_t count, const Ints& with) {
   auto sizes = x.sizes().vec();
   const auto begin = sizes.begin() + first;
@@ -22,7 +22,7 @@ Ints replaced(const Tensor& x, int64_t first, int64_t count, const Ints& with) {
   return sizes;
 }
 
-/// A dim that has one after it.
+/// Returns a dim that is not the last.
 int64_t pair_at(const Tensor& x, const Ints& i) { return std::min(i[0], x.dim() - 2); }
 
 int64_t part_of(const Ints& i) { return i[2] < 4 ? 2 : 4; }
@@ -39,7 +39,7 @@ Tensor permuted(const Tensor& x, const Ints& i) {
   return x.permute(order);
 }
 
-/// Numbers of dims that lie between others.
+/// Splits the last dim into heads and moves them before the rest of it.
 Tensor heads(const Tensor& x, const Ints& i) {
   const auto last = x.dim() - 1, k = part_of(i);
   return x.view(replaced(x, last, 1, {k, x.size(last) / k})).transpose(last - 1, last);

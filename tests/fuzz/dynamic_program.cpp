@@ -12,7 +12,7 @@ namespace {
 
 using at::Tensor;
 
-/// Fills `sizes` by `make`, in memory that is laid out some way.
+/// Calls `make` for memory in which a tensor of `sizes` has the input's layout, and returns that tensor.
 template <typename Make>
 Tensor laid_out(const DynamicInput& input, Ints sizes, const Make& make) {
   const auto dim = static_cast<size_t>(input.dim);
@@ -75,7 +75,7 @@ std::string to_string(const DynamicInput& input) {
   return text;
 }
 
-/// Operands of which only the sizes matter are needed too, unless `data_only`.
+/// Steps that an output needs for its sizes alone count unless `data_only`.
 std::vector<bool> needed_steps(const DynamicProgram& program, bool data_only) {
   std::vector<bool> needed(program.steps.size(), false);
   for (const int output : program.outputs) needed[static_cast<size_t>(output)] = true;

@@ -4,17 +4,17 @@
 #include <string>
 #include <vector>
 
-/// Random programs over sizes that change from call to call. A program is a list of steps that are the same
-/// at every size; what a step does with sizes it reads from its operands, as user code does.
+/// Random programs with sizes that change from call to call. A program is a list of steps that are the same
+/// at every size; a step reads sizes from its operands, as user code does.
 namespace antegrad::fuzz {
 
 struct DynamicOp;  // dynamic_op.h
 using Tensors = std::vector<at::Tensor>;
 using Ints = std::vector<int64_t>;
-/// A value for each symbol.
+/// One value per symbol.
 using Assignment = std::vector<int64_t>;
 
-/// factor * symbol + offset; without a symbol: offset.
+/// factor * symbol + offset, or offset alone without a symbol.
 struct SizeForm {
   int symbol = -1;
   int64_t factor = 1;
@@ -27,49 +27,49 @@ enum class DynamicLayout { Contiguous, Transposed, Narrowed, Strided, Expanded, 
 struct DynamicInput {
   std::vector<SizeForm> sizes;
   DynamicLayout layout = DynamicLayout::Contiguous;
-  int64_t dim = 0;       ///< that the layout is about
-  int64_t bound = 0;     ///< not 0: whole numbers below it
-  bool gradient = true;  ///< one with respect to it is asked for
-  bool leaf = true;      ///< else a copy of one, which may be written
+  int64_t dim = 0;       ///< the dim that the layout concerns
+  int64_t bound = 0;     ///< unless 0, the elements are whole numbers below it
+  bool gradient = true;  ///< gradients with respect to it are compared
+  bool leaf = true;      ///< otherwise a copy of a leaf, which may be written to
 };
 
-/// A variable: an input, or op(args, ints).
+/// A variable: either an input or op(args, ints).
 struct DynamicStep {
   DynamicInput input;
-  const DynamicOp* op = nullptr;  ///< null: an input
+  const DynamicOp* op = nullptr;  ///< null for an input
   std::vector<int> args;          ///< earlier variables
-  Ints ints;                      ///< what they mean is the op's business
+  Ints ints;                      ///< each op defines their meaning
 };
 
 struct DynamicProgram {
   uint64_t seed = 0;
   at::ScalarType dtype = at::kDouble;
-  bool second_order = false;  ///< derivatives of the gradients are compared, too
+  bool second_order = false;  ///< also compares derivatives of the gradients
   std::vector<DynamicStep> steps;
   std::vector<int> outputs;
-  std::vector<Assignment> calls;  ///< the sizes that it is called with, in order
+  std::vector<Assignment> calls;  ///< the sizes of its calls, in order
 };
 
-/// Inputs of one call, and the leaves that gradients are taken with respect to.
+/// The inputs of one call, and the leaves for which gradients are computed.
 struct DynamicInputs {
   Tensors inputs, leaves;
 };
-/// The numbers depend on the program's seed, the sizes, and `salt`.
+/// Makes numbers that depend on the program's seed, the sizes and `salt`.
 DynamicInputs make_inputs(const DynamicProgram& program, const Assignment& sizes, uint64_t salt);
 at::Tensor make_input(const DynamicInput& input, at::ScalarType dtype, const Assignment& sizes,
                       uint64_t seed);
 
-/// Calls ATen only, so it can be captured. Takes the inputs in order.
+/// Runs the program on its inputs, in order. Calls ATen only, so that it can be captured.
 Tensors run(const DynamicProgram& program, const Tensors& inputs);
-/// All variables. `reached` gets the number of the newest step that was begun.
+/// Returns all variables. Sets `reached` to the last step that was started.
 Tensors run_all(const DynamicProgram& program, const Tensors& inputs, size_t* reached = nullptr);
 
-/// A program that runs at usual sizes. Where a size is unusual (0, 1, odd) it may throw.
+/// Generates a program that runs at usual sizes. At unusual sizes (0, 1, odd ones) it may throw.
 DynamicProgram generate_dynamic(uint64_t seed);
 
-/// Which steps outputs need more of than sizes, or write.
+/// Marks the steps that write, and those of which outputs need more than the sizes.
 std::vector<bool> live_steps(const DynamicProgram& program);
-/// The same without what no output needs; what writes is needed.
+/// Returns the program without steps that no output needs; steps that write are kept.
 DynamicProgram without_dead_steps(const DynamicProgram& program);
 
 std::string to_string(const DynamicProgram& program);

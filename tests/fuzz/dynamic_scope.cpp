@@ -23,7 +23,8 @@ DynamicScope::DynamicScope(uint64_t seed) : rng_(seed) {
   choose_symbols();
 }
 
-/// Sizes of the probes coincide with each other and with constants nowhere.
+/// Chooses probes whose sizes equal neither each other nor usual constants, so that no step relies on a
+/// coincidence.
 void DynamicScope::choose_symbols() {
   static const std::vector<Ints> kProbes{{6, 9, 13}, {11, 7, 8}, {9, 14, 6}, {14, 6, 17}};
   const auto count = rng_.percent(50) ? 1 : rng_.percent(70) ? 2 : 3;
@@ -54,7 +55,7 @@ std::optional<SizeForm> DynamicScope::form(int variable, int64_t dim) const {
     for (const int64_t factor : {1, 2, 3, 4}) {
       const auto value = [&](size_t p) { return factor * probes_[p][static_cast<size_t>(s)]; };
       const auto offset = at(variable, 0).size(dim) - value(0);
-      bool fits = offset >= 0;  // so that there is such a size where the symbol is 0
+      bool fits = offset >= 0;  // the size must exist when the symbol is 0
       for (size_t p = 1; p < probes_.size(); ++p) fits &= at(variable, p).size(dim) == value(p) + offset;
       if (fits) return SizeForm{s, factor, offset};
     }
@@ -130,7 +131,7 @@ int DynamicScope::add_indices(std::vector<SizeForm> sizes, int64_t bound) {
 
 int DynamicScope::add_input() {
   std::vector<SizeForm> sizes;
-  if (rng_.percent(20)) {  // a batch of images or of signals, of some channels
+  if (rng_.percent(20)) {  // a batch of images or signals with channels
     sizes = {
         rng_.percent(50) ? random_size() : SizeForm{-1, 1, 2}, {-1, 1, rng_.range(1, 4)}, random_symbol()};
     if (rng_.percent(60)) sizes.push_back(rng_.percent(50) ? random_symbol() : SizeForm{-1, 1, 6});
@@ -152,7 +153,7 @@ bool DynamicScope::usable(const Tensors& results) const {
   return true;
 }
 
-/// After a step that wrote where it should not have.
+/// Undoes the writes of a rejected step.
 void DynamicScope::compute_anew() {
   for (size_t p = 0; p < probes_.size(); ++p)
     values_[p] = run_all(program_, make_inputs(program_, probes_[p], p).inputs);

@@ -5,7 +5,7 @@
 
 namespace antegrad::fuzz {
 
-/// Variables so far, and new inputs for ops that need one of a certain kind.
+/// The variables of a program under construction, and new inputs for ops that need a certain kind.
 class FusionScope {
  public:
   using Accept = std::function<bool(const at::Tensor&)>;
@@ -13,25 +13,25 @@ class FusionScope {
   explicit FusionScope(uint64_t seed);
 
   Rng& rng() { return rng_; }
-  /// A variable that is accepted, recent ones more often; -1: there is none.
+  /// Returns a variable that `accept` accepts, preferring recent ones, or -1 if there is none.
   int pick(const Accept& accept);
   int pick();
   const at::Tensor& tensor(int variable) const { return values_[static_cast<size_t>(variable)].eager; }
   int64_t rank(int variable) const { return tensor(variable).dim(); }
 
-  /// Of a random kind.
+  /// Adds an input of a random kind.
   int add_input();
   int add_input(at::Tensor tensor);
-  /// Indices below `bound`; negative ones too where `wraps`.
+  /// Adds indices below `bound`, including negative ones if `wraps`.
   int add_indices(const std::vector<int64_t>& sizes, int64_t bound, bool wraps);
-  /// Numbers of some dtype in a random layout.
+  /// Returns random numbers in a random layout.
   at::Tensor random_tensor(at::ScalarType dtype, const std::vector<int64_t>& sizes);
   int64_t extent();
   std::vector<int64_t> sizes();
 
-  /// Whether the step has a result that can be compared; then it is a variable.
+  /// Adds the step if its result can be compared.
   bool try_add(FusionStep step);
-  /// Forgets inputs that were added for a step that was refused.
+  /// Drops inputs that were added for a rejected step.
   void shrink_to(size_t variables);
 
   FusionProgram& program() { return program_; }
@@ -47,20 +47,20 @@ class FusionScope {
   std::vector<Computed> values_;
   std::vector<int64_t> extents_;
   int64_t most_elements_ = 0;
-  bool specials_ = false;  ///< inputs hold NaN and infinities
+  bool specials_ = false;  ///< inputs contain NaN and infinities
 };
 
 struct FusionOp {
   std::string name;
-  /// Fills args, ints and numbers; false when there is nothing that fits.
+  /// Fills args, ints and numbers; returns false if nothing fits.
   std::function<bool(FusionScope&, FusionStep&)> propose;
-  /// Must call ATen only. Floating dtypes that it asks for are doubles where its operands are.
+  /// Must call ATen only. Where the operands are doubles, floating dtypes that it asks for become double too.
   std::function<at::Tensor(const Tensors& args, const FusionStep& step)> apply;
-  bool jumps = false;   ///< a small error of an operand makes a large one
-  bool rounds = false;  ///< a result without an error is luck
+  bool jumps = false;   ///< amplifies small errors of an operand
+  bool rounds = false;  ///< counts as rounded even where the result happens to be exact
 };
 
-/// A theme is picked first, then one of its ops.
+/// The generator picks a theme first, then one of its ops.
 using FusionTheme = std::vector<FusionOp>;
 const std::vector<const FusionTheme*>& fusion_themes();
 
@@ -71,7 +71,7 @@ const FusionTheme& fusion_views();
 const FusionTheme& fusion_reductions();
 const FusionTheme& fusion_norms();
 const FusionTheme& fusion_indexing();
-const FusionTheme& fusion_hard_ops();  ///< where digits are lost: only in programs that ask for it
+const FusionTheme& fusion_hard_ops();  ///< ops that lose digits, only for `hard` programs
 
 bool is_floating(const at::Tensor& tensor);
 

@@ -11,8 +11,7 @@ bool long_floats(const Tensor& t) {
   return t.dim() >= 1 && (t.scalar_type() == at::kFloat || t.scalar_type() == at::kDouble) && t.size(-1) > 1;
 }
 
-/// numbers = {scale, mean}: what a norm sees when its input has hardly any spread, or a very small or large
-/// one.
+/// numbers = {scale, mean}. Gives a norm input with hardly any spread, or with a very small or large one.
 FusionOp of_shifted(const char* name, Tensor (*function)(const Tensor&)) {
   const auto propose = [](FusionScope& scope, FusionStep& step) {
     step.args = {scope.pick(long_floats)};
@@ -28,7 +27,7 @@ FusionOp of_shifted(const char* name, Tensor (*function)(const Tensor&)) {
   return op;
 }
 
-/// numbers = {a number that short types cannot hold}
+/// numbers = {a number that short floating-point types cannot represent}
 FusionOp against(const char* name, Tensor (*function)(const Tensor&, const at::Scalar&)) {
   const auto propose = [](FusionScope& scope, FusionStep& step) {
     step.args = {scope.pick(is_floating)};

@@ -52,7 +52,8 @@ FusionOp embedding() {
           [](const Tensors& t, const FusionStep&) { return at::embedding(t[0], t[1]); }};
 }
 
-/// One or two tensors of indices at dims that may be apart. ints = {rank, first dim, second dim or -1}
+/// Indexes with one or two tensors, at dims that need not be adjacent. ints = {rank, first dim, second dim or
+/// -1}
 bool choose_indices(FusionScope& scope, int x, FusionStep& step) {
   const auto rank = scope.rank(x);
   const auto first = scope.rng().below(rank);
@@ -85,7 +86,7 @@ FusionOp index() {
           [](const Tensors& t, const FusionStep& s) { return at::index(t[0], indices_of(t, s)); }};
 }
 
-/// The updates are the last operand.
+/// The last operand holds the updates.
 FusionOp index_put() {
   const auto propose = [](FusionScope& scope, FusionStep& step) {
     const int x = scope.pick(has_elements);
@@ -150,7 +151,7 @@ FusionOp upsample() {
           [](const Tensors& t, const FusionStep& s) { return at::upsample_nearest2d(t[0], s.ints); }};
 }
 
-/// LibTorch's, with kernels before and after it.
+/// LibTorch computes it, between kernels before and after.
 FusionOp matmul() {
   const auto propose = [](FusionScope& scope, FusionStep& step) {
     const int x = scope.pick([](const Tensor& t) { return t.is_floating_point() && t.dim() == 2; });

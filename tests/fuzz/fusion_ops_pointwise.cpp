@@ -33,7 +33,7 @@ bool broadcasts(const Tensor& a, const Tensor& b) {
   return true;
 }
 
-/// `count` operands that broadcast with each other.
+/// Picks `count` operands that broadcast with each other.
 bool pick_operands(FusionScope& scope, FusionStep& step, size_t count, const FusionScope::Accept& accept) {
   while (step.args.size() < count) {
     const int next = scope.pick([&](const Tensor& t) {
@@ -58,7 +58,7 @@ FusionOp binary(const char* name, Binary function, bool jumps = false, FusionSco
 
 using WithNumber = Tensor (*)(const Tensor&, const at::Scalar&);
 
-/// Whole numbers are handed over as integers.
+/// Passes whole numbers as integers.
 at::Scalar scalar(double number) {
   return number == std::floor(number) ? at::Scalar(static_cast<int64_t>(number)) : at::Scalar(number);
 }

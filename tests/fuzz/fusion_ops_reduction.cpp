@@ -96,7 +96,7 @@ FusionTheme make_reductions() {
   return table;
 }
 
-/// Of the operand's dtype, so that eager takes them together.
+/// Adds a vector of the operand's dtype, since eager does not accept mixed dtypes.
 int vector_like(FusionScope& scope, int like, int64_t size) {
   return scope.add_input(scope.random_tensor(scope.tensor(like).scalar_type(), {size}));
 }

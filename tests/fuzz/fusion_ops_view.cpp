@@ -10,7 +10,7 @@ namespace {
 
 using at::Tensor;
 using Ints = std::vector<int64_t>;
-/// Fills the ints of a step over a tensor of at least one dim; false: it does not fit.
+/// Fills the ints of a step on a tensor of at least one dim; returns false if nothing fits.
 using Choose = std::function<bool(FusionScope&, const Tensor&, Ints&)>;
 using View = std::function<Tensor(const Tensor&, const Ints&)>;
 
@@ -72,7 +72,7 @@ bool choose_two_dims(FusionScope& scope, const Tensor& t, Ints& ints) {
   return true;
 }
 
-/// Sizes of a tensor with the same elements: the dims in pairs, from the left, where that is possible.
+/// Chooses sizes for the same elements: merges dims in pairs, from the left, where possible.
 bool choose_sizes(FusionScope& scope, const Tensor& t, Ints& ints) {
   Ints factors;
   for (int64_t d = 0; d < t.dim(); ++d)
@@ -99,7 +99,7 @@ bool choose_padding(FusionScope& scope, const Tensor& t, Ints& ints) {
   return true;
 }
 
-/// Tensors that agree in all dims but one.
+/// Concatenates tensors that agree in all dims but one.
 FusionOp cat() {
   const auto propose = [](FusionScope& scope, FusionStep& step) {
     const int first = scope.pick([](const Tensor& t) { return t.dim() >= 1; });

@@ -12,13 +12,13 @@
 namespace antegrad::fuzz {
 namespace {
 
-constexpr int64_t kMostElements = int64_t{1} << 24;  ///< more would take memory for nothing
+constexpr int64_t kMostElements = int64_t{1} << 24;  ///< larger results would only cost memory
 
 using at::Tensor;
 
 Tensor widened(const Tensor& tensor) { return is_floating(tensor) ? tensor.to(at::kDouble) : tensor; }
 
-/// What LibTorch makes of integers where it needs floating-point numbers.
+/// Makes double the default dtype, which LibTorch converts integers to where it needs floating point.
 class WideDefault {
  public:
   WideDefault() { at::set_default_dtype(caffe2::TypeMeta::Make<double>()); }
@@ -28,7 +28,7 @@ class WideDefault {
   const caffe2::TypeMeta before_ = at::get_default_dtype();
 };
 
-/// What products and quotients lose where numbers of the type, or of a narrower one, become subnormal.
+/// Bounds what products and quotients lose where numbers of the type, or of a narrower one, become subnormal.
 double lost_near_zero(at::ScalarType dtype) { return dtype == at::kHalf ? 1e-7 : 1e-42; }
 
 Tensors operands(const FusionStep& step, const std::vector<Computed>& variables, Tensor Computed::*world) {
@@ -43,7 +43,7 @@ Tensor shaken(const Tensor& tensor, double by, Rng& shaker) {
   return at::where(at::isfinite(tensor), tensor * (1 + noise), tensor);
 }
 
-/// Of a few ops in a row, and of adding up many numbers one by one.
+/// Bounds the relative rounding error of a few ops in a row and of adding many numbers one by one.
 double rounding_of(const FusionStep& step, const std::vector<Computed>& variables, const Tensor& result) {
   double terms = 0;
   for (const int arg : step.args)
@@ -52,7 +52,7 @@ double rounding_of(const FusionStep& step, const std::vector<Computed>& variable
   return test::epsilon_of(result.scalar_type()) * (4 + std::sqrt(terms) / 4);
 }
 
-/// Doubles that are no floats have been rounded: no input is such a number.
+/// Treats doubles that are not representable as float as rounded: inputs never hold such numbers.
 bool is_exact(const Tensor& eager, const Tensor& wide) {
   const auto narrow = eager.scalar_type() == at::kDouble ? eager.to(at::kFloat) : eager;
   return at::allclose(narrow.to(at::kDouble), wide, 0, 0, /*equal_nan=*/true);
@@ -85,7 +85,7 @@ Computed compute(const FusionStep& step, const std::vector<Computed>& variables,
       out.exact && !step.op->rounds && out.eager.sizes() == out.wide.sizes() && is_exact(out.eager, out.wide);
   const auto error = rounding_of(step, variables, out.eager);
   auto args = operands(step, variables, &Computed::shaken);
-  for (auto& arg : args)  // for what is lost inside the op, such as in a sum whose terms cancel
+  for (auto& arg : args)  // for losses inside the op, such as cancellation in a sum
     if (is_floating(arg) && !step.op->jumps) arg = shaken(arg, error, shaker);
   const auto moved = shaken(step.op->apply(args, step), error, shaker);
   out.lost = moved.numel() == 0 ? 0 : largest(moved - out.wide);

@@ -16,8 +16,8 @@ using Ints = std::vector<int64_t>;
 const std::vector<at::ScalarType> kDtypes{at::kFloat,    at::kFloat, at::kFloat, at::kFloat, at::kDouble,
                                           at::kBFloat16, at::kHalf,  at::kLong,  at::kInt,   at::kShort,
                                           at::kChar,     at::kByte,  at::kBool,  at::kBool,  at::kFloat};
-constexpr double kLargest = 1e4;     ///< of finite numbers, so that half precision has them all
-constexpr double kConditioned = .1;  ///< the error that may show, relative to the largest number
+constexpr double kLargest = 1e4;     ///< of the finite numbers, all within the range of half precision
+constexpr double kConditioned = .1;  ///< the largest error, relative to the largest number
 
 int64_t product(const Ints& sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
@@ -57,7 +57,7 @@ Ints FusionScope::sizes() {
   return sizes;
 }
 
-/// The same numbers with other strides.
+/// Returns the same numbers with other strides.
 Tensor FusionScope::laid_out(const Tensor& tensor) {
   const auto rank = tensor.dim();
   if (rank == 0 || rng_.percent(45)) return tensor;
@@ -67,14 +67,14 @@ Tensor FusionScope::laid_out(const Tensor& tensor) {
   switch (rng_.below(4)) {
     case 0:
       return tensor.transpose(dim, other).contiguous().transpose(dim, other);
-    case 1:  // every second of twice as many
+    case 1:  // every second element of twice as many
       return at::stack({tensor, tensor}, dim + 1)
           .flatten(dim, dim + 1)
           .slice(dim, rng_.below(2), std::nullopt, 2);
     case 2:  // within a larger tensor
       return at::cat({tensor, tensor}, dim)
           .narrow(dim, rng_.percent(50) ? tensor.size(dim) : 0, tensor.size(dim));
-    default:  // one row for all
+    default:  // one row, expanded
       return tensor.size(dim) == 0 ? tensor : tensor.narrow(dim, 0, 1).expand(tensor.sizes());
   }
 }

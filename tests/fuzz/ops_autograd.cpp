@@ -5,8 +5,8 @@ namespace {
 
 using at::Tensor;
 
-/// Only the newest tensor, if nothing shares its memory: what was computed from a tensor before goes its own
-/// ways in autograd.
+/// Picks only the newest tensor, and only if no other shares its memory: autograd would not track what was
+/// computed from a tensor earlier.
 bool propose_newest(Rng&, const Scope& scope, Statement& s) {
   const Var& newest = scope.vars().back();
   const Tensor& t = newest.tensor;
@@ -15,7 +15,7 @@ bool propose_newest(Rng&, const Scope& scope, Statement& s) {
   return true;
 }
 
-/// On a tensor that requires grad already, this changes nothing.
+/// Picks a tensor that requires grad already, for which the op changes nothing.
 bool propose_computed(Rng& rng, const Scope& scope, Statement& s) {
   const Var* x = scope.pick(rng, [](const Tensor& t) { return is_float(t) && !t.is_leaf(); });
   if (x) s.args = {x->id};

@@ -23,7 +23,7 @@ Op with_number(const char* name, WithNumber function, Scope::Accept accept = is_
   return op;
 }
 
-/// The number as a tensor without dims, of a type that need not be the operand's: it has no say in the
+/// Passes the number as a 0-dim tensor. Its dtype may differ from the operand's, and does not affect the
 /// result's.
 Op with_tensor(const char* name, std::function<Tensor(const Tensor&, const Tensor&)> function,
                at::ScalarType type) {
@@ -35,7 +35,7 @@ Op with_tensor(const char* name, std::function<Tensor(const Tensor&, const Tenso
 
 }  // namespace
 
-/// What a type makes of numbers that it cannot hold.
+/// Adds ops with numbers that the operand's dtype cannot represent.
 void add_awkward_ops(std::vector<Op>& table) {
 #define NUMBER(op, ...)        \
   table.push_back(with_number( \

@@ -103,7 +103,7 @@ void add_foreach(std::vector<Op>& table) {
   table.push_back(op);
 }
 
-/// Indices along the dim without repetition: which of two writes to one place wins is nobody's promise.
+/// Returns distinct indices along the dim: which of two writes to one element wins is unspecified.
 Tensor distinct(const Tensor& any, int64_t dim) { return at::argsort(whole(any), /*stable=*/true, dim); }
 
 bool fits_within(const Tensor& small, const Tensor& large) {
@@ -113,7 +113,7 @@ bool fits_within(const Tensor& small, const Tensor& large) {
   return true;
 }
 
-/// args = {x, numbers to make the index of, source}, ints = {dim}. A vector indexes dim 0.
+/// args = {x, numbers to compute the index from, source}, ints = {dim}. A vector index is for dim 0.
 Op indexed_write(const char* name, bool vector_index, std::function<void(const Tensors&, int64_t)> function) {
   Op op{name, OpGroup::InPlace};
   op.writes = 1;
@@ -158,8 +158,7 @@ void add_indexed(std::vector<Op>& table) {
   }));
 }
 
-/// args = {out, a, b}: out has the shape of the result, since resizing an out argument is deprecated in
-/// eager.
+/// args = {out, a, b}. `out` has the shape of the result, since eager deprecates resizing an out argument.
 Op with_out(const char* name, Tensor& (*function)(Tensor&, const Tensor&, const Tensor&)) {
   Op op{name, OpGroup::Out};
   op.writes = 1;

@@ -5,8 +5,8 @@ namespace {
 
 using at::Tensor;
 
-/// The compiler refuses to change shape or storage of a captured tensor, also when it came as an argument
-/// too.
+/// Whether the function captures the tensor, even if it is also an argument: the compiler refuses to change
+/// the shape or storage of such a tensor.
 bool is_captured(const Scope& scope, const Tensor& tensor) {
   for (const Var& var : scope.vars())
     if (var.captured && var.tensor.is_same(tensor)) return true;
@@ -33,7 +33,7 @@ Op metadata(const char* name, bool GeneratorConfig::*enabled, int64_t min_dim,
 }
 
 Sizes new_sizes(Rng& rng, const Tensor& t) {
-  // Growing memory that other tensors share is refused, too.
+  // Growing memory that other tensors share is refused too.
   const bool may_grow = !t.is_view() && t.storage().use_count() == 1;
   Sizes sizes = t.sizes().vec();
   for (int64_t& size : sizes)
@@ -41,7 +41,7 @@ Sizes new_sizes(Rng& rng, const Tensor& t) {
   return sizes;
 }
 
-/// Memory that may be new gets a value.
+/// Fills memory that may be new.
 void resize(const Tensor& t, const Sizes& sizes) {
   const bool within = t.is_contiguous() && c10::multiply_integers(sizes) <= t.numel();
   t.resize_(sizes);

@@ -47,8 +47,8 @@ Op binary(const char* name, Binary function, Scope::Accept accept = is_real) {
   return op;
 }
 
-/// Few inputs and few results, so that the last bit of the function itself never shows. (Those of short
-/// floats would: generated code keeps more of them between ops.)
+/// Makes inputs and results so coarse that the last bit of the function never shows. (With short
+/// floating-point types it would: generated code keeps more digits between ops.)
 Unary coarse(Tensor (*function)(const Tensor&)) {
   return [function](const Tensor& t) {
     return at::round(at::mul(function(at::div(whole(t).to(at::kFloat), 8)), 13));
@@ -121,7 +121,7 @@ void add_where(std::vector<Op>& table) {
   table.push_back(op);
 }
 
-/// to() hands back its argument when nothing changes, so this is an alias now and then.
+/// to() returns its argument when nothing changes, so the result is sometimes an alias.
 void add_cast(std::vector<Op>& table) {
   Op op{"to"};
   op.propose = [](Rng& rng, const Scope& scope, Statement& s) {

@@ -58,7 +58,7 @@ void add_reductions(std::vector<Op>& table) {
   table.push_back(reduction(
       "coarse_softmax",
       [](const Tensor& t, int64_t d, bool) {
-        const auto shares = at::softmax(whole(t).to(at::kFloat), d);  // short floats would round visibly
+        const auto shares = at::softmax(whole(t).to(at::kFloat), d);  // short floats would show rounding
         return Tensors{at::round(at::mul(shares, 13.37)).to(t.scalar_type())};
       },
       is_float));

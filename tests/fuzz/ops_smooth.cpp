@@ -4,7 +4,7 @@ namespace antegrad::fuzz {
 namespace {
 
 using at::Tensor;
-/// Chooses arguments; false when the scope has none that fit.
+/// Chooses arguments; returns false if the scope has none that fit.
 using Choose = std::function<bool(Rng&, const Scope&, Statement&)>;
 
 Op smooth(const char* name, Choose choose, std::function<Tensor(const Tensors&, const Sizes&)> function) {
@@ -30,7 +30,7 @@ bool one_with_dim(Rng& rng, const Scope& scope, Statement& s) {
   return true;
 }
 
-/// As many of one dtype, the later ones fitting the first.
+/// Chooses `count` tensors of one dtype, where the later ones broadcast to the first.
 Choose several(size_t count) {
   return [count](Rng& rng, const Scope& scope, Statement& s) {
     const Var* first = scope.pick(rng, is_float);
@@ -94,7 +94,7 @@ void add_along_dim(std::vector<Op>& table) {
       {"mean", [](const Tensor& t, int64_t d) { return at::mean(t, d); }},
       {"var",
        [](const Tensor& t, int64_t d) {
-         TORCH_CHECK(t.numel() > 0);  // eager warns
+         TORCH_CHECK(t.numel() > 0);  // eager warns otherwise
          return at::var(t, d, /*unbiased=*/false);
        }},
       {"logsumexp", [](const Tensor& t, int64_t d) { return at::logsumexp(t, d); }},
@@ -120,7 +120,7 @@ void add_combinations(std::vector<Op>& table) {
   }));
   table.push_back(
       smooth("atan2", several(2), [](const Tensors& t, const Sizes&) { return at::atan2(t[0], t[1]); }));
-  // The kernel leaves a larger storage, with memory that nobody wrote.
+  // The result of the kernel has a larger storage, with uninitialised memory; hence the clone.
   table.push_back(smooth("mse_loss", several(2), [](const Tensors& t, const Sizes&) {
     return at::mse_loss(t[0], t[1].expand_as(t[0])).clone();
   }));

@@ -6,7 +6,7 @@ namespace {
 using at::Tensor;
 using Write = std::function<void(const Tensors&)>;
 
-/// args = {x, others that fit x}
+/// args = {x, tensors that broadcast to x}
 Op smooth_write(const char* name, size_t count, Write function) {
   Op op{name, OpGroup::InPlace};
   op.enabled = &GeneratorConfig::gradients;

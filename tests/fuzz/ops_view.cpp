@@ -27,7 +27,7 @@ Sizes one_dim(Rng& rng, const Tensor& t) { return {rng.below(t.dim())}; }
 Sizes new_dim(Rng& rng, const Tensor& t) { return {rng.below(t.dim() + 1)}; }
 Sizes two_dims(Rng& rng, const Tensor& t) { return {rng.below(t.dim()), rng.below(t.dim())}; }
 
-/// Another shape with as many elements.
+/// Returns another shape with as many elements.
 Sizes reshaped(Rng& rng, const Tensor& t) {
   if (rng.percent(40)) return {t.numel()};
   Sizes sizes = t.sizes().vec();
@@ -67,7 +67,7 @@ Sizes strided_geometry(Rng& rng, const Tensor& t) {
     reach += (sizes.back() - 1) * strides.back();
   }
   Sizes ints = {reach < room ? rng.below(room - reach)
-                             : 0};  // too far a reach throws, and the statement is dropped
+                             : 0};  // exceeding the storage throws, and the statement is dropped
   ints.insert(ints.end(), sizes.begin(), sizes.end());
   ints.insert(ints.end(), strides.begin(), strides.end());
   return ints;
@@ -127,7 +127,7 @@ void add_part_views(std::vector<Op>& table) {
   table.push_back(view("narrow", 1, slice_bounds, [](const Tensor& t, const Sizes& i) {
     return at::narrow(t, i[0], i[1], i[2] - i[1]);
   }));
-  // Memory beside a view that it is taken of has a gradient or has none, depending on who asks.
+  // as_strided of a view can reach memory outside the view, whose gradient depends on how it is requested.
   auto no_view_with_grad = [](const Tensor& t) { return !t.is_view() || !t.requires_grad(); };
   table.push_back(view("as_strided", 0, strided_geometry, as_strided, no_view_with_grad));
   table.push_back(view(
@@ -139,7 +139,7 @@ void add_part_views(std::vector<Op>& table) {
       [](const Tensor& t, const Sizes& i) { return t.unfold(i[0], i[1], i[2]); }));
 }
 
-/// Ops with several results that are all views of one tensor; at most three pieces get names.
+/// Adds ops whose results are all views of one tensor; at most three of them become variables.
 void add_pieces(std::vector<Op>& table) {
   using Split = std::function<Tensors(const Tensor&, int64_t)>;
   auto pieces = [&](const char* name, Split split) {
@@ -156,7 +156,7 @@ void add_pieces(std::vector<Op>& table) {
   pieces("unbind", [](const Tensor& t, int64_t d) { return at::unbind(t, d); });
 }
 
-/// Aliases, and ops that hand back their argument itself when there is nothing to do.
+/// Adds aliases, and ops that return their argument itself when there is nothing to do.
 void add_aliases(std::vector<Op>& table) {
   table.push_back(view("detach", 0, nothing, [](const Tensor& t, const Sizes&) { return at::detach(t); }));
   table.push_back(view("alias", 0, nothing, [](const Tensor& t, const Sizes&) { return at::alias(t); }));
@@ -165,7 +165,7 @@ void add_aliases(std::vector<Op>& table) {
   table.push_back(view("view_as", 0, nothing, [](const Tensor& t, const Sizes&) { return t.view_as(t); }));
 }
 
-/// Integers only: the bits of a float would show the sign of a zero and the payload of a NaN.
+/// Views integers only: the bits of a float would show the sign of a zero and the payload of a NaN.
 void add_dtype_views(std::vector<Op>& table) {
   Op bits = view(
       "view_dtype", 1,

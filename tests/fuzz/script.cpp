@@ -10,29 +10,29 @@
 
 namespace antegrad::fuzz {
 
-/// Names are those of the newest use: an output that is an input is called as
-/// the output.
+/// Records the script. A tensor has the name of its newest use: an output that is also an input goes by its
+/// name as an output.
 struct Script::Writer {
   enum class Part { World, Function, Steps };
 
   Part part = Part::World;
   std::string world, function, steps;
-  std::vector<FunctionText> functions;  ///< as each call had it
+  std::vector<FunctionText> functions;  ///< one per call
 
   std::map<const at::TensorImpl*, std::string> names;
-  std::map<const at::TensorImpl*, std::string> outer_names;  ///< while a function is written
-  std::map<const at::TensorImpl*, std::string> world_names;  ///< what the function may capture
-  std::map<const at::TensorImpl*, bool> leaves;  ///< known ones, and whether they require grad there
-  std::vector<at::TensorImpl*> empty;            ///< declared with their numbers, when these are there
-  Tensors kept;                                  ///< so that no address comes twice
+  std::map<const at::TensorImpl*, std::string> outer_names;  ///< names outside the current function
+  std::map<const at::TensorImpl*, std::string> world_names;  ///< tensors that the function may capture
+  std::map<const at::TensorImpl*, bool> leaves;              ///< known leaves, and whether they require grad
+  std::vector<at::TensorImpl*> empty;  ///< to be declared with their contents once these are known
+  Tensors kept;                        ///< keeps the tensors alive, so that no address is used twice
   int variables = 0, lists = 0, calls = 0;
-  int outer_variables = 0, outer_lists = 0;  ///< while a function is written, whose names begin anew
+  int outer_variables = 0, outer_lists = 0;  ///< saved while a function is written, whose names start at 0
   bool grad_mode = at::GradMode::is_enabled();
   bool world_mode = at::GradMode::is_enabled();
-  std::map<size_t, std::string> kept_texts;  ///< of statements whose results are kept: they run once
-  size_t keep_from = 0;                      ///< in `function`
-  bool is_random = false;                    ///< the call that runs: its result is written as numbers
-  std::string pending;                       ///< the call that runs, with its arguments
+  std::map<size_t, std::string> kept_texts;  ///< statements whose results are kept, as they run only once
+  size_t keep_from = 0;                      ///< an offset in `function`
+  bool is_random = false;  ///< whether the current call is random: its result is written as numbers
+  std::string pending;     ///< the current call with its arguments
 
   std::string& out() { return part == Part::World ? world : part == Part::Function ? function : steps; }
   std::string indent() const { return part == Part::Function ? "    " : "  "; }
@@ -64,8 +64,7 @@ struct Script::Writer {
     return nullptr;
   }
 
-  /// What came from elsewhere, with the numbers that it has now. Outside of the
-  /// function: it captures that.
+  /// Declares a tensor of unknown origin with its current contents, outside the function, which captures it.
   std::string declare(const at::Tensor& tensor) {
     const auto inside = part;
     if (inside == Part::Function) {
@@ -103,7 +102,7 @@ struct Script::Writer {
     return "Tensors{" + text + "}";
   }
 
-  /// What happened to tensors without an op.
+  /// Writes down changes that did not come from an op.
   void bring_up_to_date() {
     for (auto* impl : std::exchange(empty, {})) {
       const auto tensor = std::find_if(kept.begin(), kept.end(),
@@ -204,7 +203,7 @@ struct Script::Writer {
       if (inputs[i].defined()) names[inputs[i].unsafeGetTensorImpl()] = c10::str("x[", i, "]");
   }
 
-  /// Also of a function that threw.
+  /// Also ends a function that threw.
   void end_function() {
     functions.back().text = function;
     variables = outer_variables;
@@ -241,7 +240,7 @@ struct Script::Writer {
       if (results[i].defined()) keep(results[i], c10::str("kept->at(", number, ")[", i, "]"));
   }
 
-  /// Declared outside while the function was written.
+  /// Whether the tensor was declared outside while the function was written.
   bool captured(const std::string& name) const {
     return world.find("at::Tensor " + name + " = ") != std::string::npos;
   }
@@ -266,7 +265,7 @@ void observe(Script::Writer& writer, const c10::OperatorHandle& op, torch::jit::
 
 }  // namespace
 
-/// Nothing is written down while the writer itself works: ops are not intercepted then.
+/// Does not record the writer's own calls: they are not intercepted.
 class Script::Listener final : public test::Interceptor {
  public:
   void call(const c10::OperatorHandle& op, torch::jit::Stack* stack) override {
@@ -287,12 +286,12 @@ std::string Script::program(const std::string& headline, const std::string& opti
   const auto& writer = listener_->writer;
   const auto mode = c10::str("  const at::AutoGradMode mode(", writer.world_mode ? "true" : "false", ");\n");
   auto functions = writer.functions;
-  if (writer.part == Writer::Part::Function && !functions.empty())  // it threw
+  if (writer.part == Writer::Part::Function && !functions.empty())  // the function threw
     functions.back().text = writer.function + "    return {};\n";
   return script_text(headline, options, mode + writer.world, joined_functions(functions), writer.steps);
 }
 
-/// Others may listen when no script is written: they are left alone.
+/// Leaves other interceptors alone when no script is being recorded.
 ScriptPause::ScriptPause() : paused_(std::exchange(current, nullptr)) {
   if (paused_ != nullptr) unheard_.emplace(nullptr);
 }

@@ -8,18 +8,16 @@
 
 #include "intercept.h"
 
-/// A check, written down as a C++ program that needs nothing of the fuzzer:
-/// what is called is seen where LibTorch dispatches it, so ops need not know
-/// how they are written.
+/// Writes a check as a C++ program that does not need the fuzzer. Calls are recorded where LibTorch
+/// dispatches them, so ops need no code for it.
 namespace antegrad::fuzz {
 
 using Tensors = std::vector<at::Tensor>;
 
-/// While it lives, the check that runs on this thread is written down: the
-/// tensors that the eager side makes, the function (in its first call), and
-/// what is done with its results. Checks say where the function begins and
-/// ends, what is compared, and which steps belong to the other side; outside of
-/// a Script that does nothing.
+/// Records the check that runs on this thread while it exists: the tensors that the eager side makes, the
+/// function (in its first call), and what is done with its results. Checks report where the function begins
+/// and ends, what is compared, and which steps belong to the other side; without a Script those reports do
+/// nothing.
 class Script {
  public:
   Script();
@@ -27,9 +25,8 @@ class Script {
   Script(const Script&) = delete;
   Script& operator=(const Script&) = delete;
 
-  /// With a main() that runs the steps with the function as it is, and compiled
-  /// with `options` (statements about an antegrad::Options `options`), and says
-  /// what differs.
+  /// Returns the program, with a main() that runs the steps with the plain function and with the one compiled
+  /// with `options` (statements about an antegrad::Options `options`), and prints the differences.
   std::string program(const std::string& headline, const std::string& options = {}) const;
 
   struct Writer;
@@ -39,21 +36,21 @@ class Script {
   std::unique_ptr<Listener> listener_;
 };
 
-/// The call of the function, eagerly.
+/// Reports the eager call of the function.
 void script_call(const Tensors& inputs);
 void script_results(const Tensors& outputs);
-/// A statement whose results are kept from the first call on (Statement::kept) begins, and ends.
+/// Report where a statement begins and ends whose results are kept from the first call on (Statement::kept).
 void script_keep();
 void script_kept(size_t number, const Tensors& results);
-/// Tensors that are compared at this point.
+/// Reports tensors that are compared at this point.
 void script_look(const std::string& name, const Tensors& tensors);
 
-/// As torch::autograd::grad and backward().
+/// Like torch::autograd::grad and backward(), and recorded.
 Tensors scripted_grad(const Tensors& roots, const Tensors& targets, const Tensors& tangents,
                       bool retain_graph, bool create_graph, bool allow_unused);
 void scripted_backward(const Tensors& roots, const Tensors& tangents, bool retain_graph);
 
-/// While it lives, nothing is written down.
+/// Pauses recording while it exists.
 class ScriptPause {
  public:
   ScriptPause();

@@ -8,7 +8,7 @@
 namespace antegrad::fuzz {
 namespace {
 
-/// A text apart from its whole numbers.
+/// A text, split at its whole numbers.
 struct Parts {
   std::vector<std::string> between;
   std::vector<int64_t> numbers;
@@ -27,7 +27,7 @@ Parts parts_of(const std::string& text) {
   return parts;
 }
 
-/// A number that grows with a size: factor * size / divisor + offset in every call.
+/// Writes a number as factor * size / divisor + offset, if that holds in every call.
 std::optional<std::string> as_size(const std::vector<FunctionText>& calls,
                                    const std::vector<int64_t>& numbers) {
   for (const int64_t divisor : {1, 2})

@@ -81,7 +81,7 @@ std::string list_text(const IValue& value, const c10::Type& element, const NameO
   return c10::str("std::vector<", scalars ? "at::Scalar" : integer, ">{", items, "}");
 }
 
-/// As a list of doubles, or of whole numbers that doubles do not have.
+/// Returns the elements as a list of doubles, or of int64_t, since doubles cannot represent all of those.
 std::string numbers_text(const at::Tensor& flat) {
   if (at::isIntegralType(flat.scalar_type(), true)) {
     const auto numbers = flat.to(at::kLong).contiguous();
@@ -104,7 +104,7 @@ std::string sizes_text(at::IntArrayRef sizes) {
   return "{" + listed(sizes, [](int64_t n) { return std::to_string(n); }) + "}";
 }
 
-/// Around the steps: how they are watched before them, and who takes them after them.
+/// The program before and after the steps: how tensors are compared, and what runs the steps.
 const char* const kBegin = R"(
 #include <antegrad/antegrad.h>
 #include <torch/torch.h>
@@ -249,7 +249,7 @@ std::string tensor_text(const at::Tensor& tensor) {
   else
     text = "at::tensor(" + numbers_text(flat) + ")";
   text += c10::str(".to(", type_text(static_cast<int64_t>(type)), ").view(std::vector<int64_t>",
-                   sizes_text(tensor.sizes()), ")");  // a dtype would be meant by {}
+                   sizes_text(tensor.sizes()), ")");  // {} could mean a dtype
   if (tensor.is_contiguous()) return text;
   return c10::str("at::empty_strided(", sizes_text(tensor.sizes()), ", ", sizes_text(tensor.strides()),
                   ", at::ScalarType::", c10::toString(type), ").copy_(", text, ")");

@@ -1,6 +1,6 @@
 #pragma once
-// For tests that hold texts in files. With ANTEGRAD_UPDATE_GOLDEN=1 in the environment they write them anew;
-// review the diff.
+// For tests whose expected texts are files. With ANTEGRAD_UPDATE_GOLDEN=1 in the environment they rewrite the
+// files; review the diff.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>

@@ -1,5 +1,6 @@
 #pragma once
-// For tests of passes: what the graphs of random_program.h compute, and what their caller sees of aliasing.
+// For tests of passes: computes the graphs of random_program.h, and the aliasing that their caller can
+// observe.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +12,7 @@
 
 namespace antegrad::passes {
 
-/// Computes what such graphs compute. A random draw depends on how many there were before.
+/// Executes such graphs. The result of a random node depends on how many random nodes ran before it.
 class Interpreter {
  public:
   using Contents = std::vector<float>;
@@ -87,8 +88,8 @@ class Interpreter {
 
 inline std::vector<std::vector<float>> interpret(const ir::Graph& graph) { return Interpreter(graph).run(); }
 
-/// For each pair of graph outputs, and each pair of an output and an input: 0 apart, 1 on the same memory, 2
-/// the same tensor. What the caller can tell about aliasing.
+/// Returns the aliasing that the caller can observe, for each pair of outputs and each pair of an output and
+/// an input: 0 for separate memory, 1 for shared memory, 2 for the same tensor.
 inline std::vector<int> aliasing(const ir::Graph& graph) {
   std::vector<int> relation;
   auto relate = [&](ir::ValueId a, ir::ValueId b) {

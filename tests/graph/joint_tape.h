@@ -30,7 +30,7 @@ class JointTape {
   const ir::Graph& graph() const { return graph_; }
   void scope(std::string scope) { scope_ = std::move(scope); }
 
-  /// Its derivative is an op on the same argument: sin and cos.
+  /// Adds an op whose derivative is an op on the same argument, as with sin and cos.
   Id unary(const std::string& op, const std::string& derivative, Id x) {
     const auto y = like(op, {x}, x);
     on_backward(y, [=, this](Id g) {
@@ -79,7 +79,7 @@ class JointTape {
     });
     return y;
   }
-  /// Sum over columns, spread over them again.
+  /// Sums over the columns and expands the sum to them again.
   Id sum_and_expand(Id x) {
     const auto y = expand(sum(x), x);
     on_backward(y, [=, this](Id g) { add_grad(x, expand(sum(g), x)); });
@@ -107,7 +107,7 @@ class JointTape {
     });
     return out[0];
   }
-  /// Two halves of the rows, multiplied.
+  /// Multiplies the upper half of the rows by the lower half.
   Id split_and_multiply(Id x) {
     const auto half = floor_div(rows(x), 2);
     auto low = ir::contiguous_tensor(ir::DType::F32, {half, columns(x)});
@@ -122,7 +122,8 @@ class JointTape {
     });
     return y;
   }
-  /// The backward pass computes a dear op that the forward pass has no use for, and something from it.
+  /// The backward pass computes an expensive op that the forward pass does not compute, and ops on its
+  /// result.
   Id dear_derivative(Id x) {
     const auto y = like("aten.log", {x}, x);
     on_backward(y, [=, this](Id g) {
@@ -132,7 +133,7 @@ class JointTape {
     });
     return y;
   }
-  /// A random node of the backward pass: noise on the gradient.
+  /// Adds a random node to the backward pass: noise on the gradient.
   Id noisy_gradient(Id x) {
     const auto y = like("aten.clone", {x}, x);
     on_backward(y, [=, this](Id g) {
@@ -144,7 +145,8 @@ class JointTape {
   void assert_all(Id x) { emit("aten._assert_async", {x}, {}, {.ordered = true, .writes = {}}); }
   void mutate(size_t input, Id contents) { mutations_.emplace_back(input, contents); }
 
-  /// Gradients of all inputs but constants and buffers, undefined where nothing depends on them.
+  /// Adds the outputs: gradients of all inputs but constants and buffers, undefined where no result depends
+  /// on them.
   ir::Graph finish(const std::vector<Id>& results) {
     const size_t inputs = graph_.inputs.size();
     for (const auto id : results) graph_.outputs.push_back({id, ir::OutputRole::UserOutput, {}, -1});

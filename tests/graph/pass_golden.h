@@ -1,6 +1,6 @@
 #pragma once
-// For tests of passes: golden files testdata/<pass>/<case>.graph hold the input, a line "---" and the
-// expected output. With ANTEGRAD_UPDATE_GOLDEN=1 in the environment the expected part is written anew; review
+// For tests of passes: golden files testdata/<pass>/<case>.graph contain the input, a line "---" and the
+// expected output. With ANTEGRAD_UPDATE_GOLDEN=1 in the environment the expected output is rewritten; review
 // the diff.
 #include <gtest/gtest.h>
 
@@ -17,8 +17,8 @@
 
 namespace antegrad::passes {
 
-/// Runs the pass on one input; checks that it leaves a valid graph, tells truly whether it changed something,
-/// and has nothing left to do when run again.
+/// Runs the pass on one input and checks that the result is a valid graph, that the pass reports correctly
+/// whether it changed anything, and that a second run changes nothing.
 inline std::string run_checked(const Pass& pass, const std::string& input) {
   auto graph = ir::parse(input);
   ir::verify(graph);

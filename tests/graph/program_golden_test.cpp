@@ -1,4 +1,5 @@
-// Graphs of three models to the text of all their code, as kept in tests/data/programs.
+// From the graphs of three models to the text of all their kernels, compared with files in
+// tests/data/programs.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -14,7 +15,7 @@
 namespace antegrad {
 namespace {
 
-/// The graphs of a file, one after the other.
+/// Parses the graphs of a file in order.
 std::vector<ir::Graph> read_graphs(const std::filesystem::path& path) {
   const auto text = read_text(path);
   std::vector<ir::Graph> graphs;

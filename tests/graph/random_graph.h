@@ -106,7 +106,7 @@ class RandomGraph : private RandomLiterals {
   }
 
   ValueId define(Graph& graph) {
-    if (one_in(5)) graph.add_value(type());  // a hole
+    if (one_in(5)) graph.add_value(type());  // an id that no node defines
     const ValueId base = !ids_.empty() && one_in(4)
                              ? ids_[static_cast<size_t>(below(static_cast<int>(ids_.size())))]
                              : ValueId{};
@@ -117,7 +117,7 @@ class RandomGraph : private RandomLiterals {
     return readable_ == 0 ? ValueId{} : ids_[static_cast<size_t>(below(static_cast<int>(readable_)))];
   }
 
-  /// Gives the values other ids, as edits do.
+  /// Permutes the value ids, as edits do.
   void shuffle_ids(Graph& graph) {
     if (!one_in(2)) return;
     PerValue<ValueId> to;

@@ -13,7 +13,7 @@ namespace antegrad {
 
 class RandomJoint {
  public:
-  /// Sizes of the inputs are among those given.
+  /// Chooses the sizes of the inputs from `sizes`.
   explicit RandomJoint(uint32_t seed, std::vector<ir::Dim> sizes = {8, 32})
       : random_(seed), sizes_(std::move(sizes)) {}
 
@@ -43,7 +43,7 @@ class RandomJoint {
     const auto count = static_cast<int>(values_.size());
     return values_[static_cast<size_t>(below(3) == 0 ? below(count) : count - 1 - below(std::min(count, 4)))];
   }
-  /// One of the values of that number of rows and columns; nothing: any number.
+  /// Returns a value with that many rows and columns; without `columns`, any number of columns will do.
   ir::ValueId pick(const ir::Dim& rows, const std::optional<ir::Dim>& columns) {
     std::vector<ir::ValueId> fitting;
     for (const auto id : values_)
@@ -102,7 +102,7 @@ class RandomJoint {
 
 inline ir::Graph random_joint(uint32_t seed, int steps) { return RandomJoint(seed).make(steps); }
 
-/// With the symbols s0 and s1, likely 4 and 1.
+/// Uses the symbols s0 and s1, with hints 4 and 1.
 inline ir::Graph random_symbolic_joint(uint32_t seed, int steps) {
   auto graph = RandomJoint(seed, {8, ir::Dim::symbol(0) * 2, ir::Dim::symbol(1) * 32}).make(steps);
   graph.symbols = {{{1, 1 << 20}, 4}, {{1, 1 << 20}, 1}};

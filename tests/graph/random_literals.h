@@ -90,7 +90,7 @@ class RandomLiterals {
 
  protected:
   std::mt19937_64 rng_;
-  int symbols_ = 0;  ///< how many symbols dims may name
+  int symbols_ = 0;  ///< how many symbols dims may use
 };
 
 }  // namespace antegrad::ir::testing

@@ -37,7 +37,7 @@ class RandomProgram {
   static ir::TensorType contiguous(Sizes sizes) {
     return ir::contiguous_tensor(ir::DType::F32, std::move(sizes));
   }
-  /// A constant keeps one; a symbol is at least 1.
+  /// Whether a row may be sliced off: a constant size stays positive, and a symbol is at least 1.
   static bool may_lose_a_row(const ir::TensorType& type) {
     const auto& rows = type.sizes[0];
     return rows.is_constant() ? rows.constant() > 1 : rows.as_symbol().has_value();
@@ -45,7 +45,7 @@ class RandomProgram {
   bool joint() const { return graph_.stage == ir::Stage::Joint; }
   int below(int limit) { return static_cast<int>(random_() % static_cast<uint32_t>(limit)); }
   void add(ir::ValueId id) { values_.push_back(id); }
-  /// Recent values come up more often, so that graphs are deep.
+  /// Prefers recent values, so that graphs become deep.
   ir::ValueId pick() {
     const auto count = static_cast<int>(values_.size());
     const auto back = below(3) == 0 ? below(count) : below(std::min(count, 5));
@@ -147,7 +147,7 @@ class RandomProgram {
   void add_arithmetic() {
     const auto a = pick(), b = pick();
     const auto type = contiguous(graph_.tensor_type(a).sizes);
-    // Writes a copy of its first argument while it reads the second, so the two must not become one.
+    // The op writes to a copy of its first argument while it reads the second, so the two must not be merged.
     if (below(6) == 0 && a != b && type.sizes == graph_.tensor_type(b).sizes) {
       auto& node = call("custom.accumulate_", {a, b}, type);
       node.effects.writes = {a};

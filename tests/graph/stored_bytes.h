@@ -1,5 +1,5 @@
 #pragma once
-// For tests of binary forms: graphs to write, and bytes that are almost right.
+// For tests of binary formats: graphs to serialise, and slightly corrupted bytes.
 #include <algorithm>
 #include <filesystem>
 #include <random>
@@ -21,7 +21,7 @@ std::string bytes_of(const T& data) {
   return out.take();
 }
 
-/// Has something of most that a graph can have.
+/// A graph with nearly every feature that a graph can have.
 constexpr const char* kRichGraph = R"(graph @rich joint [s0: 1..64 ~ 7, s1: 1..] {
   in %0: f32[s0,4] param "w"
   in %1: f32[s0*s1,4] user
@@ -33,7 +33,7 @@ constexpr const char* kRichGraph = R"(graph @rich joint [s0: 1..64 ~ 7, s1: 1..]
 }
 )";
 
-/// Changes bytes of a corpus here and there.
+/// Returns entries of a corpus with a few random changes.
 class ByteMutator {
  public:
   ByteMutator(uint64_t seed, std::vector<std::string> corpus) : rng_(seed), corpus_(std::move(corpus)) {}
@@ -67,7 +67,7 @@ class ByteMutator {
       case 4:  // a number that is far too large
         bytes.replace(at, 1, std::string(1 + below(9), '\xff') + '\x01');
         return;
-      case 5: {  // a piece of another
+      case 5: {  // a piece of another entry
         const auto& other = any();
         const size_t from = below(other.size());
         bytes.insert(at, other.substr(from, 1 + below(12)));
@@ -82,7 +82,7 @@ class ByteMutator {
   std::vector<std::string> corpus_;
 };
 
-/// The graphs in a text, each from a line "graph @…" to a line "}".
+/// Parses the graphs in a text, each from a line "graph @…" to a line "}".
 inline std::vector<ir::Graph> graphs_in(const std::string& text) {
   std::vector<ir::Graph> out;
   for (size_t at = 0; (at = text.find("graph @", at)) != std::string::npos;) {
@@ -93,7 +93,7 @@ inline std::vector<ir::Graph> graphs_in(const std::string& text) {
   return out;
 }
 
-/// All graphs that are kept as files in a folder of the repository.
+/// Parses all graphs in files below a folder of the repository.
 inline std::vector<ir::Graph> graphs_under(const char* folder) {
   std::vector<std::filesystem::path> paths;
   for (const auto& file :

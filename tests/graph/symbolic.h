@@ -1,6 +1,7 @@
 #pragma once
-// Runs a graph on symbols: a value is the hash of the op that computes it and of what that reads, so that two
-// graphs compute the same when their outputs have the same hashes. Copies are what they copy.
+// Executes a graph on hashes: the hash of a value is made of the op that computes it and the hashes of its
+// arguments, so two graphs compute the same if their outputs have the same hashes. A copy has the hash of its
+// source.
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -21,7 +22,7 @@ class SymbolicRun {
  public:
   static constexpr uint64_t kNone = 1;
 
-  /// inputs: one hash per input of the graph.
+  /// `inputs` has one hash per input of the graph.
   SymbolicRun(const ir::Graph& graph, const std::vector<uint64_t>& inputs)
       : graph_(graph), hash_(graph.values.size()) {
     for (size_t i = 0; i < inputs.size(); ++i) of(graph.inputs[i].value) = inputs[i];
@@ -61,7 +62,7 @@ class SymbolicRun {
     uint64_t all = std::hash<std::string>{}(node.op);
     for (const auto& arg : node.args) all = mix(all, hash(arg));
     for (const auto& attr : node.attrs) all = mix(all, hash(attr.value));
-    // What a random node draws depends on when it runs, among those of its pass.
+    // The result of a random node depends on its position among the random nodes of its pass.
     if (node.effects.random)
       all = mix(all, 1000 + 2 * static_cast<uint64_t>(drawn_[pass(node)]++) + pass(node));
     for (size_t i = 0; i < node.outputs.size(); ++i) {

@@ -1,6 +1,6 @@
 #pragma once
-// For tests of passes: whether the types in a graph of constant sizes follow from each other as LibTorch has
-// it. Knows views, pointwise ops, reductions and what else the passes emit; other nodes are passed over.
+// For tests of passes: checks that the types in a graph of constant sizes follow LibTorch's rules. Knows
+// views, pointwise ops, reductions and whatever else the passes emit; other nodes are skipped.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ class TypeRules {
   using Sizes = std::vector<int64_t>;
   explicit TypeRules(const ir::Graph& graph) : graph_(graph) {}
 
-  /// Returns how many nodes there was a rule for.
+  /// Returns the number of nodes that a rule applied to.
   int check() {
     int known = 0;
     for (const auto& node : graph_.nodes) {
@@ -146,7 +146,8 @@ class TypeRules {
     return out;
   }
 
-  /// The elements of a view are those that it shows: each where the op says, row-major for aten.view.
+  /// Checks that a view covers only elements of its base; the reshaping views cover all of them in the same
+  /// order.
   void check_view(const ir::Node& node) const {
     const auto& from = type(*node.args[0].as<ir::ValueId>());
     const auto& to = type(node.outputs[0]);
@@ -164,7 +165,7 @@ class TypeRules {
     EXPECT_TRUE(std::ranges::includes(before, after));
   }
 
-  /// Of all elements, row-major, in their storage.
+  /// Returns the positions of all elements in their storage, in row-major order.
   static Sizes places(const ir::TensorType& type) {
     Sizes out = {type.offset.constant()};
     for (size_t d = 0; d < type.sizes.size(); ++d) {

@@ -1,5 +1,6 @@
 #pragma once
-// Programs with symbols, compiled once, against the same graph with constants.
+// Compares programs with symbols, compiled once, with the interpreted programs of the same graphs with
+// constant sizes.
 #include "codegen/cpu/kernel_source.h"
 #include "kernels/run_kernels.h"
 #include "kernels/run_program.h"
@@ -7,7 +8,7 @@
 
 namespace antegrad::schedule {
 
-/// A program with symbols whose kernels have been compiled.
+/// A program with symbols and its compiled kernels.
 class CompiledProgram {
  public:
   CompiledProgram(const ir::Graph& graph, const toolchain::Toolchain& toolchain, toolchain::Isa isa,
@@ -30,7 +31,7 @@ class CompiledProgram {
   }
 
  private:
-  /// In three calls, the last first.
+  /// Runs the units in three calls, the last units first.
   void run_kernel(size_t index, const std::vector<Memory*>& memory, int64_t units,
                   const std::vector<int64_t>& values) const {
     const auto& kernel = program_.kernels[index];
@@ -53,7 +54,7 @@ class CompiledProgram {
   std::vector<Function> functions_;
 };
 
-/// Holds a compiled program with symbols against the interpreted one of the graph with constants.
+/// Compares a compiled program with symbols to the interpreted program of the graph with those sizes.
 inline void check_at(const CompiledProgram& compiled, const ir::Graph& graph,
                      const std::vector<int64_t>& values, double tolerance = 1e-4) {
   SCOPED_TRACE(fmt::format("at {}", fmt::join(values, ", ")));
@@ -63,7 +64,7 @@ inline void check_at(const CompiledProgram& compiled, const ir::Graph& graph,
   const auto want = interpret(schedule(constant, all_settings()), inputs);
   for (size_t o = 0; o < want.size(); ++o) {
     const auto dtype = constant.tensor_type(graph.outputs[o].value).dtype;
-    double largest = 1;  // what cancels to about zero is no exacter than its parts
+    double largest = 1;  // a result of cancellation is no more exact than its terms
     for (const auto& number : want[o])
       largest = std::isfinite(number.f) ? std::max(largest, std::fabs(number.f)) : largest;
     ASSERT_EQ(got[o].size(), want[o].size());

@@ -1,5 +1,5 @@
 #pragma once
-// The expressions of ops.def, computed in double.
+// Computes the expressions of ops.def in double precision.
 #include <charconv>
 #include <cmath>
 #include <map>

@@ -1,5 +1,5 @@
 #pragma once
-// What a kernel means, step by step, in double and int64_t: the oracle for generated code.
+// Interprets kernels step by step with double and int64_t numbers: the oracle for generated code.
 #include <functional>
 #include <limits>
 #include <map>
@@ -14,8 +14,8 @@ namespace antegrad::schedule {
 
 using FloatFunction = std::function<double(const std::vector<Number>&)>;
 using IntFunction = std::function<int64_t(const std::vector<Number>&)>;
-/// What the expressions of the tests compute; those with a result of bool or integers are IntFunctions. What
-/// is not here is computed by an Evaluator.
+/// The functions that the expressions of the tests stand for; results of bool and integer dtypes come from
+/// `ints`. An Evaluator computes all other expressions.
 struct Meanings {
   std::map<std::string, FloatFunction> floats;
   std::map<std::string, IntFunction> ints;
@@ -23,7 +23,7 @@ struct Meanings {
 
 class Interpreter {
  public:
-  /// `memory` has one entry per buffer; outputs are written there.
+  /// `memory` has one entry per buffer; the interpreter writes the outputs there.
   Interpreter(const Kernel& kernel, const Meanings& meanings, std::vector<Memory>& memory,
               std::vector<int64_t> dims)
       : kernel_(kernel), meanings_(meanings), memory_(memory), dims_(std::move(dims)) {
@@ -36,7 +36,7 @@ class Interpreter {
     return dim.evaluate([&](int32_t symbol) { return dims_[static_cast<size_t>(symbol)]; });
   }
 
-  /// Whether all indices were in range.
+  /// Returns whether all indices were in range.
   bool run() {
     if (kernel_.owner) {
       for (const auto& [buffer, elements] : kernel_.clear)
@@ -64,7 +64,7 @@ class Interpreter {
     return sum;
   }
 
-  /// -1: an index is out of range.
+  /// Returns -1 if an index is out of range.
   int64_t at(const Op& op) {
     int64_t sum = at(op.address);
     for (const auto& part : op.indirect) {

@@ -1,5 +1,5 @@
 #pragma once
-// Kernels made by hand.
+// Builds kernels by hand.
 #include <initializer_list>
 #include <string>
 #include <utility>
@@ -13,7 +13,8 @@ inline Affine affine(std::vector<std::pair<int32_t, ir::Dim>> terms, ir::Dim off
   return {std::move(offset), std::move(terms)};
 }
 
-/// Adds to `kernel`; ops go to the section added last. Functions return the index of what they add.
+/// Adds to `kernel`; ops go into the section that was added last. Functions return the index of what they
+/// add.
 struct KernelBuilder {
   Kernel kernel;
 
@@ -120,7 +121,7 @@ struct KernelBuilder {
     return op.result;
   }
 
-  std::string comment;  ///< of the ops added from now on
+  std::string comment;  ///< of the ops that are added next
   int32_t scalars = 0;
 };
 

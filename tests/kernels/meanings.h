@@ -1,5 +1,5 @@
 #pragma once
-// The expressions that tests of generated code use, in double and int64_t.
+// The expressions that tests of generated code use, as functions of double and int64_t.
 #include "kernels/interpreter.h"
 
 namespace antegrad::schedule {

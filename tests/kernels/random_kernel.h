@@ -43,7 +43,7 @@ class RandomKernel {
     return all[static_cast<size_t>(below(static_cast<int64_t>(all.size())))];
   }
 
-  /// Mostly constants, sometimes a symbol; sometimes 0 or 1.
+  /// Returns mostly constants, sometimes a symbol; sometimes 0 or 1.
   ir::Dim extent(int64_t limit) {
     const auto value = below(12) == 0 ? below(2) : 1 + below(limit);
     return below(4) != 0 ? ir::Dim(value) : symbol(value);
@@ -60,7 +60,8 @@ class RandomKernel {
     return SizeReal{static_cast<ir::Real::Form>(below(4)), 0.3, size};
   }
 
-  /// Row-major over some of the loops, in a random order: every iteration has its own element if all are in.
+  /// A row-major address over some of the loops, in a random order. With all loops every iteration has its
+  /// own element.
   struct Place {
     Affine address;
     ir::Dim elements;
@@ -196,7 +197,7 @@ class RandomKernel {
     b_.store(b_.output(dtype, where.elements), where.address, value);
   }
 
-  /// So that reductions are seen from outside.
+  /// Stores some results, so that errors of reductions can be observed.
   void finish() {
     if (shape_ == Shape::Flat) return;
     b_.section();

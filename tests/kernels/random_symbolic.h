@@ -1,5 +1,5 @@
 #pragma once
-// Random graphs over sizes with symbols, of ops that all become kernels.
+// Random graphs with symbolic sizes, of ops that all become kernels.
 #include <algorithm>
 #include <random>
 
@@ -49,7 +49,7 @@ class RandomSymbolic {
     return graph_.add_input(ir::contiguous_tensor(dtype, sizes), ir::InputRole::UserInput, std::move(name));
   }
   const ir::TensorType& type(ir::ValueId id) const { return graph_.tensor_type(id); }
-  /// Of a value with dims and elements; recent ones are more likely.
+  /// Prefers recent values.
   ir::ValueId pick() {
     const auto count = static_cast<int64_t>(values_.size());
     return values_[static_cast<size_t>(below(2) == 0 ? std::max<int64_t>(0, count - 1 - below(3))
@@ -70,7 +70,7 @@ class RandomSymbolic {
   ir::ValueId view(std::string op, std::vector<ir::Arg> args, ir::TensorType result, ir::ValueId of) {
     return node(std::move(op), std::move(args), std::move(result), graph_.storage_of(of));
   }
-  /// Dense, mostly row-major, sometimes in the order of another tensor.
+  /// Returns a dense type, mostly row-major, sometimes with the strides of the other tensor.
   ir::TensorType result_like(ir::ValueId id) {
     auto out = ir::contiguous_tensor(ir::DType::F32, type(id).sizes);
     if (below(2) == 0 && ir::is_dense(type(id))) out.strides = type(id).strides;

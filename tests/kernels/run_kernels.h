@@ -1,5 +1,5 @@
 #pragma once
-// Compiles kernels for an instruction set, runs them and compares what they write with the interpreter.
+// Compiles kernels for an instruction set, runs them and compares their results with the interpreter's.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -12,16 +12,16 @@
 
 namespace antegrad::schedule {
 
-/// A kernel and what it is called with.
+/// A kernel and its arguments.
 struct Case {
   Kernel kernel;
-  std::vector<Memory> memory;  ///< of each buffer
+  std::vector<Memory> memory;  ///< one entry per buffer
   std::vector<int64_t> dims;
-  std::vector<std::pair<int32_t, int32_t>> in_place;  ///< an input and an output that are the same memory
-  double tolerance = 1e-5;                            ///< of f32, relative to the largest number of a buffer
+  std::vector<std::pair<int32_t, int32_t>> in_place;  ///< pairs of an input and an output that share memory
+  double tolerance = 1e-5;                            ///< for f32, relative to the largest number of a buffer
 };
 
-/// Fills inputs with random numbers; sizes are those of the buffers.
+/// Fills the buffers with random numbers.
 inline Case make_case(Kernel kernel, std::mt19937_64& random, std::vector<int64_t> dims = {}) {
   Case out{std::move(kernel), {}, std::move(dims), {}};
   for (const auto& buffer : out.kernel.buffers) {
@@ -34,7 +34,7 @@ inline Case make_case(Kernel kernel, std::mt19937_64& random, std::vector<int64_
 
 using Function = int64_t (*)(void* const*, const int64_t*, int64_t, int64_t);
 
-/// Bytes with a margin that nobody may write.
+/// Bytes between margins that nothing may write to.
 class Bytes {
  public:
   Bytes(ir::DType dtype, const Memory& memory)
@@ -84,7 +84,7 @@ inline double tolerance(const Case& test, ir::DType dtype) {
 inline void compare(const Case& test, size_t buffer, const Memory& actual, const Memory& expected) {
   const auto dtype = test.kernel.buffers[buffer].dtype;
   const bool floating = ir::is_floating(dtype);
-  double largest = 1e-3;  // what cancels to about zero is no exacter than its parts
+  double largest = 1e-3;  // a result of cancellation is no more exact than its terms
   for (const auto& number : expected)
     if (std::isfinite(number.f)) largest = std::max(largest, std::fabs(number.f));
   for (size_t i = 0; i < expected.size(); ++i) {
@@ -103,7 +103,7 @@ inline void compare(const Case& test, size_t buffer, const Memory& actual, const
   }
 }
 
-/// Runs the units in `pieces` calls, the last first.
+/// Runs the units in `pieces` calls, the last units first.
 inline void check(const Case& test, Function function, const Meanings& meanings, int pieces = 3) {
   auto expected = test.memory;
   for (const auto& [input, output] : test.in_place)
@@ -134,7 +134,7 @@ inline void check(const Case& test, Function function, const Meanings& meanings,
   }
 }
 
-/// Compiles all kernels as one unit and checks each. Their names are made unique.
+/// Compiles all kernels as one unit and checks each. Makes their names unique.
 inline void check_all(std::deque<Case> cases, const Meanings& meanings, const toolchain::Toolchain& toolchain,
                       toolchain::Isa isa) {
   std::vector<const Kernel*> kernels;

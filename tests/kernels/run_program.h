@@ -26,8 +26,8 @@ inline int64_t elements_of(const ir::TensorType& type) {
   return last + 1;
 }
 
-/// Contents of the inputs of a graph without symbols. An input of indices has the number of positions as its
-/// name.
+/// Returns random contents for the inputs of a graph without symbols. For an input of indices, the name gives
+/// the number of valid indices.
 inline std::vector<Memory> random_inputs(const ir::Graph& graph, const std::vector<ir::Input>& named,
                                          const std::vector<int64_t>& values, uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -44,8 +44,8 @@ inline std::vector<Memory> random_inputs(const ir::Graph& graph, const std::vect
   return out;
 }
 
-/// What a program without symbols computes, kernel by kernel; each kernel is run by run_kernel(index in the
-/// program, memory of the buffers without scratch, units).
+/// Runs a program without symbols, kernel by kernel. `run_one` gets the kernel's index in the program, the
+/// memory of its buffers except scratch, and the number of units.
 class ProgramRun {
  public:
   using RunOne = std::function<void(size_t kernel, const std::vector<Memory*>& memory, int64_t units)>;
@@ -76,7 +76,7 @@ class ProgramRun {
  private:
   Memory& of(ir::ValueId id) { return memory_[id]; }
 
-  /// Where elements are, in row-major order.
+  /// Returns the positions of the elements in their storage, in row-major order.
   std::vector<size_t> places(ir::ValueId id) const {
     const auto& type = program_.graph.tensor_type(id);
     const auto& base = program_.graph.tensor_type(program_.graph.storage_of(id));
@@ -98,8 +98,7 @@ class ProgramRun {
     return out;
   }
 
-  /// Views are where they are; of the rest only what is left to LibTorch because something is, or may be,
-  /// empty.
+  /// Views need no work. Other nodes are left to LibTorch only because an operand is, or may be, empty.
   void run_node(const ir::Node& node) {
     const auto result = node.outputs[0];
     if (program_.graph.storage_of(result) != result || program_.graph.tensor_type(result).numel().is(0))
@@ -149,7 +148,7 @@ class ProgramRun {
       if (is_sum)
         into = {into.f + more.f, into.i + more.i};
       else if (std::isnan(into.f) || (is_max ? more.f > into.f : more.f < into.f))
-        into = more;  // any and prod: of one element only
+        into = more;  // any and prod occur with one element only
     }
     return out;
   }

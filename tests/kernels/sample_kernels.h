@@ -1,5 +1,5 @@
 #pragma once
-// Typical kernels, by hand, as the scheduler would make them.
+// Typical kernels as the scheduler would make them, built by hand.
 #include "kernels/kernel_builder.h"
 
 namespace antegrad::schedule::samples {
@@ -22,7 +22,7 @@ inline Kernel pointwise(ir::Dim n, DType dtype = DType::F32) {
   return b.kernel;
 }
 
-/// y = 3 * x, flat: as fast as memory is.
+/// y = 3 * x, flat: limited by memory bandwidth.
 inline Kernel scale(ir::Dim n) {
   KernelBuilder b("scale");
   const auto x = b.input(DType::F32, n), y = b.output(DType::F32, n);
@@ -92,7 +92,7 @@ inline Kernel layer_norm(ir::Dim rows, ir::Dim n, double count) {
   return b.kernel;
 }
 
-/// The gradient of layer_norm: of x by rows, of the weight and bias by columns, in chunks.
+/// The gradient of layer_norm: for x by rows, for the weight and bias by columns, in chunks.
 inline Kernel layer_norm_backward(ir::Dim rows, ir::Dim n, double count, int32_t chunks,
                                   DType sums = DType::F32) {
   KernelBuilder b("layer_norm_backward");

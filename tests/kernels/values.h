@@ -1,5 +1,5 @@
 #pragma once
-// Memory of kernels in tests, as plain numbers and as bytes.
+// Contents of buffers in tests, as plain numbers and as bytes.
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -34,7 +34,7 @@ inline double round_to_f16(double value) {
   return std::fabs(rounded) > 65504 ? std::copysign(INFINITY, number) : rounded;
 }
 
-/// What is left of a number when it is kept in a dtype.
+/// Rounds or wraps a number as storing it in `dtype` does.
 inline Number kept_as(ir::DType dtype, const Number& number) {
   using ir::DType;
   switch (dtype) {
@@ -135,7 +135,7 @@ inline Number get(ir::DType dtype, const uint8_t* from) {
   }
 }
 
-/// Numbers between -2 and 2, integers between -20 and 20.
+/// Returns numbers between -2 and 2, or integers from -20 to 20 (0 to 40 for U8, 0 or 1 for Bool).
 inline Memory random_memory(ir::DType dtype, int64_t elements, std::mt19937_64& random) {
   Memory out(static_cast<size_t>(elements));
   for (auto& number : out) {

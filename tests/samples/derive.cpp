@@ -14,7 +14,8 @@
 namespace antegrad::samples {
 namespace {
 
-/// Forms derived per overload: the first is the plain call, the next ones vary layout and broadcasting.
+/// How many samples are derived per overload: the first is the plain call, the others vary layout and
+/// broadcasting.
 constexpr int kDerivedPerOverload = 3;
 
 bool writes(const c10::Argument& argument) {
@@ -29,7 +30,7 @@ bool same_types(const c10::FunctionSchema& a, const c10::FunctionSchema& b, size
   return true;
 }
 
-/// Whether the result of the functional call fits into `self`.
+/// Whether `self` can hold the result of the functional call.
 bool fits(const c10::IValue& self, const c10::Stack& results) {
   if (!self.isTensor()) return self.isTensorList();
   const at::Tensor& target = self.toTensor();
@@ -45,7 +46,7 @@ at::Tensor transposed_zeros(const at::Tensor& like) {
   return at::zeros(like.transpose(0, 1).sizes(), like.options()).transpose(0, 1);
 }
 
-/// In place, a result cannot be converted to another dtype on request.
+/// Whether the call asks for a result dtype, which an in-place call cannot convert to.
 bool asks_for_dtype(const c10::FunctionSchema& schema, const Sample& sample) {
   const auto index = schema.argumentIndexWithName("dtype");
   return index && !sample.args[static_cast<size_t>(*index)].isNone();
@@ -63,7 +64,7 @@ const std::unordered_map<std::string, std::vector<c10::OperatorHandle>>& overloa
   return table;
 }
 
-/// The overload that takes what `schema` takes plus one out argument per result.
+/// Returns the overload that takes the arguments of `schema` and one out argument per result.
 std::optional<c10::OperatorHandle> out_form(const c10::FunctionSchema& schema) {
   const size_t count = schema.arguments().size();
   const size_t outs = schema.returns().size();

@@ -11,7 +11,7 @@ using T = at::Tensor;
 using Tensors = std::vector<T>;
 namespace F = torch::nn::functional;
 
-/// A function of one or two tensors with one result.
+/// Functions of one or two tensors with one result.
 Function unary(const char* name, const char* args, T (*call)(const T&)) {
   return {name, args, [call](const Tensors& x) { return Tensors{call(x[0])}; }};
 }
@@ -73,7 +73,8 @@ std::vector<Function> activations() {
   };
 }
 
-/// Keys are values: for tensors of one size LibTorch looks at their data to find that out.
+/// The keys are also the values: for equal sizes, LibTorch compares the data of the two to find out whether
+/// they are.
 T attention(const Tensors& x) {
   const auto options = F::MultiheadAttentionForwardFuncOptions(
                            /*embed_dim=*/4, /*num_heads=*/2, /*in_proj_weight=*/x[2], /*in_proj_bias=*/x[3],
@@ -101,7 +102,7 @@ std::vector<Function> losses() {
 
 std::vector<Function> transforms() {
   return {
-      // Losses of eigenvectors have gradients where they do not depend on their phase.
+      // A loss of eigenvectors has a gradient only if it does not depend on their phase.
       {"linalg.eig", "d[3,3]",
        [](const Tensors& x) {
          const auto [values, vectors] = at::linalg_eig(x[0]);

@@ -8,7 +8,7 @@
 
 namespace antegrad::samples {
 
-/// A differentiable function that is no single ATen overload, or whose overload cannot be called boxed.
+/// A differentiable function that is not one ATen overload, or whose overload cannot be called boxed.
 struct Function {
   std::string name;  ///< as in PyTorch's op database: "nn.functional.normalize", "H"
   std::string args;  ///< tensors in the text form of table.h, separated by blanks; `_` is undefined
@@ -17,7 +17,7 @@ struct Function {
 
 const std::vector<Function>& functions();
 
-/// New tensors, the same for the same seed.
+/// Returns new tensors, the same for the same seed.
 std::vector<at::Tensor> arguments_of(const Function& function, uint64_t seed);
 
 }  // namespace antegrad::samples

@@ -42,7 +42,7 @@ class CallReader {
   }
 
  private:
-  /// The index of `name` in "name=value", whose name is cut off the token.
+  /// Returns the index of the argument that "name=value" sets, and removes "name=" from the token.
   std::optional<size_t> find_named(std::string_view& token) const {
     const size_t equal = token.find('=');
     const std::string_view name = token.substr(0, equal);

@@ -13,7 +13,7 @@
 namespace antegrad::samples {
 namespace {
 
-/// Clones IValues, each storage and each tensor once.
+/// Clones IValues: each storage and each tensor once.
 class Cloner {
  public:
   c10::IValue clone(const c10::IValue& value) {
@@ -52,7 +52,7 @@ class Cloner {
   std::unordered_map<const c10::StorageImpl*, at::Tensor> storages_;
 };
 
-/// "aten::add_.Tensor" is of "add".
+/// Returns "add" for "aten::add_.Tensor".
 std::string base_name(const std::string& op) {
   std::string base = op.substr(0, op.find('.'));
   base = base.substr(base.find("::") + 2);

@@ -38,7 +38,7 @@ extern const std::string_view kInplaceTable;
 extern const std::string_view kForeachTable;
 extern const std::string_view kRandomTable;
 
-/// Functional overloads whose out= form is in the samples too, separated by blanks.
+/// The functional overloads whose out= form is sampled too, separated by blanks.
 extern const std::string_view kOutOps;
 
 }  // namespace antegrad::samples

@@ -7,7 +7,7 @@
 
 namespace antegrad::samples {
 
-/// A small generator of our own, so that values depend on nothing but the seed.
+/// A small generator of our own, so that values depend on the seed only.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
@@ -21,14 +21,14 @@ class Random {
 
 at::ScalarType dtype_of_letter(char letter);
 
-/// The number that the whole text is; throws std::invalid_argument otherwise.
+/// Parses the whole text as a number; throws std::invalid_argument if it is none.
 int64_t parse_integer(std::string_view text);
 double parse_real(std::string_view text);
 
-/// The pieces of `text` between separators that are outside all brackets, without empty pieces.
+/// Splits `text` at separators outside all brackets, and drops empty pieces.
 std::vector<std::string_view> split(std::string_view text, char separator);
 
-/// The tensor that a text such as "f[3,4]'+" describes; the grammar is in table.h.
+/// Makes the tensor that a text such as "f[3,4]'+" describes; the grammar is in table.h.
 at::Tensor make_tensor(std::string_view text, Random& random);
 
 }  // namespace antegrad::samples
