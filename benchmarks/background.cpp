@@ -1,4 +1,4 @@
-// Compile::Background: how much longer calls take than eager ones while code is being made.
+// Compile::Background: how much slower than eager calls are while code is being compiled.
 #include <ATen/Parallel.h>
 #include <antegrad/antegrad.h>
 
@@ -30,7 +30,7 @@ void measure(const std::string& name, Scale scale) {
   const auto start = Clock::now();
   for (uint64_t before = 0;; before = compiled.report().waiting_calls) {
     const auto took = milliseconds_of([&] { compiled(workload.parameters, workload.inputs); });
-    if (compiled.report().waiting_calls == before) break;  // that one was compiled
+    if (compiled.report().waiting_calls == before) break;  // this call ran compiled
     waiting.push_back(took);
   }
   std::printf("%-8s %10.3f %10.3f %10.3f %10.3f %8zu %10.0f\n", name.c_str(), median(eager),

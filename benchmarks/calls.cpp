@@ -1,4 +1,4 @@
-// Calls without gradients: what a compiled call costs beside the same call run eagerly.
+// Calls without gradients: the cost of a compiled call compared with the same call in eager.
 #include <ATen/Functions.h>
 #include <antegrad/antegrad.h>
 #include <c10/core/GradMode.h>
@@ -51,7 +51,7 @@ void returns_view(benchmark::State& state) {
       at::randn({16}));
 }
 
-/// Arguments and results that are not plain tensors go through the trees of <antegrad/tree.h>.
+/// Arguments and results other than plain tensors go through the trees of <antegrad/tree.h>.
 void pair_of_results(benchmark::State& state) {
   compare(
       state, [](const at::Tensor& x, double by) { return std::pair(at::mul(x, by), at::relu(x)); },

@@ -1,5 +1,5 @@
-// What the first call of a function costs, stage by stage, per recorded op: the columns must not grow with
-// the graph.
+// The cost of a function's first call, stage by stage, per recorded op. It must not grow with the size of the
+// graph.
 #include "capture/capture.h"
 
 #include <antegrad/antegrad.h>
@@ -16,14 +16,14 @@
 namespace antegrad::benchmarks {
 namespace {
 
-/// What this thread has run for: unlike the time on the wall, it leaves out what other programs took.
+/// Returns the CPU time of this thread, which unlike wall time excludes what other programs use.
 double thread_nanoseconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
 }
 
-/// Times `timed` on what `prepare` gives, and reports the medians per op.
+/// Times `timed` on the results of `prepare`, and reports the medians per op.
 void per_op(benchmark::State& state, size_t ops, auto&& prepare, auto&& timed) {
   std::vector<double> wall, cpu;
   for (auto _ : state) {
@@ -61,7 +61,7 @@ void functionalize(benchmark::State& state) {
       state, trace.graph.nodes.size(), [] { return 0; }, [&](int) { return aot::functionalize(trace); });
 }
 
-/// A written input makes every input's memory a question: as when a step updates its weights.
+/// A written input raises the question which inputs share its memory, as when a step updates its weights.
 void functionalize_written(benchmark::State& state) {
   at::NoGradGuard no_grad;
   const MixedProgram program(state.range(0));
@@ -94,7 +94,7 @@ void build_executable(benchmark::State& state) {
       [&](int) { return std::make_unique<runtime::Executable>(functional.graph); });
 }
 
-/// All of it and the first run, through the public API.
+/// Runs all stages and the first call, through the public API.
 void first_call(benchmark::State& state) {
   at::NoGradGuard no_grad;
   const MixedProgram program(state.range(0));

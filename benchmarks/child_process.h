@@ -1,5 +1,5 @@
 #pragma once
-// A benchmark that runs itself for every measurement: the child prints "field number" lines.
+// For benchmarks that run themselves once per measurement: the child prints "field number" lines.
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -13,8 +13,8 @@ using Fields = std::map<std::string, double>;
 
 inline void print_field(const char* field, double value) { std::printf("%s %.17g\n", field, value); }
 
-/// Runs this program with other arguments and gives what it prints. `environment`: "NAME=value …" before the
-/// command. The name that it was called by says which program it is (main.h).
+/// Runs this program with other arguments and returns the fields that it prints. `environment` is "NAME=value
+/// …". The child is started under the same name, which selects the program (main.h).
 inline Fields run_self(const std::string& arguments, const std::string& environment = {}) {
   const auto program =
       std::filesystem::read_symlink("/proc/self/exe").replace_filename(program_invocation_short_name);

@@ -19,7 +19,7 @@ constexpr int64_t kRows = 32, kWidth = 64;
 
 enum class Layers { Alike, Different };
 
-/// A number that no kernel of this process has: kernels are compiled once a process.
+/// Returns a number that no earlier kernel contains: a process compiles equal kernels once.
 double new_number() {
   static int count = 0;
   return 1 + 1e-4 * ++count;
@@ -51,8 +51,8 @@ class Chain {
 
 struct Measured {
   size_t nodes = 0;
-  size_t groups = 0;    ///< of nodes that run as one kernel, in both passes
-  size_t compiled = 0;  ///< kernels; groups that are alike share one
+  size_t groups = 0;    ///< fusion groups, in both passes
+  size_t compiled = 0;  ///< kernels; equal groups share one
   double ms = 0;
 };
 
@@ -81,7 +81,7 @@ Measured measure(int64_t layers, Layers kind) {
 }  // namespace
 
 void print_compile_times(bool smoke) {
-  measure(1, Layers::Alike);  // opens the compiler
+  measure(1, Layers::Alike);  // loads the compiler
   const auto few = measure(2, Layers::Alike).nodes, more = measure(4, Layers::Alike).nodes;
   const auto nodes_per_layer = (more - few) / 2;
   std::printf("\n%-22s %8s %8s %9s %9s %9s %10s\n", "first step of a chain", "nodes", "groups", "compiled",

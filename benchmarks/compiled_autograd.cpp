@@ -1,4 +1,4 @@
-// Backward passes by the engine and compiled when they run, side by side, in turns.
+// Backward passes by the autograd engine and by compiled autograd, in turns.
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
@@ -54,7 +54,7 @@ Tensor run_block(const Block& block, const Tensor& x) {
   return h + at::mm(at::gelu(at::mm(at::layer_norm(h, {width}), block.up)), block.down);
 }
 
-/// Blocks of a GPT, each compiled by itself; eager ops between them.
+/// Blocks of a GPT, each compiled separately, with eager ops between them.
 Program regional(int layers, int64_t width) {
   std::vector<Tensor> parameters;
   std::vector<std::function<Tensor(const Tensor&)>> blocks;
@@ -100,7 +100,7 @@ void measure(const Program& program, int repeats) {
               static_cast<unsigned long long>(compiled_autograd::stats().captures - captures));
 }
 
-/// Ops on one number, each after the other: no kernel has anything to do.
+/// A chain of ops on one number, for which kernels have next to nothing to do.
 Program chain(const char* name, int nodes, Tensor (*op)(const Tensor&)) {
   const auto x = weight({1});
   return {name, {x}, [x, nodes, op] {
@@ -111,7 +111,7 @@ Program chain(const char* name, int nodes, Tensor (*op)(const Tensor&)) {
 }
 
 double capture_us(const Program& program) {
-  ::setenv("ANTEGRAD_BACKEND", "eager", 1);  // no kernels: captured and planned, not compiled
+  ::setenv("ANTEGRAD_BACKEND", "eager", 1);  // captured and planned, but no kernels are compiled
   compiled_autograd::reset();
   const CompiledAutograd on;
   const auto us = backward_us(program);
@@ -135,7 +135,8 @@ int count_nodes(const Tensor& loss) {
 using engine::Phase;
 using Parts = std::array<double, static_cast<size_t>(Phase::Count)>;
 
-/// What a pass that is known spends its time on: the least of each part, since others use the machine too.
+/// Returns the time of each phase of a pass that was captured before: the minimum, since other processes run
+/// too.
 Parts parts_us(const Program& program, int repeats) {
   const CompiledAutograd on;
   for (int i = 0; i < 3; ++i) backward_us(program);

@@ -1,5 +1,6 @@
-// Sizes that change: a version over symbols beside one of fixed sizes, at the same sizes; what a new size
-// costs; how long it takes to find one of many versions; a potential over a thousand numbers of pairs.
+// Changing sizes: a version with symbolic sizes compared with one of fixed sizes at the same sizes; the cost
+// of a new size; the time to find one of many versions; a potential with a thousand different numbers of
+// pairs.
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
@@ -23,7 +24,7 @@ struct Settings {
   Scale scale() const { return smoke ? Scale::Small : Scale::Full; }
 };
 
-/// Which size of a workload's inputs changes.
+/// Identifies the size of a workload's inputs that changes.
 struct Changing {
   const char* workload;
   size_t first_input;
@@ -73,7 +74,7 @@ void compare(const Changing& changing, const Settings& settings) {
 }
 
 void compare_all(const Settings& settings) {
-  compile([](const at::Tensor& x) { return x.cos() + 1; })(at::randn({3}));  // opens clang
+  compile([](const at::Tensor& x) { return x.cos() + 1; })(at::randn({3}));  // loads clang
   std::printf("%-10s %12s %12s %8s %12s %12s %8s %12s %9s\n", "workload", "first, ms", "symbolic, ms",
               "ratio", "step, ms", "symbolic, ms", "ratio", "new size, ms", "compiled");
   for (const auto& changing : kChanging) compare(changing, settings);

@@ -1,5 +1,5 @@
-// What single kernels reach: bandwidth beside that of memcpy, the cost of a call beside that of its
-// arithmetic, and how the time to compile grows with the graph.
+// The performance of single kernels: bandwidth compared with memcpy, the cost of a call compared with its
+// arithmetic, and how compile time grows with the graph.
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
@@ -31,7 +31,7 @@ struct Settings {
 
 constexpr int64_t kWidth = 1024;
 
-/// Memory that is read and memory that is written, shared among LibTorch's threads.
+/// Moves data from `from` to `to`, divided among LibTorch's threads.
 template <class Move>
 void move_in_parallel(const Tensor& from, const Tensor& to, const Move& move) {
   at::parallel_for(0, from.numel(), 1, [&](int64_t begin, int64_t end) {
@@ -41,7 +41,7 @@ void move_in_parallel(const Tensor& from, const Tensor& to, const Move& move) {
 void copy(const float* from, float* to, int64_t count) {
   std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
 }
-/// As memcpy(), but with ordinary stores, which read a line of memory before they write it.
+/// Like memcpy(), but with ordinary stores, which read a cache line before they write it.
 void scale(const float* from, float* to, int64_t count) {
   for (int64_t i = 0; i < count; ++i) to[i] = from[i] * 2;
 }
@@ -54,7 +54,7 @@ class BandwidthTable {
                 "share of memcpy's", "eager's share");
   }
 
-  /// `tensors`: how many must be read or written at least, each of rows x width floats.
+  /// `tensors` is the least number of tensors to read or write, each of rows x width floats.
   void row(const char* name, int tensors, const std::function<void()>& compiled,
            const std::function<void()>& eager) const {
     const auto ns =
@@ -67,7 +67,7 @@ class BandwidthTable {
     std::fflush(stdout);
   }
 
-  /// A function of one such tensor.
+  /// Measures a function of one such tensor.
   template <class F>
   void forward(const char* name, const F& function) const {
     const at::NoGradGuard no_grad;
@@ -76,7 +76,7 @@ class BandwidthTable {
         name, 2, [&] { compiled(from_); }, [&] { function(from_); });
   }
 
-  /// The backward pass alone: reads the gradient and at least one more tensor, writes one.
+  /// Measures the backward pass alone: it reads the gradient and at least one more tensor, and writes one.
   template <class F>
   void backward(const char* name, const F& function, const std::vector<Tensor>& parameters) const {
     const auto x = from_.detach().clone().set_requires_grad(true);
@@ -99,7 +99,8 @@ class BandwidthTable {
 };
 
 void print_bandwidths(const Settings& settings) {
-  // Else results of this size are new pages of the system at every call, and page faults are measured.
+  // Otherwise results of this size come from new pages at every call, and page faults dominate the
+  // measurement.
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
   const BandwidthTable table(settings.smoke ? 64 : 16384, settings);

@@ -1,5 +1,5 @@
 #pragma once
-// What workloads are made of: how the parameters of a layer are made, and what it does with them.
+// Building blocks of the workloads: they make the parameters of layers and apply the layers.
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 
@@ -9,7 +9,7 @@
 
 namespace antegrad::benchmarks {
 
-/// Hands out parameters in the order in which they were made.
+/// Returns parameters in the order in which they were made.
 class Reader {
  public:
   explicit Reader(const Tensors& tensors) : next_(tensors.begin()) {}
@@ -35,7 +35,7 @@ inline at::Tensor linear(Reader& parameters, const at::Tensor& x) {
   return at::linear(x, weight, parameters.next());
 }
 
-/// Scale and shift, as norms of all kinds have them.
+/// Makes the scale and shift that norms of all kinds have.
 inline void make_norm(Tensors& parameters, int64_t width) {
   parameters.push_back(leaf(at::ones({width})));
   parameters.push_back(leaf(at::zeros({width})));

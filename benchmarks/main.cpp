@@ -11,7 +11,7 @@ namespace {
 
 using Run = int (*)(int argc, char** argv);
 
-/// Filled before main().
+/// Static initialisers fill this map before main().
 std::map<std::string, Run>& programs() {
   static auto& all = *new std::map<std::string, Run>;
   return all;

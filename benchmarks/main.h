@@ -2,7 +2,7 @@
 
 namespace antegrad::benchmarks {
 
-/// One of the programs that are compiled as one (main.cpp runs that by whose name it is called).
+/// One of the programs that are linked into one executable; main.cpp runs the one that it is invoked as.
 struct NamedProgram {
   NamedProgram(const char* name, int (*run)(int argc, char** argv));
 };

@@ -11,7 +11,7 @@ using at::Tensor;
 
 int64_t pick(Scale scale, int64_t full, int64_t small) { return scale == Scale::Full ? full : small; }
 
-// --- resnet: the running statistics are inputs, two for each norm, and are written
+// --- resnet: the running statistics are inputs, two per norm, and are written to
 
 void make_convolution(Tensors& parameters, int64_t in, int64_t out, int64_t size) {
   parameters.push_back(uniform_leaf({out, in, size, size}, in * size * size));
@@ -55,7 +55,7 @@ Tensor resnet(const Tensors& parameters, const Tensors& inputs) {
 
 Tensor lstm(const Tensors& parameters, const Tensors& inputs) {
   Reader reader(parameters);
-  const auto from_input = linear(reader, inputs[0]);  // of all steps at once
+  const auto from_input = linear(reader, inputs[0]);  // for all steps at once
   const auto &recurrent = reader.next(), &readout = reader.next();
   const auto width = recurrent.size(1);
   auto h = at::zeros({inputs[0].size(1), width}, inputs[0].options()), c = h;
@@ -91,7 +91,7 @@ Tensor attention(const Tensors& parameters, const Tensors& inputs, int64_t heads
   Reader reader(parameters);
   const auto queries = split_heads(linear(reader, inputs[0]), heads);
   const auto keys =
-      split_heads(at::linear(inputs[1], reader.next()), heads);  // softmax cancels a bias of keys
+      split_heads(at::linear(inputs[1], reader.next()), heads);  // a bias of the keys would cancel in softmax
   const auto values = split_heads(linear(reader, inputs[1]), heads);
   const auto scale = 1 / std::sqrt(static_cast<double>(queries.size(2)));
   const auto weights = at::softmax(at::bmm(queries, keys.transpose(1, 2)) * scale, -1);

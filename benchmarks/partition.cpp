@@ -1,4 +1,4 @@
-// How long it takes to split joint graphs of transformers, by number of nodes.
+// How long partitioning joint graphs of transformers takes, by the number of nodes.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kTokens = 512, kWidth = 256;
 
-/// A block whose norms and activations are spelled out in small ops, as decompositions leave them.
+/// A block whose norms and activations are small ops, as decompositions produce them.
 ir::ValueId block(JointTape& tape, ir::ValueId x) {
   const auto weight = [&] { return tape.input(kWidth, kWidth, ir::InputRole::Param); };
   const auto norm = [&](ir::ValueId v) {
@@ -41,7 +41,8 @@ ir::Graph transformer(size_t nodes) {
   return tape.finish({x});
 }
 
-/// Small ops only, each used again much later: long paths through the network, and no dear op to cut at.
+/// Only small ops, each used again much later: long paths through the flow network and no expensive op to cut
+/// at.
 ir::Graph pointwise(size_t nodes) {
   JointTape tape;
   std::vector<ir::ValueId> values = {tape.input(kTokens, kWidth)};

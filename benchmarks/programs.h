@@ -6,16 +6,16 @@
 
 namespace antegrad::benchmarks {
 
-/// A program of any number of ops on 8x8 tensors: matrix products, pointwise ops, views, reductions, an
-/// in-place op, with a weight and a bias of its own for every twelve ops, as the layers of a network have.
-/// Each step is one recorded op, so `ops` steps make a graph of about `ops` nodes.
+/// A program of any number of ops on 8x8 tensors: matrix products, pointwise ops, views, reductions and an
+/// in-place op. Every twelve ops have a weight and a bias of their own, as the layers of a network do. Each
+/// step is one recorded op, so `ops` steps make a graph of about `ops` nodes.
 class MixedProgram {
  public:
   explicit MixedProgram(int64_t ops);
 
-  /// The parameters are not arguments: a capture lifts them.
+  /// Uses the parameters without taking them as arguments: a capture lifts them.
   at::Tensor operator()(const at::Tensor& x) const;
-  /// As capture::capture() calls a function.
+  /// Has the signature that capture::capture() expects.
   std::vector<at::Tensor> operator()(const std::vector<at::Tensor>& inputs) const {
     return {(*this)(inputs[0])};
   }
@@ -27,7 +27,7 @@ class MixedProgram {
   std::vector<at::Tensor> weights_, biases_;
 };
 
-/// Fifty pointwise ops, one after the other.
+/// Applies fifty pointwise ops, one after the other.
 at::Tensor pointwise_chain(const at::Tensor& x);
 
 }  // namespace antegrad::benchmarks

@@ -7,10 +7,10 @@
 
 namespace antegrad::benchmarks {
 
-/// Times two ways of doing one thing in turns, a short block of calls each, so that both see the same
-/// machine: its clock, its other load. The overhead is the median of the differences of neighbouring blocks,
-/// which one interrupted block does not move. For benchmarks registered with UseManualTime(): the time shown
-/// is that of a compiled call.
+/// Times eager and compiled calls in turns, in short blocks, so that both run under the same clock rate and
+/// load. The overhead is the median of the differences of neighbouring blocks, which one interrupted block
+/// does not affect. For benchmarks registered with UseManualTime(): the time shown is that of a compiled
+/// call.
 template <class Eager, class Compiled>
 void side_by_side(benchmark::State& state, Eager&& eager, Compiled&& compiled, int calls_per_block = 32) {
   auto block = [&](auto&& call) {

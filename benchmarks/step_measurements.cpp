@@ -9,8 +9,8 @@ namespace antegrad::benchmarks {
 namespace {
 
 constexpr int kWarmUp = 5;
-constexpr size_t kFewest = 5;      // steps of each, however long they take
-constexpr double kBlockNs = 10e6;  // long enough that each way finds its own data in the caches
+constexpr size_t kFewest = 5;      // of each kind of step, however long they take
+constexpr double kBlockNs = 10e6;  // long enough to bring each kind's data back into the caches
 constexpr size_t kLongestBlock = 200;
 
 template <class Loss>

@@ -5,16 +5,17 @@
 
 namespace antegrad::benchmarks {
 
-// Each of these is the first thing that its process does with LibTorch: what one leaves behind (kernels that
-// are compiled, memory that is kept, an allocator that counts) must not reach another.
+// Each function must be the first in its process to use LibTorch: what one leaves behind (compiled kernels,
+// retained memory, a counting allocator) must not affect another.
 
-/// Seconds that the first step of a compiled function takes, nothing cached, forward and backward.
+/// Returns the seconds that the first step of a compiled function takes, forward and backward, with nothing
+/// cached.
 double measure_first_call(const std::string& name, Scale scale);
 
 struct StepTimes {
   double compiled_ms = 0, eager_ms = 0;  ///< medians
 };
-/// Steps compiled and eager in turns for about so long, after some to warm up.
+/// Runs compiled and eager steps in turns for about `seconds`, after a warm-up.
 StepTimes measure_steps(const std::string& name, Scale scale, double seconds);
 
 }  // namespace antegrad::benchmarks

@@ -1,6 +1,5 @@
-// Training steps of the workloads, compiled beside eager: the first call, the median step, the peak of
-// memory. Prints a table and writes the numbers as JSON. The program runs itself for every measurement
-// (--measure).
+// Training steps of the workloads, compiled and eager: the first call, the median step, peak memory. Prints a
+// table and writes the numbers as JSON. The program runs itself for every measurement (--measure).
 #include <ATen/Parallel.h>
 
 #include <CLI/CLI.hpp>
@@ -23,13 +22,13 @@ namespace {
 
 struct Settings {
   WorkloadSet set = WorkloadSet::Peers;
-  std::vector<std::string> workloads;  ///< empty: all of the set
+  std::vector<std::string> workloads;  ///< all of the set if empty
   double seconds = 4;
   int threads = 2;
   int first_calls = 3;
   bool smoke = false;
   std::string json;
-  std::string measure;  ///< "": the table; else what this process is to measure of one workload
+  std::string measure;  ///< what this process is to measure of one workload; empty for the table
   Scale scale() const { return smoke ? Scale::Small : Scale::Full; }
 };
 
@@ -51,7 +50,7 @@ void measure(const Settings& settings) {
   }
 }
 
-// --- the process that asks
+// --- the parent process
 
 Fields run_measurement(const Settings& settings, const std::string& name, const std::string& what) {
   std::ostringstream arguments;
@@ -119,7 +118,8 @@ void write_json(const std::vector<Row>& rows, const std::string& path) {
   if (!out.flush()) throw std::runtime_error("cannot write " + path);
 }
 
-/// Gives whether all could be measured. One that fails does not keep the others out of the table.
+/// Returns whether everything could be measured. A workload that fails does not keep the others out of the
+/// table.
 bool make_table(const Settings& settings) {
   const auto names = settings.workloads.empty() ? workload_names(settings.set) : settings.workloads;
   print_head();

@@ -20,8 +20,8 @@ inline double median(std::vector<double> samples) {
   return *middle;
 }
 
-/// Several ways of doing one thing, in turns, so that all see the same machine. Gives the median of each in
-/// ns.
+/// Times several ways of doing one thing in turns, so that all run under the same conditions, and returns the
+/// median of each in ns.
 inline std::vector<double> medians_in_turns(const std::vector<std::function<void()>>& ways, double seconds,
                                             size_t fewest = 5) {
   for (const auto& way : ways) way();

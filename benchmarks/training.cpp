@@ -1,5 +1,5 @@
-// Steps of training with an update, and what a new function costs when its kernels are known. Plain steps,
-// cold first calls and memory, which want processes of their own: steps.cpp.
+// Training steps with an optimizer update, and the cost of a new function whose kernels are already compiled.
+// Plain steps, cold first calls and memory, which need processes of their own, are in steps.cpp.
 #include <c10/core/GradMode.h>
 
 #include "side_by_side.h"
@@ -9,7 +9,7 @@ namespace antegrad::benchmarks {
 namespace {
 
 void descend(const Workload& workload) {
-  constexpr double kLearningRate = 1e-6;  // the weights stay what they are, and finite
+  constexpr double kLearningRate = 1e-6;  // keeps the weights nearly unchanged, and finite
   at::NoGradGuard no_grad;
   for (const auto& parameter : workload.parameters) parameter.add_(parameter.grad(), -kLearningRate);
 }
@@ -28,7 +28,8 @@ void training_step_sgd(benchmark::State& state, const std::string& name) {
       /*calls_per_block=*/name == "small" ? 32 : 1);
 }
 
-/// The first step of a new function whose kernels this process has: capture of both passes, and one run.
+/// The first step of a new function whose kernels are already loaded: captures both passes and runs them
+/// once.
 void training_first_step(benchmark::State& state, const std::string& name) {
   const auto workload = make_workload(name);
   step(workload, workload.loss);

@@ -1,5 +1,5 @@
 #pragma once
-// A step of training as every benchmark runs it, and the memory that it takes.
+// A training step as every benchmark runs it, and its peak memory.
 #include <antegrad/antegrad.h>
 
 #include "../tests/counting_allocator.h"
@@ -13,7 +13,7 @@ inline void drop_gradients(const Workload& workload) {
       if (tensor.requires_grad()) tensor.mutable_grad().reset();
 }
 
-/// Zeroes gradients, forward, backward.
+/// Drops the gradients, then runs forward and backward.
 template <class Loss>
 at::Tensor step(const Workload& workload, const Loss& loss_of) {
   drop_gradients(workload);
@@ -27,8 +27,8 @@ inline auto compile_loss(const Workload& workload, Options options = {}) {
   return compile(workload.loss, options);
 }
 
-/// What there is at the peak of a step, in MiB, beyond `before` bytes: gradients, activations, temporaries,
-/// and what earlier steps left behind, such as memory kept for the next one.
+/// Returns the memory at the peak of a step, in MiB, beyond `before` bytes: gradients, activations,
+/// temporaries, and memory that earlier steps retain for the next one.
 template <class Loss>
 double peak_of_step(const Workload& workload, const Loss& loss_of, int64_t before) {
   auto& memory = test::CountingAllocator::installed();
@@ -43,7 +43,7 @@ double peak_of_step(const Workload& workload, const Loss& loss_of, int64_t befor
 struct Peaks {
   double eager_mib = 0, compiled_mib = 0;
 };
-/// Eager first: it leaves nothing behind. The counting allocator stays for the rest of the process.
+/// Measures eager first, since it retains nothing. The counting allocator stays for the rest of the process.
 inline Peaks peaks_of_steps(const std::string& name, Scale scale = Scale::Full) {
   const auto& memory = test::CountingAllocator::installed();
   const auto workload = make_workload(name, scale);

@@ -1,5 +1,6 @@
-// The first call of each workload in a new process: with an empty cache, and with one that an earlier process
-// has filled. Prints a table and writes the numbers as JSON. The program runs itself for every measurement.
+// The first call of each workload in a new process, with an empty cache and with a cache that an earlier
+// process filled. Prints a table and writes the numbers as JSON. The program runs itself for every
+// measurement.
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
 #include <stdlib.h>
@@ -22,12 +23,12 @@ namespace {
 
 struct Settings {
   WorkloadSet set = WorkloadSet::Peers;
-  std::vector<std::string> workloads;  ///< empty: all of the set
+  std::vector<std::string> workloads;  ///< all of the set if empty
   int threads = 2;
   int repeats = 7;
   bool smoke = false;
   std::string json;
-  std::string measure;  ///< "": the table; else what this process is to measure
+  std::string measure;  ///< what this process is to measure; empty for the table
   Scale scale() const { return smoke ? Scale::Small : Scale::Full; }
 };
 
@@ -40,10 +41,10 @@ bool has_loaded(const char* library) {
   return false;
 }
 
-/// From the call to its result, then the whole step, then a step as they are from then on.
+/// Measures the first call, the first step, and later calls and steps.
 void measure_start(const Settings& settings) {
-  // LibTorch's threads and its library of matrices are there before anybody calls us, as in a program that
-  // has loaded its weights and its data.
+  // Initialises LibTorch's threads and its matrix library first, as in a program that has loaded its weights
+  // and data.
   const auto matrix = at::ones({256, 256});
   at::mm(matrix, matrix).add_(1);
   const auto workload = make_workload(settings.workloads.at(0), settings.scale());
@@ -69,7 +70,7 @@ void measure_start(const Settings& settings) {
   print_field("later_step_s", median(steps));
 }
 
-/// How long it takes to find out that there is nothing.
+/// Measures a lookup that misses.
 void measure_lookup() {
   const auto caches = compiler::Caches::current();
   std::mt19937_64 random(1);
@@ -83,7 +84,7 @@ void measure_lookup() {
   print_field("miss_ms", median(times));
 }
 
-// --- the process that asks
+// --- the parent process
 
 class TemporaryFolder {
  public:

@@ -1,10 +1,10 @@
 /*
- * Atoms that move under a learned potential, in plain C.
+ * Moves atoms under a learned potential, in plain C.
  *
  *     c_potential potential.pt [moves]
  *
- * torchscript_train writes the file. The first call compiles energy and forces; the others run them. Memory
- * is the program's own: antegrad borrows the positions and writes the gradient where it is told to.
+ * torchscript_train writes the file. The first call compiles energy and forces; later calls run them. The
+ * program owns all memory: antegrad borrows the positions and writes the gradient where it is told to.
  */
 #include <antegrad/c.h>
 #include <math.h>
@@ -22,9 +22,9 @@ static void check(antegrad_status status) {
 
 static double positions[ATOMS][3], velocities[ATOMS][3], gradient[ATOMS][3];
 
-/* The energy; the gradient goes to `gradient`. */
+/* Returns the energy, and writes the gradient to `gradient`. */
 static double energy_and_gradient(antegrad_function* potential) {
-  const size_t wanted[] = {0}; /* by the first input, the positions */
+  const size_t wanted[] = {0}; /* the first input, the positions */
   double energy = 0;
   antegrad_tensor input = {positions, sizeof positions, ANTEGRAD_FLOAT64, 2, {ATOMS, 3}, NULL};
   antegrad_tensor value = {&energy, sizeof energy, ANTEGRAD_FLOAT64, 0, {0}, NULL};

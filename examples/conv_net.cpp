@@ -2,9 +2,9 @@
 //
 //     conv_net [--steps N]
 //
-// The digits are drawn by the program, each a little moved, turned and scaled, with noise. What to look at:
-// the lambda of the loss hides the net, so Options::watch names it. Then net->eval() and net->train() are
-// noticed, and each mode has its own graph.
+// The program draws the digits itself, each slightly moved, rotated and scaled, with noise. The lambda of the
+// loss hides the net, so Options::watch names it. Then net->eval() and net->train() are noticed, and each
+// mode has its own graph.
 #include <antegrad/antegrad.h>
 
 #include "example.h"
@@ -17,7 +17,7 @@ namespace F = torch::nn::functional;
 
 constexpr int64_t kSide = 20, kBatch = 64;
 
-/// The ten digits as pictures: {10, 1, 20, 20}.
+/// Returns the ten digits as images: {10, 1, 20, 20}.
 Tensor draw_digits() {
   const char* rows[7] = {" ###    #    ###   ###     #  #####  ###  #####  ###   ### ",
                          "#   #  ##   #   # #   #   ##  #     #     #   # #   # #   #",
@@ -34,7 +34,7 @@ Tensor draw_digits() {
   return F::pad(larger, F::PadFuncOptions({5, 5, 3, 3}));
 }
 
-/// Pictures and what they show.
+/// Images and their labels.
 std::pair<Tensor, Tensor> random_batch(const Tensor& digits) {
   auto labels = torch::randint(10, {kBatch});
   auto move = torch::eye(2, 3) + 0.15 * torch::randn({kBatch, 2, 3});
@@ -67,7 +67,7 @@ int main(int argc, char** argv) {
   options.name = "loss";
   options.watch = {net.ptr()};
   auto compiled_loss = antegrad::compile(eager_loss, options);
-  auto read = antegrad::compile(net);  // a module by itself is watched without being told
+  auto read = antegrad::compile(net);  // a module that is compiled itself is watched automatically
 
   auto train_step = [&](const auto& loss_of) {
     auto [pictures, labels] = random_batch(digits);

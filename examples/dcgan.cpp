@@ -1,9 +1,9 @@
-// Two nets play against each other until one of them draws rings: a small DCGAN.
+// Trains two nets against each other until one of them draws rings: a small DCGAN.
 //
 //     dcgan [--steps N]
 //
-// The generator turns noise into pictures with transposed convolutions, the discriminator tells them from
-// real ones. Each has a loss, a compiled function of its own; both use both nets, and watch both.
+// The generator turns noise into images with transposed convolutions, and the discriminator tells them from
+// real ones. Each has a loss, a compiled function of its own; both losses use both nets, and watch both.
 #include <antegrad/antegrad.h>
 
 #include "example.h"
@@ -16,7 +16,7 @@ namespace F = torch::nn::functional;
 
 constexpr int64_t kSide = 16, kNoise = 16, kBatch = 32;
 
-/// Rings of random size around random points, from -1 (dark) to 1.
+/// Returns images of rings of random size around random points, from -1 (dark) to 1.
 Tensor random_rings() {
   auto axis = torch::linspace(-1, 1, kSide);
   auto place = [](double spread) { return spread * torch::randn({kBatch, 1, 1, 1}); };
@@ -89,7 +89,7 @@ int main(int argc, char** argv) {
     generator_optimizer.step();
   };
 
-  // Losses of a game need not fall; what has to is how far the mean picture is from that of real rings.
+  // The losses need not fall; the distance between the mean generated and the mean real image must.
   const auto mean_ring = random_rings().mean(0);
   auto distance = [&] {
     torch::NoGradGuard no_grad;

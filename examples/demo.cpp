@@ -1,4 +1,4 @@
-// Captures a small network, prints its graph, runs it compiled and eager, and shows that they agree.
+// Captures a small network, prints its graph, runs it compiled and in eager, and compares the results.
 #include <antegrad/antegrad.h>
 #include <torch/torch.h>
 
@@ -10,7 +10,7 @@ int main() {
                             torch::nn::BatchNorm2d(8), torch::nn::ReLU(), torch::nn::Flatten(),
                             torch::nn::Linear(8 * 8 * 8, 10));
   net->eval();
-  torch::NoGradGuard no_grad;  // nothing is trained here
+  torch::NoGradGuard no_grad;  // no training here
 
   antegrad::Options options;
   options.name = "net";
@@ -29,7 +29,7 @@ int main() {
               static_cast<unsigned long long>(report.calls), static_cast<unsigned long long>(report.captures),
               worst);
 
-  net->train();  // a watched module: this call captures anew
+  net->train();  // the module is watched: this call captures again
   compiled(x);
   std::printf("after net->train(): %s\n", compiled.report().recapture_reasons.back().c_str());
   return worst == 0 ? 0 : 1;

@@ -1,5 +1,5 @@
 #pragma once
-// What the examples share besides LibTorch and antegrad: arguments, a log with a progress bar, a stopwatch.
+// Code that the examples share: arguments, a log with a progress bar, a stopwatch.
 #include <torch/torch.h>
 #include <unistd.h>
 
@@ -14,14 +14,14 @@
 
 namespace example {
 
-/// The N of "--steps N", else `otherwise`.
+/// Returns the N of "--steps N", or `otherwise`.
 inline int steps(int argc, char** argv, int otherwise) {
   for (int i = 1; i + 1 < argc; ++i)
     if (std::strcmp(argv[i], "--steps") == 0) return std::max(1, std::atoi(argv[i + 1]));
   return otherwise;
 }
 
-/// The first argument that is no option, else `otherwise`.
+/// Returns the first argument that is not an option, or `otherwise`.
 inline std::string file(int argc, char** argv, const std::string& otherwise) {
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--steps") == 0)
@@ -32,7 +32,7 @@ inline std::string file(int argc, char** argv, const std::string& otherwise) {
   return otherwise;
 }
 
-/// Prints a number ten times on the way, and a bar in between where someone is looking at a terminal.
+/// Prints about ten numbers over a run and, on a terminal, a progress bar in between.
 class Log {
  public:
   Log(std::string what, int steps)
@@ -47,7 +47,7 @@ class Log {
     std::fflush(stdout);
   }
 
-  /// The mean of the first tenth of the numbers, and of the last.
+  /// Returns the means of the first and of the last tenth of the numbers.
   double first() const { return mean(0); }
   double last() const { return mean(numbers_.size() - tenth()); }
 
@@ -78,7 +78,7 @@ double milliseconds(const Work& work) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Runs both in turns for a second or two and prints the medians. The first turn warms up.
+/// Runs both in turns for a second or two and prints the medians. The first turn is a warm-up.
 template <class Compiled, class Eager>
 void compare_times(const char* what, const Compiled& compiled, const Eager& eager) {
   std::vector<double> compiled_ms, eager_ms;
@@ -99,7 +99,7 @@ void compare_times(const char* what, const Compiled& compiled, const Eager& eage
               a, b, b / a, compiled_ms.size());
 }
 
-/// The largest difference of two tensors, as a share of the largest number in the second.
+/// Returns the largest difference of two tensors, relative to the largest number in the second.
 inline double difference(const at::Tensor& a, const at::Tensor& b) {
   const auto scale = b.detach().abs().max().item<double>();
   return (a.detach() - b.detach()).abs().max().item<double>() / std::max(scale, 1e-30);

@@ -2,8 +2,8 @@
 !
 !     fortran_potential potential.pt
 !
-! torchscript_train writes the file. Fortran's first index runs fastest, C's last: an array positions(3, atoms)
-! here is an array of the sizes {atoms, 3} there.
+! torchscript_train writes the file. In Fortran the first index varies fastest, in C the last: an array
+! positions(3, atoms) here has the sizes {atoms, 3} there.
 module antegrad
   use, intrinsic :: iso_c_binding
   implicit none
@@ -87,7 +87,7 @@ program fortran_potential
     print '(a, i2, 3f12.6)', 'force on atom', atom, -gradient(:, atom)
   end do
 
-  ! The derivative along one coordinate, by the energies to both sides of it.
+  ! The derivative along one coordinate, from the energies on both sides of it.
   k = 2
   associate (g => gradient(k, 3), x => positions(k, 3))
     above = g

@@ -2,10 +2,10 @@
 //
 //     molecular_dynamics [--steps N]
 //
-// A net gives the energy of 108 atoms in a periodic box. Its forces, minus the gradient by positions, are
-// trained to be those of a Lennard-Jones potential. Then the atoms move under them, and their energy has to
-// stay what it was. The net sees pairs of neighbours, whose number changes with every list that is made:
-// after the second one nothing is compiled for that.
+// A net computes the energy of 108 atoms in a periodic box. Its forces, minus the gradient with respect to
+// the positions, are trained to match those of a Lennard-Jones potential. Then the atoms move under these
+// forces, and their energy must be conserved. The net sees pairs of neighbours, whose number changes with
+// every new neighbour list: nothing is compiled after the second list.
 #include <antegrad/antegrad.h>
 
 #include <cmath>
@@ -20,10 +20,10 @@ namespace nn = torch::nn;
 constexpr int64_t kCells = 3, kAtoms = 4 * kCells * kCells * kCells, kFeatures = 16, kWidth = 32;
 constexpr double kBox = 5.13, kCutoff = 2.2, kSkin = 0.3, kTimeStep = 0.004, kLearningRate = 2e-2;
 
-/// Each component to the nearest image of the periodic box.
+/// Maps each component to the nearest image of the periodic box.
 Tensor wrap(const Tensor& difference) { return difference - kBox * torch::round(difference / kBox); }
 
-/// All ordered pairs that are nearer than the cutoff, and a bit more: {2, pairs}.
+/// Returns all ordered pairs nearer than the cutoff and a margin: {2, pairs}.
 Tensor neighbours(const Tensor& positions) {
   auto distance = wrap(positions.unsqueeze(1) - positions.unsqueeze(0)).norm(2, -1);
   distance.fill_diagonal_(2 * kBox);
@@ -34,9 +34,9 @@ Tensor pair_vectors(const Tensor& positions, const Tensor& pairs) {
   return wrap(positions.index_select(0, pairs[0]) - positions.index_select(0, pairs[1]));
 }
 
-/// 1 at distance 0, and smoothly 0 at the cutoff.
+/// Returns 1 at distance 0, falling smoothly to 0 at the cutoff.
 Tensor switch_off(const Tensor& distance) { return torch::relu(1 - (distance / kCutoff).pow(2)).pow(3); }
-/// The truth: a Lennard-Jones potential that is switched off.
+/// The reference: a Lennard-Jones potential that goes to zero at the cutoff.
 Tensor reference_energy(const Tensor& positions, const Tensor& pairs) {
   auto d = pair_vectors(positions, pairs).norm(2, -1);
   return (2 * (d.pow(-12) - d.pow(-6)) * switch_off(d)).sum();
@@ -47,7 +47,7 @@ struct PotentialImpl : nn::Module {
     register_module("net", net);
     centres = register_buffer("centres", torch::linspace(0.8, kCutoff, kFeatures));
   }
-  /// The sum of what the net makes of each atom's surroundings.
+  /// Returns the sum of what the net computes for each atom's neighbourhood.
   Tensor forward(const Tensor& positions, const Tensor& pairs) {
     auto d = pair_vectors(positions, pairs).norm(2, -1, /*keepdim=*/true);
     auto features = torch::exp(-40 * (d - centres).pow(2)) * switch_off(d);
@@ -60,7 +60,7 @@ struct PotentialImpl : nn::Module {
 };
 TORCH_MODULE(Potential);
 
-/// A crystal whose atoms have been shaken.
+/// Returns a crystal with randomly displaced atoms.
 Tensor shaken_crystal(double amount) {
   auto cell = torch::tensor({{0.0, 0.0, 0.0}, {0.5, 0.5, 0.0}, {0.5, 0.0, 0.5}, {0.0, 0.5, 0.5}});
   auto axis = torch::arange(static_cast<double>(kCells));
@@ -75,8 +75,7 @@ Tensor gradient(const Energy& energy_of, const Tensor& positions, const Tensor& 
   return torch::autograd::grad({energy_of(x, pairs)}, {x}, {}, create_graph, create_graph)[0];
 }
 
-/// Velocity Verlet; all masses are 1. Returns how far the energy went from what it was, as a share of the
-/// kinetic energy.
+/// Runs velocity Verlet with all masses 1. Returns the largest energy drift, relative to the kinetic energy.
 template <class ValueAndGrad>
 double move_atoms(const ValueAndGrad& value_and_grad, Tensor& positions, Tensor& pairs, int moves) {
   auto velocities = 0.5 * torch::randn_like(positions);
@@ -100,7 +99,7 @@ double move_atoms(const ValueAndGrad& value_and_grad, Tensor& positions, Tensor&
 int main(int argc, char** argv) {
   const int steps = example::steps(argc, argv, 500);
   torch::manual_seed(0);
-  torch::set_default_dtype(c10::scalarTypeToTypeMeta(at::kDouble));  // energies are to be conserved
+  torch::set_default_dtype(c10::scalarTypeToTypeMeta(at::kDouble));  // for energy conservation
   Potential potential;
   torch::optim::Adam optimizer(potential->parameters(), torch::optim::AdamOptions(kLearningRate));
 

@@ -3,9 +3,9 @@
 //
 //     physics_informed [--steps N]
 //
-// The loss holds second derivatives of the net by its inputs, and training differentiates it once more, by
-// the weights. torch::autograd::grad() is written where one would write it in eager, inside the function:
-// compiled, all three derivatives are one graph.
+// The loss contains second derivatives of the net with respect to its inputs, and training differentiates it
+// once more, with respect to the weights. torch::autograd::grad() is called inside the function, just as in
+// eager: compiled, all three derivatives are one graph.
 #include <antegrad/antegrad.h>
 
 #include <cmath>
@@ -31,7 +31,7 @@ Tensor gradient(const Tensor& of, const Tensor& by) {
   return torch::autograd::grad({of.sum()}, {by}, {}, /*retain_graph=*/true, /*create_graph=*/true)[0];
 }
 
-/// How far u is from solving the equation.
+/// Returns how far u is from solving the equation.
 Tensor residual(nn::Sequential& net, const Tensor& at_points) {
   auto points = at_points.detach().requires_grad_();
   auto du = gradient(u_of(net, points), points);

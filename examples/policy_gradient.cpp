@@ -2,9 +2,9 @@
 //
 //     policy_gradient [--steps N]
 //
-// Two compiled functions. `policy` is called for every move, on one small tensor: what it costs is overhead.
-// `loss` is called once per round, on all moves of the round, whose number is never the same: the second
-// round compiles it for any number, and no later round compiles anything.
+// There are two compiled functions. `policy` is called for every move, on one small tensor: its cost is
+// overhead. `loss` is called once per round, on all moves of the round, whose number varies: the second round
+// compiles it for any number, and no later round compiles anything.
 #include <antegrad/antegrad.h>
 
 #include <array>
@@ -21,7 +21,8 @@ namespace nn = torch::nn;
 constexpr int kEpisodes = 8, kLongest = 200;
 constexpr double kDiscount = 0.99;
 
-/// A cart on a rail with a pole on it. Falls when the pole leans 12 degrees or the cart leaves the rail.
+/// A cart on a rail with a pole on it. The episode ends when the pole leans 12 degrees or the cart leaves the
+/// rail.
 struct CartPole {
   using State = std::array<float, 4>;  // position, velocity, angle, angular velocity
   State state{};
@@ -32,7 +33,7 @@ struct CartPole {
     for (auto& number : state) number = small(random);
   }
 
-  /// Pushes the cart to the left (0) or to the right (1); false when the pole has fallen.
+  /// Pushes the cart to the left (0) or to the right (1); returns false when the episode has ended.
   bool push(int direction) {
     constexpr float kGravity = 9.8f, kPole = 0.1f, kAll = 1.1f, kHalfLength = 0.5f, kDt = 0.02f;
     auto& [x, v, angle, spin] = state;
@@ -49,11 +50,11 @@ struct CartPole {
   }
 };
 
-/// All moves of some episodes.
+/// All moves of several episodes.
 struct Round {
   std::vector<CartPole::State> states;
   std::vector<int64_t> moves;
-  std::vector<float> returns;  ///< what came after each move, discounted
+  std::vector<float> returns;  ///< the discounted rewards after each move
 
   double mean_length() const { return static_cast<double>(moves.size()) / kEpisodes; }
   Tensor states_tensor() const {

@@ -1,9 +1,9 @@
 // Learns an interatomic potential from forces.
 //
-// The net gives the energy of some atoms; forces are minus its gradient by their positions; the loss compares
-// forces with those of a Lennard-Jones potential. So training differentiates a gradient: the compiled energy
-// is called, torch::autograd::grad(…, create_graph) runs its compiled backward pass, and loss.backward() goes
-// through that pass once more.
+// The net computes the energy of some atoms; the forces are minus its gradient with respect to their
+// positions; the loss compares them with the forces of a Lennard-Jones potential. So training differentiates
+// a gradient: the compiled energy is called, torch::autograd::grad(…, create_graph) runs its compiled
+// backward pass, and loss.backward() differentiates that pass.
 #include <antegrad/antegrad.h>
 #include <torch/torch.h>
 
@@ -19,16 +19,16 @@ namespace nn = torch::nn;
 constexpr int64_t kClusters = 16, kSide = 2, kAtoms = kSide * kSide * kSide, kFeatures = 24, kWidth = 48;
 constexpr double kCutoff = 2.5;
 
-/// Vectors between all atoms of a cluster: {clusters, atoms, atoms, 3}.
+/// Returns the vectors between all atoms of a cluster: {clusters, atoms, atoms, 3}.
 Tensor differences(const Tensor& positions) { return positions.unsqueeze(2) - positions.unsqueeze(1); }
 
-/// An atom has no distance to itself: one that is beyond the cutoff stands there.
+/// Returns distances, with one beyond the cutoff in place of an atom's distance to itself.
 Tensor distances(const Tensor& difference) {
   auto squared = difference.pow(2).sum(-1);
   return (squared + torch::eye(kAtoms) * (4 * kCutoff * kCutoff)).sqrt();
 }
 
-// --- the truth: E = sum over pairs of 4 (d^-12 - d^-6), and its derivative by hand
+// --- the reference: E = sum over pairs of 4 (d^-12 - d^-6), and its derivative by hand
 
 Tensor reference_forces(const Tensor& positions) {
   auto difference = differences(positions);
@@ -37,7 +37,7 @@ Tensor reference_forces(const Tensor& positions) {
   return ((pair_force / d).unsqueeze(-1) * difference).sum(2);
 }
 
-/// Cubes whose edges are near the distance at which two atoms are at rest, shaken.
+/// Returns cubes with edges near the equilibrium distance of two atoms, randomly displaced.
 Tensor random_clusters() {
   auto axis = torch::arange(kSide) * 1.15;
   auto lattice = torch::cartesian_prod({axis, axis, axis});
@@ -51,7 +51,7 @@ struct PotentialImpl : nn::Module {
     register_module("net", net);
     centres = register_buffer("centres", torch::linspace(0.8, kCutoff, kFeatures));
   }
-  /// One energy per cluster.
+  /// Returns one energy per cluster.
   Tensor forward(const Tensor& positions) {
     auto d = distances(differences(positions));
     auto within = (d < kCutoff).to(at::kFloat);

@@ -2,9 +2,9 @@
 //
 //     torchscript_train [file, default potential.pt] [--steps N]
 //
-// TorchScript models mostly come from Python; this one is written from C++, so that there is a file to load.
-// It is the energy of atoms as a sum over pairs, learned from the forces of a Lennard-Jones potential.
-// c_potential and fortran_potential run what this program saves.
+// TorchScript models mostly come from Python; this one is written in C++, so that there is a file to load. It
+// computes the energy of atoms as a sum over pairs, and learns from the forces of a Lennard-Jones potential.
+// c_potential and fortran_potential run the model that this program saves.
 #include <antegrad/antegrad.h>
 #include <antegrad/jit.h>
 #include <torch/script.h>
@@ -42,7 +42,7 @@ void write_model(const std::string& path) {
   module.save(path);
 }
 
-/// Some clusters of eight atoms: shaken cubes of different sizes.
+/// Returns clusters of eight atoms: randomly displaced cubes of different sizes.
 Tensor random_clusters() {
   auto axis = torch::arange(2.0) * 1.15;
   auto cube = torch::cartesian_prod({axis, axis, axis});
@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
   torch::set_default_dtype(c10::scalarTypeToTypeMeta(at::kDouble));
   write_model(path);
 
-  // --- from here on as with any TorchScript file
+  // --- from here on, the same as with any TorchScript file
   auto module = torch::jit::load(path);
   auto compiled = antegrad::compile(module);  // shares the module's parameters
   std::vector<Tensor> parameters;

@@ -1,9 +1,9 @@
-// Trains a small GPT, letter by letter, on the story in data/ferry.txt, and lets it write on.
+// Trains a small GPT, character by character, on the story in data/ferry.txt, and lets it continue the text.
 //
 //     train_gpt [text file] [--steps N]
 //
-// The loss is one compiled function: its first call captures forward and backward as graphs, every later call
-// runs them. At the end the same steps are timed compiled and eagerly, in turns.
+// The loss is one compiled function: its first call captures forward and backward as graphs, and every later
+// call runs them. At the end, compiled and eager steps are timed in turns.
 #include <antegrad/antegrad.h>
 
 #include <fstream>
@@ -55,7 +55,7 @@ struct GptImpl : nn::Module {
     torch::NoGradGuard no_grad;
     for (auto& embedding : {this->letters, positions}) embedding->weight.mul_(0.1);
   }
-  /// Scores of the letter that follows each position.
+  /// Returns the logits of the character after each position.
   Tensor forward(const Tensor& text) {
     auto h = letters->forward(text) + positions->forward(torch::arange(text.size(1)));
     return head->forward(norm->forward(blocks->forward(h)));
@@ -67,7 +67,7 @@ struct GptImpl : nn::Module {
 };
 TORCH_MODULE(Gpt);
 
-/// A text as numbers of letters.
+/// A text, encoded as indices of characters.
 class Corpus {
  public:
   explicit Corpus(const std::string& text) {
@@ -81,7 +81,7 @@ class Corpus {
   int64_t number(char letter) const { return static_cast<int64_t>(alphabet_.find(letter)); }
   char letter(int64_t number) const { return alphabet_[static_cast<size_t>(number)]; }
 
-  /// Random places of the text, and the same places one letter further on.
+  /// Returns random excerpts of the text, and the same excerpts shifted by one character.
   std::pair<Tensor, Tensor> batch() const {
     auto starts = torch::randint(0, numbers_.size(0) - kContext, {kBatch, 1});
     auto places = starts + torch::arange(kContext);
