@@ -1,4 +1,4 @@
-# make demo | make test: set up what is missing, build, run. The rest is for working on antegrad.
+# make demo and make test install what is missing, build, and run. The other targets are for working on antegrad.
 PRESET ?= release
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
@@ -12,7 +12,7 @@ demo: configure
 test: browser build
 	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
 
-# What the last build and the last tests took longest for.
+# The slowest steps of the last build and the slowest of the last tests.
 slowest:
 	@python3 scripts/slowest.py $(BUILD)
 
@@ -25,7 +25,7 @@ configure: setup
 setup:
 	@scripts/setup.sh
 
-# What is installed, and nothing else: library, command, headers. make install PREFIX=/opt/antegrad
+# Builds only what is installed: library, command, headers. make install PREFIX=/opt/antegrad
 PREFIX ?= /usr/local
 install: configure
 	@cmake --build $(BUILD) -j $(JOBS) --target antegrad antegrad_cli
@@ -64,16 +64,16 @@ bench: build
 bench-peers: build
 	@scripts/bench_peers.sh $(BUILD)/benchmarks/bench_steps $(BUILD)/benchmarks/warm_start --json build/bench-peers.json
 
-# Random programs with fresh seeds, for FUZZ_SECONDS (600), or FUZZ_PROGRAMS of them. The tests have the same seeds always.
+# Random programs with fresh seeds, for FUZZ_SECONDS (600), or FUZZ_PROGRAMS of them. `make test` always uses the same seeds.
 fuzz: configure
 	@cmake --build $(BUILD) -j $(JOBS) --target fuzz_test gradient_fuzz_test dynamic_fuzz_test fusion_fuzz_test kernel_fuzz_test script_test
 	@BUILD=$(BUILD) scripts/fuzz.sh
 
-# The suite with AddressSanitizer and UndefinedBehaviorSanitizer, and what has threads with ThreadSanitizer.
+# The suite with AddressSanitizer and UndefinedBehaviorSanitizer, and tests with threads with ThreadSanitizer.
 sanitize: setup
 	@scripts/sanitize.sh
 
-# Sanitizers, many fresh random programs, processes that end or fork or run out of memory: hours.
+# Sanitizers, many fresh random programs, and processes that exit, fork or run out of memory. Takes hours.
 nightly: setup
 	@scripts/nightly.sh
 

@@ -1,10 +1,10 @@
-# Finds LibTorch as unpacked from an archive or as site-packages/torch of a Python wheel, without asking for CUDA.
-#   LIBTORCH          (variable or environment) its root: the folder that holds include/ and lib/
-# Without it: Torch_DIR, .deps of the project, libtorch/ beside an installed antegrad, entries of CMAKE_PREFIX_PATH.
-# Gives the target LibTorch::LibTorch, LibTorch_VERSION, LibTorch_ROOT_DIR and LibTorch_CUDA_DIRS.
+# Finds LibTorch, either unpacked from an archive or as site-packages/torch of a Python wheel, without requiring CUDA.
+#   LIBTORCH          (variable or environment) its root: the folder that contains include/ and lib/
+# Otherwise it searches Torch_DIR, .deps of the project, libtorch/ next to an installed antegrad, and CMAKE_PREFIX_PATH.
+# Defines the target LibTorch::LibTorch, LibTorch_VERSION, LibTorch_ROOT_DIR and LibTorch_CUDA_DIRS.
 include(FindPackageHandleStandardArgs)
 set(_libtorch_hints ${LIBTORCH} $ENV{LIBTORCH})
-if(DEFINED ENV{ANTEGRAD_DEPS})  # where scripts/setup.sh has put it then
+if(DEFINED ENV{ANTEGRAD_DEPS})  # scripts/setup.sh puts LibTorch there
   list(APPEND _libtorch_hints $ENV{ANTEGRAD_DEPS}/libtorch)
 endif()
 list(APPEND _libtorch_hints ${CMAKE_CURRENT_LIST_DIR}/../.deps/libtorch)
@@ -30,9 +30,9 @@ find_package_handle_standard_args(
   HANDLE_VERSION_RANGE
   REASON_FAILURE_MESSAGE "run scripts/setup.sh, or point LIBTORCH at an unpacked LibTorch or at site-packages/torch")
 if(LibTorch_FOUND AND NOT TARGET LibTorch::LibTorch)
-  # The wheel's libtorch_cpu needs the CUDA runtime and CUPTI, which other wheels bring beside it.
+  # The wheel's libtorch_cpu needs the CUDA runtime and CUPTI, which other wheels install next to it.
   file(GLOB LibTorch_CUDA_DIRS ${LibTorch_ROOT_DIR}/../nvidia/*/lib)
-  # global, so that a project that adds antegrad as a folder of its own sees it too
+  # global, so that a project that adds antegrad as a subfolder sees it too
   add_library(LibTorch::LibTorch INTERFACE IMPORTED GLOBAL)
   target_include_directories(LibTorch::LibTorch SYSTEM INTERFACE ${LibTorch_INCLUDE_DIR} ${LibTorch_API_INCLUDE_DIR})
   target_link_libraries(LibTorch::LibTorch INTERFACE ${LibTorch_CPU_LIBRARY} ${LibTorch_C10_LIBRARY})

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes several programs as one source: join_programs.py OUT FILE...
+"""Joins several programs into one source: join_programs.py OUT FILE...
 
-The program that it becomes has the name of each of them, as a link to it, and runs the one it is called by. Each file is in a
-namespace of its own; what the files include comes first."""
+The resulting program has a symlink per file, and runs the one that it is invoked as. Each file is in a namespace of its own;
+the includes of all files come first."""
 import pathlib
 import re
 import sys

@@ -1,17 +1,17 @@
-# Whatever is in it, a source with LibTorch's headers takes seconds to compile, also with the headers precompiled: every
-# one makes anew what their templates stand for. So several are joined to one.
+# Any source with LibTorch's headers takes seconds to compile, even with precompiled headers, because it instantiates their
+# templates again. So several sources are joined into one.
 set(join_sources ${CMAKE_CURRENT_LIST_DIR}/join_sources.py)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
-# antegrad_join(OUT SOURCE...): the source OUT, of which the others are parts. They may only include relative to folders
-# of the target.
+# antegrad_join(OUT SOURCE...) joins the sources into OUT. Their #include paths must be relative to include folders of the
+# target.
 function(antegrad_join out)
   list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ REGEX "^[^/]")
   add_custom_command(OUTPUT ${out} COMMAND Python3::Interpreter ${join_sources} ${out} ${ARGN}
                      DEPENDS ${ARGN} ${join_sources} VERBATIM)
 endfunction()
 
-# antegrad_join_programs(PROGRAM SOURCE...): one program that has the name of each source and runs the one it is called by.
+# antegrad_join_programs(PROGRAM SOURCE...) makes one program with a symlink per source; it runs the one it is invoked as.
 set(join_programs ${CMAKE_CURRENT_LIST_DIR}/join_programs.py)
 function(antegrad_join_programs program)
   list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ REGEX "^[^/]")

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes several sources as one: join_sources.py OUT FILE...
+"""Joins several sources into one: join_sources.py OUT FILE...
 
-Names that a file keeps to itself in an anonymous namespace stay its own: the namespace is named after the file and its
-folder. What follows that namespace in the file still sees the names, but so do the files after it: two files that are
-joined may not use the same name for different things outside of their anonymous namespaces."""
+Anonymous namespaces get a name made of the file's name and folder, so that their contents do not clash. The code after such a
+namespace still sees its names, but so do the files after it: two joined files must not use the same name for different
+things outside their anonymous namespaces."""
 import pathlib
 import re
 import sys

@@ -1,5 +1,5 @@
-# cpack in the build folder, or `make package`: antegrad_<version>_<architecture>.deb and a .tar.gz of the same. LibTorch is
-# not in them (it is 450 MB, and no Debian package has this version): who uses them says where it is.
+# cpack in the build folder, or `make package`, makes antegrad_<version>_<architecture>.deb and a .tar.gz with the same files.
+# They do not contain LibTorch (it has 450 MB, and no Debian package has this version): users say where it is.
 set(CPACK_PACKAGE_NAME antegrad)
 set(CPACK_PACKAGE_VENDOR antegrad)
 set(CPACK_PACKAGE_CONTACT "the authors of antegrad <antegrad@localhost>")
@@ -14,7 +14,7 @@ set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_CURRENT_LIST_DIR}/package_files.cmake)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-# dpkg-shlibdeps wants to see every library, and reads it whole. LibTorch is in no package: empty ones of its name will do.
+# dpkg-shlibdeps reads every library as a whole. LibTorch is in no package, so empty libraries of its name will do.
 set(stand_ins ${PROJECT_BINARY_DIR}/shlibdeps)
 file(MAKE_DIRECTORY ${stand_ins})
 foreach(name libtorch_cpu.so libc10.so)
@@ -23,6 +23,6 @@ foreach(name libtorch_cpu.so libc10.so)
   endif()
 endforeach()
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${stand_ins})
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS gcc)  # compiles kernels where clang's libraries do not
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS gcc)  # compiles kernels if clang's libraries are missing
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS redis-server)
 include(CPack)

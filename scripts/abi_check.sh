@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Compares the names that the built libraries show with the lists in tests/project/abi, and says what that means for the
-# version.
+# Compares the symbols that the built libraries export with the lists in tests/project/abi, and prints what a difference means
+# for the version.
 #
-#   scripts/abi_check.sh [BUILD]             exit status 1 when they differ (default: build/release)
+#   scripts/abi_check.sh [BUILD]             exit status 1 if they differ (default: build/release)
 #   scripts/abi_check.sh --update [BUILD]    writes the lists
 #
-# Names tell of functions that come and go and of changed arguments. They do not tell of fields, enumerators and inline
-# functions in public headers: who changes those raises SOVERSION too.
+# Symbols show added and removed functions and changed arguments. They do not show changes of fields, enumerators and inline
+# functions in public headers: raise SOVERSION for those too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 update=0
@@ -19,7 +19,7 @@ status=0
 
 shown() { nm -D --defined-only -P "$1" | awk '{print $1}' | c++filt | LC_ALL=C sort -u; }
 
-compare() {  # LIBRARY LIST WHAT-REMOVAL-ASKS-FOR
+compare() {  # LIBRARY LIST WHAT-TO-DO-ABOUT-REMOVALS
   shown "$1" >"$work/now"
   if ((update)); then cp "$work/now" "$lists/$2"; return; fi
   LC_ALL=C sort -u "$lists/$2" >"$work/listed"
@@ -39,8 +39,8 @@ compare() {  # LIBRARY LIST WHAT-REMOVAL-ASKS-FOR
   [[ ! -s $work/removed && ! -s $work/added ]] || { status=1; echo "When it is meant: scripts/abi_check.sh --update"; }
 }
 
-# Whatever stands in namespace antegrad itself is public; what is inside has a namespace per folder of src/.
-check_complete() {  # SHOWS-ALL
+# Whatever is directly in namespace antegrad is public; internal code has a nested namespace per folder of src/.
+check_complete() {  # LIBRARY-THAT-EXPORTS-EVERYTHING
   local inside
   inside=$(find src -mindepth 1 -maxdepth 1 -type d -printf '%f\n' | paste -sd'|')
   nm -D --defined-only -P "$1" | awk '$2 == "T" {print $1}' | c++filt | grep -E '^antegrad(::|_)' |

@@ -3,9 +3,9 @@
 
     scripts/behaviours.py [--section NAME]
 
-A test covers a row by naming its id (three letters, dash, number) in its text: a comment or a test name. Rows in the first
-table of docs/behaviours-skipped.md make no sense in C++; those of its second table, "Missing", are known to be missing. The
-exit status is 0 whatever is covered.
+A test covers a row by naming its id (three letters, dash, number) in a comment or a test name. Rows in the first table of
+docs/behaviours-skipped.md make no sense in C++; those in its second table, "Missing", are known to be missing. The exit
+status is always 0.
 """
 import argparse
 import os
@@ -22,12 +22,12 @@ def read(path):
 
 
 def rows(root):
-    """id -> section, in the order of the list."""
+    """Returns id -> section, in the order of the list."""
     return dict(line.split("\t") for line in read(os.path.join(root, "docs/behaviours.txt")).splitlines() if line)
 
 
 def left_out(root):
-    """id -> why, of what makes no sense in C++, and of what is missing."""
+    """Returns id -> reason, for rows that make no sense in C++, and for missing ones."""
     path = os.path.join(root, "docs/behaviours-skipped.md")
     tables = (read(path) if os.path.exists(path) else "").partition("\n## Missing\n")
     row = re.compile(r"^\| *([A-Z]{3}-\d{2,3}) *\| *(.+?) *\|$", re.M)
@@ -36,7 +36,7 @@ def left_out(root):
 
 def test_files(root):
     for folder, folders, names in os.walk(os.path.join(root, "tests")):
-        folders[:] = [f for f in folders if f not in ("project", "__pycache__")]  # project: its scripts hold sample ids
+        folders[:] = [f for f in folders if f not in ("project", "__pycache__")]  # scripts of tests/project contain sample ids
         yield from (os.path.join(folder, name) for name in names)
     for folder, _, names in os.walk(os.path.join(root, "src")):
         yield from (os.path.join(folder, name) for name in names if name.endswith(("_test.cpp", ".graph")))
@@ -46,7 +46,7 @@ def test_files(root):
 
 
 def named(root):
-    """id -> files (relative) that name it."""
+    """Returns id -> files (relative paths) that name it."""
     found = {}
     for path in sorted(test_files(root)):
         text = read(path)

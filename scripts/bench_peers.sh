@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Measures PyTorch, JAX and antegrad on the same workloads, on two threads. Installs the peers when they are missing.
+# Measures PyTorch, JAX and antegrad on the same workloads, with two threads. Installs the peers if they are missing.
 #
 #   scripts/bench_peers.sh BENCH_STEPS WARM_START [options of benchmarks/peers/compare.py]
-#   ANTEGRAD_PEERS=/path        where the peers go (default: .peers in the project; about 6 GB)
+#   ANTEGRAD_PEERS=/path        where the peers are installed (default: .peers in the project; about 6 GB)
 #
-# Packages come from where apt and pip get them on this machine. A wheel of torch for CPUs is a tenth of the size of the one
-# with CUDA: set pip up for an index that has it (PIP_INDEX_URL, PIP_FIND_LINKS or pip.conf) to get that one.
+# Packages come from the sources that apt and pip are configured for. The CPU wheel of torch has a tenth of the size of the
+# CUDA wheel: to get it, configure an index that has it (PIP_INDEX_URL, PIP_FIND_LINKS or pip.conf).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-torch_version=2.11.0   # as the LibTorch that antegrad is built with
+torch_version=2.11.0   # the version of LibTorch that antegrad is built with
 jax_version=0.10.2
 peers=${ANTEGRAD_PEERS:-$PWD/.peers}
 python=$peers/venv/bin/python

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Random programs of all families against eager LibTorch, with seeds that no test names.
+# Runs random programs of all families against eager LibTorch, with seeds that no test uses.
 #
-#   FUZZ_SECONDS=600     how long (a round that has begun is finished)
-#   FUZZ_PROGRAMS=0      how many at least; with this, time does not count
-#   FUZZ_SEED=           where the seeds begin; random, and said, when it is not given
-#   FUZZ_PRINTED=static  which printed program is compiled as a test of printing: static, kept, gradient, fusion, dynamic
+#   FUZZ_SECONDS=600     how long (the last round is completed)
+#   FUZZ_PROGRAMS=0      the least number of programs; if set, FUZZ_SECONDS is ignored
+#   FUZZ_SEED=           the first seed; random by default, and printed
+#   FUZZ_PRINTED=static  the family whose printed programs are compiled as a test: static, kept, gradient, fusion, dynamic
 #   BUILD=build/release  where the tests are
 #
-# A program that differs from eager is made smaller and written to build/fuzz as C++ that compiles by itself. At the end: how
-# many programs each family had. The families run with LibTorch's kernels (eager), where results are compared bit for bit and
-# thousands of programs take a minute, and with generated code (compiled), whose kernels have to be compiled.
+# A program that differs from eager is shrunk and written to build/fuzz as a self-contained C++ program. At the end the script
+# prints the number of programs per family. The families run with LibTorch's kernels (eager), where results are compared bit
+# for bit and thousands of programs take a minute, and with generated code (compiled), whose kernels must be compiled.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${BUILD:-build/release}
@@ -34,7 +34,7 @@ run() {  # KERNELS TEST COUNT FILTER
   sed -n "s/^checked \([a-z_]*\) \([0-9]*\) programs, \([0-9]*\) failures/$1 \1 \2 \3/p" "$out/last.txt" >>"$log"
 }
 
-# That a printed program compiles by itself and finds no difference where there is none.
+# Checks that a printed program compiles by itself and reports no difference if there is none.
 try_printed() {  # FAMILY
   local libtorch=${LIBTORCH:-.deps/libtorch} file
   ANTEGRAD_BACKEND=eager "$build/tests/script_test" --gtest_filter='FreshScript.*' >/dev/null

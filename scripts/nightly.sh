@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# What is too long for "make test": sanitizers over the suite, fresh random programs of every family, and processes that end,
-# fork, are killed or run out of memory, 200 times each. Results are printed; exit status 1 when something has failed.
+# Runs what takes too long for "make test": the suite with sanitizers, fresh random programs of every family, and processes
+# that exit, fork, are killed or run out of memory, 200 times each. Prints results; exit status 1 if anything failed.
 #
-# FUZZ_SECONDS: of random programs (3600). RUNS: of each process (200). JOBS: as for scripts/sanitize.sh.
+# FUZZ_SECONDS: time for random programs (3600). RUNS: runs of each process (200). JOBS: as for scripts/sanitize.sh.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 jobs=${JOBS:-$(nproc)}

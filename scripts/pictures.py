@@ -2,14 +2,14 @@
 """Draws the pictures of the docs, docs/pictures/*.svg.
 
     pictures.py            writes them
-    pictures.py --check    says which differ from what is there; exit status 1 when one does
+    pictures.py --check    prints which files are out of date; exit status 1 if one is
 """
 import html
 import os
 import sys
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "docs", "pictures")
-# Colours of light and dark pages: background, text, lines, and the fill and edge of each kind of box.
+# Colours for light and dark pages: background, text, lines, and the fill and border of each kind of box.
 STYLE = """
   .page { fill: #ffffff } text { fill: #1f2328; font: 13px sans-serif; text-anchor: middle }
   .code { font: 12px monospace } .left { text-anchor: start } .small { font-size: 11px } .bold { font-weight: bold }
@@ -30,7 +30,7 @@ class Box:
         self.x, self.y, self.w, self.h = x, y, w, h
 
     def side(self, name):
-        """The middle of a side: n, e, s or w."""
+        """Returns the middle of a side: n, e, s or w."""
         return {"n": (self.x + self.w / 2, self.y), "s": (self.x + self.w / 2, self.y + self.h),
                 "w": (self.x, self.y + self.h / 2), "e": (self.x + self.w, self.y + self.h / 2)}[name]
 
@@ -55,7 +55,7 @@ class Picture:
         self.text(x + 8, y + 15, words, "left small")
 
     def arrow(self, start, end, words="", bend=None):
-        """From a point to a point, straight or by way of `bend` points; the head is drawn by hand: no markers."""
+        """Draws an arrow between two points, straight or through `bend` points. The head is a polygon, not a marker."""
         points = [start, *(bend or []), end]
         path = " ".join(f"{x:g},{y:g}" for x, y in points)
         self.parts.append(f'<polyline points="{path}" class="line"/>')

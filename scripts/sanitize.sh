@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Builds the library and the tests with sanitizers, and runs them in parts.
 #
-#   scripts/sanitize.sh                  both of these
+#   scripts/sanitize.sh                  both of the following
 #   scripts/sanitize.sh asan [PART...]   memory and undefined behaviour: graph fault error cache cpu fuzz, or some of them
-#   scripts/sanitize.sh tsan [PART...]   races: what has threads, of graph fault cpu cache
+#   scripts/sanitize.sh tsan [PART...]   races: the tests with threads of graph fault cpu cache
 #
-# A part is built, run and told about before the next, so that one that is interrupted has results. LibTorch is not instrumented.
-# What it does with memory is seen only where it calls malloc and its like, so leaks that begin in it are not looked for, and
-# of races what tests/tsan.supp says is left out. ANTEGRAD_FUZZ_COUNT random programs each (60). JOBS: compilers at once, and
-# tests. Exit status 1 when a part has failed; build/PRESET/sanitize-PART.log has its output.
+# Each part is built, run and reported before the next, so that an interrupted run has results. LibTorch is not instrumented:
+# sanitizers see its memory accesses only in calls of malloc and the like. So leaks are not detected, and tests/tsan.supp
+# suppresses some races. ANTEGRAD_FUZZ_COUNT: random programs per test (60). JOBS: parallel compilers and tests. Exit status 1
+# if a part failed; build/PRESET/sanitize-PART.log has its output.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 jobs=${JOBS:-$(nproc)}
@@ -16,13 +16,13 @@ export ANTEGRAD_FUZZ_COUNT=${ANTEGRAD_FUZZ_COUNT:-60} ANTEGRAD_FUZZ_SEED=${ANTEG
 export ASAN_OPTIONS=detect_leaks=0:alloc_dealloc_mismatch=0:detect_odr_violation=0
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 
-# Tests with threads of their own, or of ours.
+# Tests that start threads, or that test code which does.
 threaded='^(background_test|local_store_test|compile_all_test|process_end_test|trace_test|recording_test|hash_test|redis_.*_test'
 threaded+='|process_(exit|fork)_test|background_compile_test|threads_test|autograd_threads_test|compiled_autograd_test'
 threaded+='|cache_functions_test|cache_processes_test|determinism_test)(_compiled)?$'
 status=0
 
-targets() {  # PRESET PART: what a part is built from: for TSan, the tests that have threads
+targets() {  # PRESET PART: prints what to build for a part; with TSan, only tests that have threads
   if [[ $1 == tsan ]]; then
     ctest --test-dir build/tsan -N -L "^$2\$" -R "$threaded" | sed -nE 's/.*: (.*_test)(_compiled)?$/\1/p' |
       sed -E 's/^process_(exit|fork)_test$/process_faults/' | sort -u

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Sets up what antegrad needs to build: Debian packages (when missing, and only as root) and LibTorch; clang 19 if it
-# can be had.
+# Installs what antegrad needs to build: Debian packages (if missing, and only as root) and LibTorch, and clang 19 if it is
+# available.
 #
 #   scripts/setup.sh            everything that building and testing needs
 #   scripts/setup.sh --docs     Doxygen only, for make docs
-#   scripts/setup.sh --browser  also a browser and its driver, for the test of `antegrad report`, where they can be had
-#   LIBTORCH=/path              use that LibTorch (an unpacked archive, or site-packages/torch) instead of fetching one
-#   ANTEGRAD_DEPS=/path         where a fetched LibTorch goes (default: .deps in the project)
+#   scripts/setup.sh --browser  also a browser and its driver, if available, for the test of `antegrad report`
+#   LIBTORCH=/path              use that LibTorch (an unpacked archive, or site-packages/torch) instead of downloading one
+#   ANTEGRAD_DEPS=/path         where a downloaded LibTorch goes (default: .deps in the project)
 #
-# Running it again changes nothing and takes a few milliseconds.
+# It is idempotent: a second run takes a few milliseconds.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,7 +19,7 @@ deps=${ANTEGRAD_DEPS:-$PWD/.deps}
 
 say() { printf 'setup: %s\n' "$*" >&2; }
 
-# command or header that a package brings, and the package
+# a command or header, and the package that contains it
 needs=(
   "g++:g++" "cmake:cmake" "ninja:ninja-build" "ccache:ccache" "git:git" "unzip:unzip" "python3:python3"
   "pkg-config:pkg-config" "dpkg-shlibdeps:dpkg-dev"
@@ -55,7 +55,7 @@ if ((${#missing[@]})); then
 fi
 ((!docs)) || exit 0
 
-# WHAT IS MISSING, WHAT THAT MEANS, PACKAGES...: installs what antegrad can do without.
+# install_if_possible LACK CONSEQUENCE PACKAGES...: installs packages that antegrad can do without.
 install_if_possible() {
   local lack=$1 consequence=$2
   shift 2
@@ -70,7 +70,7 @@ install_if_possible() {
   fi
 }
 
-# clang in process. Where these packages cannot be had, kernels are compiled with the system compiler instead.
+# In-process clang. Without these packages, the system compiler compiles the kernels instead.
 clang_packages=(libclang-19-dev libclang-cpp19-dev llvm-19-dev)
 clang_needs=(clang/Frontend/CompilerInstance.h llvm/Config/llvm-config.h)
 clang_missing=0
@@ -80,7 +80,7 @@ if ((clang_missing)); then
   install_if_possible "no clang 19" "the system compiler will be used" "${clang_packages[@]}"
 fi
 
-# A browser. Where it cannot be had, the test that needs it is skipped.
+# A browser. Without it, the test that needs it is skipped.
 browser_packages=(chromium chromium-driver python3-selenium)
 if [[ ${1:-} == --browser ]] && ! { command -v chromium && command -v chromedriver && [[ -d /usr/lib/python3/dist-packages/selenium ]]; } >/dev/null; then
   install_if_possible "no browser" "report_browser_test will be skipped" "${browser_packages[@]}"

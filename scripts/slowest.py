@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""slowest.py BUILD [COUNT]: the steps of a build and the tests of the last ctest that took longest.
+"""slowest.py BUILD [COUNT]: prints the slowest steps of a build and the slowest tests of the last ctest.
 
-Steps are read from ninja's log, which has the last run of each. One that took its result from ccache is fast there: for
-the times of a clean build, build in a new folder with CCACHE_DISABLE=1."""
+Steps are read from ninja's log, which has the last run of each. Steps with a ccache hit appear fast: for the times of a clean
+build, build in a new folder with CCACHE_DISABLE=1."""
 import pathlib
 import re
 import sys
@@ -11,7 +11,7 @@ TEST = re.compile(r"^\d+/\d+ Testing: (\S+)$|^Test time = +([0-9.]+) sec$", re.M
 
 
 def steps(build):
-    """[(seconds, what was made)]. A step that makes several files has a line for each."""
+    """Returns [(seconds, output)]. A step with several outputs has a line for each in the log."""
     log = build / ".ninja_log"
     times = {}
     for line in log.read_text().splitlines() if log.exists() else []:
@@ -28,7 +28,7 @@ def steps(build):
 
 
 def tests(build):
-    """[(seconds, name)]"""
+    """Returns [(seconds, name)]."""
     log = build / "Testing/Temporary/LastTest.log"
     times, name = [], None
     for match in TEST.finditer(log.read_text(errors="replace") if log.exists() else ""):

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Follows README.md on a machine that has nothing: a Debian 12 made by debootstrap, where that and root are to be had; else a
-# clean copy of the project on this machine, without build products and caches.
+# Follows README.md on a bare system: a Debian 12 made by debootstrap, if that is installed and the user is root; otherwise in
+# a clean copy of the project on this machine, without build products and caches.
 #
 #   scripts/try_clean.sh             make demo
-#   scripts/try_clean.sh --test      make demo and make test (half an hour and more)
-#   scripts/try_clean.sh --copy      the clean copy, also where debootstrap is there
-#   scripts/try_clean.sh --keep      leaves the folder behind, and says where it is
+#   scripts/try_clean.sh --test      make demo and make test (half an hour or more)
+#   scripts/try_clean.sh --copy      uses a clean copy even if debootstrap is installed
+#   scripts/try_clean.sh --keep      keeps the folder, and prints its path
 #
-# What is tried is the last commit. TMPDIR says where the folder goes (5 GB). Packages come from where this machine's apt
-# gets them (else from where debootstrap does by itself), and pip asks whom it asks here.
+# Uses the last commit. The folder (5 GB) is made in TMPDIR. Packages come from the mirror that apt uses on this machine
+# (otherwise from debootstrap's default mirror), and pip uses the same index as here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 release=bookworm
@@ -36,7 +36,7 @@ copy_project() {  # FOLDER
   git archive --format=tar HEAD | tar -x -C "$1"
 }
 
-# How this machine reaches the outside, for apt and pip in the new root. Nothing of it is written anywhere else.
+# Copies the network configuration of this machine for apt and pip to the new root, and to nowhere else.
 copy_network() {
   cp -L /etc/resolv.conf "$root/etc/resolv.conf"
   cp -L /etc/hosts "$root/etc/hosts"
@@ -55,7 +55,7 @@ make_root() {
   say "making a Debian $release in $root"
   debootstrap --variant=minbase --include=make,ca-certificates "$release" "$root" ${from:+"$from"} \
     >"$work/debootstrap.log" 2>&1 || { tail -20 "$work/debootstrap.log" >&2; say "debootstrap failed"; exit 1; }
-  {  # updates and security fixes, where this machine has them
+  {  # updates and security fixes, if this machine uses them
     if [[ $from ]]; then echo "deb $from $release main"; else cat "$root/etc/apt/sources.list"; fi
     apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) main' 'Created-By: Packages' 2>/dev/null |
       grep -E " $release-(updates|security) " || true

@@ -1,17 +1,17 @@
 set(exact_tests
-    # bits of trained weights, of gradients of sums, of casts to bf16, of results in many threads
+    # compare bits of trained weights, of gradients of sums, of casts to bf16, of results in many threads
     autograd_inputs_test autograd_second_run_test autograd_state_test functional_grad_test threads_test
-    # thousands of ops, each a kernel or more: minutes of compiling
+    # thousands of ops, each at least one kernel: they take minutes to compile
     autograd_refusals_test
-    # graphs as they are without kernels
+    # graphs without kernels
     compiled_autograd_golden_test joint_golden_test
-    # no function is compiled: with another backend they would do the same again
+    # compile no function, so another backend changes nothing
     decompose_cases_test decompose_matches_eager_test folding_matches_eager_test gradient_harness_test harness_test
     closeness_test script_test ops_def_test samples_test shape_rules_coverage_test shape_rules_images_test shape_rules_test
     small_matmul_matches_eager_test
 )
-# Of tests with many programs, those that run with generated code, whose kernels take most of the time. With fresh seeds, all
-# families of programs run with it in `make fuzz`.
+# Of tests with many programs, only these run with generated code, since compiling kernels takes most of the time. `make fuzz`
+# runs all families of programs with generated code, with fresh seeds.
 set(compiled_filter_gradient_fuzz_test --gtest_filter=*Seeds0To799)
 set(compiled_filter_fuzz_test --gtest_filter=-*Fresh*:Fuzz.Seeds500To999:Fuzz.Seeds1000To1499:Fuzz.Seeds1500To1999)
 set(compiled_filter_gradient_sweep_test --gtest_filter=*OfOneCallOfEveryOp)

@@ -1,5 +1,5 @@
-# Tests of ten seconds and more, in the order in which ctest -j starts them, before all others: a long one at the end
-# would run alone.
+# Tests of ten seconds or more, in the order in which ctest -j starts them, before all others: a long one at the end would
+# run alone.
 set(long_tests
     consumer_test fusion_fuzz_test fuzz_test_compiled cache_processes_test process_fork_test awkward_numbers_test_compiled
     gradient_fuzz_test_compiled process_exit_test gradient_fuzz_test sweep_test_compiled kernel_source_test process_memory_test

@@ -12,12 +12,12 @@ import workloads
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PEERS = ("torch eager", "torch.compile", "JAX")
-# Weights and inputs are the same, so losses are; dropout draws different numbers, and mem's is a mean of many.
+# Weights and inputs are the same, so losses must be; dropout differs, but mem's loss is a mean of many numbers.
 LOSS_TOLERANCE = 5e-3
 
 
 def limit_cores(count):
-    """JAX takes as many threads as there are cores."""
+    """Limits the cores, since JAX uses as many threads as there are cores."""
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, cores[:count])
     return min(count, len(cores))
@@ -45,7 +45,7 @@ def peer_command(peer, name, arguments, seconds):
 
 
 def run_peer(peer, name, arguments):
-    """Twice with one cache on disk: the first process fills it, the first call of the second one is warm."""
+    """Runs a peer twice with one cache on disk: the first process fills it, so the first call of the second is warm."""
     with tempfile.TemporaryDirectory() as cache:
         environment = {"TORCHINDUCTOR_CACHE_DIR": cache, "JAX_COMPILATION_CACHE_DIR": cache,
                        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
@@ -96,7 +96,7 @@ def markdown(rows):
 
 
 def markdown_of_starts(rows):
-    """First calls with a filled cache; the peers' are whole steps, as theirs are compiled as one."""
+    """First calls with a filled cache; for the peers whole steps, which they compile as one."""
     head = ["workload", "antegrad: call, ms", "step, ms", *(f"{peer}: step, ms" for peer in PEERS[1:])]
     yield "| " + " | ".join(head) + " |"
     yield "| --- " * len(head) + "|"

@@ -70,7 +70,7 @@ LOSSES = {"small": residual_layers, "mlp": residual_layers, "pot": potential, "m
 
 
 def make_step(name):
-    """A function without arguments that gives loss and gradients when they are there."""
+    """Returns a function without arguments that computes loss and gradients and waits for them."""
     parameters, inputs = jax.device_put(workloads.make(name))
     jax.block_until_ready((parameters, inputs))
     differentiated = jax.value_and_grad(LOSSES[name], argnums=(0, 1) if name == "pot" else 0)

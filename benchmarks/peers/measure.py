@@ -1,4 +1,4 @@
-"""How every peer is timed: the first step, some to warm up, then the median of single steps."""
+"""Times a peer: the first step, some warm-up steps, then the median of single steps."""
 import json
 import resource
 import statistics
@@ -14,7 +14,7 @@ def timed(step):
 
 
 def measure(step, loss_of, seconds):
-    """Prints one line of JSON. `step()` is done when it returns; `loss_of` makes a number of what it returns."""
+    """Prints one line of JSON. `step()` must have finished when it returns; `loss_of` converts its result to a number."""
     first, result = timed(step)
     loss = loss_of(result)
     for _ in range(WARM_UP):

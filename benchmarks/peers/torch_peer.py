@@ -26,7 +26,7 @@ class ResidualLayers(nn.Module):
 
 
 class Potential(nn.Module):
-    """pot: energy of pairs of atoms; its gradient by the positions is minus the forces."""
+    """pot: energy of pairs of atoms; its gradient with respect to the positions is minus the forces."""
 
     def __init__(self, features=32, width=64):
         super().__init__()

@@ -1,6 +1,6 @@
 """Parameters and inputs of the five workloads as numpy arrays, the same for every peer.
 
-Parameters are trees of dicts and lists. A linear layer keeps its weight as (in, out), as JAX multiplies it.
+Parameters are trees of dicts and lists. The weight of a linear layer is (in, out), as JAX multiplies it.
 """
 import numpy as np
 
@@ -63,5 +63,5 @@ class Maker:
 
 
 def make(name):
-    """Gives (parameters, inputs)."""
+    """Returns (parameters, inputs)."""
     return getattr(Maker(), name)()

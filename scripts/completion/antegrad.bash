@@ -1,7 +1,7 @@
-# Completion of the command antegrad for bash. Options come from the help of the command, so they are those of the
-# antegrad that is completed.
+# Bash completion for the command antegrad. Options come from the help of the command that is being completed, so they fit
+# its version.
 
-# The words that begin a line of a section of the help: _antegrad_help SECTION COMMAND...
+# _antegrad_help SECTION COMMAND...: prints the first word of each line in a section of the help.
 _antegrad_help() {
   local section=$1
   shift
@@ -10,7 +10,7 @@ _antegrad_help() {
     inside && /^  [^ ]/ { n = split($1, names, ","); for (i = 1; i <= n; ++i) print names[i] }'
 }
 
-# Files with these endings, and directories: _antegrad_files WORD ENDING...
+# _antegrad_files WORD ENDING...: prints files with these endings, and directories.
 _antegrad_files() {
   local word=$1 ending
   shift

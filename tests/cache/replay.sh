@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs a test program twice with one cache: the second time everything must come from there (ALI-03).
+# Runs a test program twice with the same cache: the second run must load everything from it (ALI-03).
 #   replay.sh PROGRAM [arguments]
 set -euo pipefail
 folder=$(mktemp -d)

@@ -1,4 +1,4 @@
-# What the docs show: C++ blocks joined into one program, shell blocks, pictures. Included from tests/CMakeLists.txt.
+# Tests of the docs: C++ blocks, joined into one program; shell blocks; pictures. Included from tests/CMakeLists.txt.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(docs_dir ${CMAKE_CURRENT_LIST_DIR})
 set(docs_code ${CMAKE_CURRENT_BINARY_DIR}/docs_code_test.cpp)

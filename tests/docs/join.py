@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 """Joins the C++ of README.md and docs/*.md into one test program: what the docs show is compiled and run.
 
-    join.py ROOT OUT.cpp      exit status 1 when an excerpt is not what its file has
+    join.py ROOT OUT.cpp      exit status 1 if an excerpt differs from its file
 
-Every ```cpp block is taken. A page is a namespace and a test, a block a scope in that test. Comments before a block
+Every ```cpp block is used. A page becomes a namespace with a test, and a block a scope in that test. Comments before a block
 say what else it needs:
 
-    <!-- code: with NAME -->         begins with the lines of tests/docs/NAME.inc
-    <!-- code: continues -->         goes on in the scope of the block before it
-    <!-- code: outside -->           stands in the namespace: functions and types
-    <!-- code: throws CODE -->       ends in Error(CODE)
-    <!-- code: check EXPRESSION -->  after a block: holds there
-    <!-- code: from PATH -->         is an excerpt of that file of the project, and not compiled again
+    <!-- code: with NAME -->         starts with the lines of tests/docs/NAME.inc
+    <!-- code: continues -->         continues the scope of the previous block
+    <!-- code: outside -->           goes into the namespace: functions and types
+    <!-- code: throws CODE -->       throws Error(CODE)
+    <!-- code: check EXPRESSION -->  after a block: must be true there
+    <!-- code: from PATH -->         is an excerpt of that file of the project, and is not compiled again
 
-A block with a main() is a program of its own.
+A block with a main() becomes a program of its own.
 """
 import os
 import re
@@ -34,7 +34,7 @@ class Block:
 
 
 def blocks_of(text):
-    """The ```cpp blocks of a page, with the notes before and the checks after them."""
+    """Returns the ```cpp blocks of a page, with the notes before and the checks after them."""
     found, notes, inside, block = [], [], False, None
     for number, line in enumerate(text.splitlines(), 1):
         fence, comment = FENCE.match(line), COMMENT.match(line)
@@ -63,7 +63,7 @@ def unindented(text):
 
 
 def is_excerpt(part, whole):
-    """Whether the lines of `part`, spaces aside, follow each other in `whole`; a line … stands for any number of lines."""
+    """Whether `whole` contains the lines of `part` in a row, ignoring indentation; a line … stands for any lines."""
     at, lines = 0, unindented(whole)
     for run in re.split(r"^\s*(?://\s*)?…\s*$", part, flags=re.M):
         wanted = unindented(run)
@@ -76,7 +76,7 @@ def is_excerpt(part, whole):
 
 
 class Page:
-    """One page as C++: what stands in its namespace, and the body of its test."""
+    """One page as C++: the contents of its namespace, and the body of its test."""
 
     def __init__(self, root, path):
         self.root, self.path = root, path
@@ -129,7 +129,7 @@ class Page:
 
 
 def program(pages):
-    """The text of the test program."""
+    """Returns the text of the test program."""
     includes = sorted({line for page in pages for line in page.includes})
     out = ["// Made by tests/docs/join.py.\n", "\n".join(includes), "\n#include <antegrad/antegrad.h>\n",
            '#include "docs/support.h"\n']

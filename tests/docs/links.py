@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Follows the links of README.md, ARCHITECTURE.md, CONTRIBUTING.md, docs/*.md and src/*/README.md within the project.
+"""Checks the links within the project of README.md, ARCHITECTURE.md, CONTRIBUTING.md, docs/*.md and src/*/README.md.
 
-    links.py ROOT      prints links that lead nowhere; exit status 1 when there is one
+    links.py ROOT      prints broken links; exit status 1 if there is one
 """
 import os
 import re
@@ -15,7 +15,7 @@ def without_code(text):
 
 
 def anchors(text):
-    """Headings as GitHub names them."""
+    """Returns the anchors that GitHub makes of headings."""
     names = set()
     for heading in re.findall(r"^#+\s+(.*)$", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S), flags=re.M):
         words = re.sub(r"[^\w\- ]", "", re.sub(r"[`*]", "", heading).lower())

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the ```sh blocks of README.md and docs/*.md that follow a line <!-- shell -->: each in an empty folder, with the
-# command on the path and a small cache to look at. Every command of a block must end well.
+# command on the path and a small cache to inspect. Every command of a block must succeed.
 #
 #   shell.sh ANTEGRAD CACHE_SAMPLE ROOT
 set -u

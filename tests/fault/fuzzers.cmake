@@ -1,4 +1,4 @@
-# libFuzzer targets over the half without LibTorch. They bring their own objects: every file needs the coverage flags.
+# libFuzzer targets for code without LibTorch. They compile it themselves, since every file needs the coverage flags.
 if(NOT ANTEGRAD_FUZZERS)
   return()
 endif()

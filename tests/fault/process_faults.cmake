@@ -1,5 +1,5 @@
-# The end of the process, fork() and limits of memory: programs whose processes are the result. RUNS of each here;
-# tests/fault/process_faults.sh PROGRAM KIND 200 by hand.
+# Process exit, fork() and memory limits: programs that pass if their processes end well. Each runs 3 times here; run
+# tests/fault/process_faults.sh PROGRAM KIND 200 by hand for more.
 set(fault_program_sources process_faults.cpp process_faults_exit.cpp process_faults_fork.cpp process_faults_memory.cpp)
 list(TRANSFORM fault_program_sources PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 antegrad_join(${CMAKE_CURRENT_BINARY_DIR}/process_faults.cpp ${fault_program_sources})
@@ -9,7 +9,7 @@ target_link_libraries(process_faults PRIVATE antegrad::antegrad Threads::Threads
 target_compile_options(process_faults PRIVATE ${quick_to_compile})
 foreach(kind exit fork memory)
   if(ANTEGRAD_SANITIZE AND kind STREQUAL memory)
-    continue()  # sanitizers take terabytes of address space
+    continue()  # sanitizers reserve terabytes of address space
   endif()
   add_test(NAME process_${kind}_test COMMAND bash ${CMAKE_CURRENT_LIST_DIR}/process_faults.sh $<TARGET_FILE:process_faults> ${kind} 3)
   set_tests_properties(process_${kind}_test PROPERTIES LABELS fault TIMEOUT 600)

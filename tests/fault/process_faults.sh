@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# process_faults.sh PROGRAM exit|fork|memory [RUNS]: runs the programs of process_faults.h, each RUNS times with
-# different moments or limits. A process that crashes, hangs or says that something is wrong fails.
+# process_faults.sh PROGRAM exit|fork|memory [RUNS]: runs the programs of process_faults.h, each RUNS times with different
+# delays or limits. A process fails if it crashes, hangs or reports an error.
 set -uo pipefail
 program=$1 kind=$2 runs=${3:-3}
 failures=0
@@ -24,7 +24,7 @@ case $kind in
     done ;;
   fork)
     for threads in 1 4; do
-      export OMP_NUM_THREADS=$threads  # at::set_num_threads() makes threads whose end LibTorch waits for, in children too
+      export OMP_NUM_THREADS=$threads  # LibTorch joins threads of at::set_num_threads(), in children too
       for ((i = 0; i < (runs + 2) / 3; i++)); do try "with_${threads}_threads" 2; done
       echo "$threads threads: $(((runs + 2) / 3)) runs of 8 children"
     done ;;

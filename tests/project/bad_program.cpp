@@ -1,5 +1,5 @@
-// What users get right, and what they get wrong: messages_test.sh compiles it and reads what the compiler
-// says.
+// Correct and wrong uses of the library: messages_test.sh compiles this file and checks the compiler's
+// messages.
 #include <antegrad/antegrad.h>
 #include <torch/nn.h>
 
@@ -31,7 +31,7 @@ void right(const at::Tensor& x) {
   antegrad::compile(pointer)(y);
 }
 
-// Each line that ends with "wrong" has one error, which is said in the lines of messages_test.sh in this
+// Each line that ends with "wrong" has one error; messages_test.sh has their messages in the same
 // order.
 void wrong(const at::Tensor& x, at::Tensor y, NetImpl& bare, antegrad::Options& options) {
   auto two = antegrad::compile([](const at::Tensor& a, const at::Tensor& b) { return a + b; });

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests scripts/behaviours.py on a small temporary tree, and that the real list and its exceptions agree."""
+"""Tests scripts/behaviours.py on a small temporary tree, and checks that the real list and its exceptions agree."""
 import os
 import sys
 import tempfile

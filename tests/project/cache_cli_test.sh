@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests of `antegrad cache`: what it prints, what it does to the directory, and how it exits.
+# Tests of `antegrad cache`: its output, its effect on the directory, and its exit status.
 #   cache_cli_test.sh PATH_OF_ANTEGRAD PATH_OF_CACHE_SAMPLE
 set -u
 antegrad=$1
@@ -8,7 +8,7 @@ group=cache
 . "$(dirname "$0")/cli_helpers.sh"
 unset ANTEGRAD_CACHE_DIR ANTEGRAD_CACHE_KEY_FILE XDG_CACHE_HOME
 export HOME=$work/home
-exec </dev/null  # no terminal anywhere
+exec </dev/null  # not a terminal
 
 address() { sed -n "s/^$1 //p" "$work/addresses"; }
 file_of() { local a; a=$(address "$1"); echo "$dir/${a:0:2}/${a:2}"; }
@@ -26,7 +26,7 @@ run 0 stats --dir "$dir"; quiet err; out_like "^entries +6$"; out_like "of 5.0 G
 run 0 stats --dir "$dir" --kinds; out_like "^  function +4 "; out_like "^  code +1 "
 run 0 stats --dir "$dir" --json --kinds; json 'j["entries"] == 6 and j["kinds"]["function"]["entries"] == 4'
 
-# --- list: those used last first; reading is not using
+# --- list: the most recently used first; listing does not count as use
 run 0 list --dir "$dir"; quiet err; lines 7; out_lacks $'\033'
 [[ $(sed -n 's/ .*//;2,6p' "$work/out" | tr '\n' ' ') == "code function function function function " ]] || fail "$what: order"
 out_like "${step1:0:12}$"; out_like "^fact +a\?\[2Jb"; out_like " 2 d "
@@ -47,18 +47,18 @@ for wrong in -5 5X 1.5G 99999999999G ""; do
 done
 run 2 clear --yes --dir ""; quiet out; err_has "[usage:cache:clear] --dir: the name is empty."
 
-# --- more than fit onto a screen; programs get all
+# --- more than fit on a screen; --json lists all
 many=$work/many
 for n in 1 2 3 4 5; do "$sample" "$many" "" "$n" >/dev/null; done
 run 0 list --dir "$many"; lines 22; out_like "^10 more entries were not listed"
 run 0 list --dir "$many" --json; json 'len(j["entries"]) == 30 and j["more"] == 0'
 run 0 list --dir "$many" --json --limit 3; json 'len(j["entries"]) == 3 and j["more"] == 27'
 
-# --- every key that is listed can be shown
+# --- show accepts every listed key
 run 0 list --dir "$dir"
 for key in $(awk 'NR > 1 { print $NF }' "$work/out"); do run 0 show --dir "$dir" "$key"; [[ $(grep -c ^address "$work/out") == 1 ]] || fail "$what: not one entry"; done
 
-# --- the directory is found as the library finds it
+# --- the directory is found in the same way as by the library
 run 1 stats; quiet out; err_has "[cache:stats] there is no cache in $work/home/.cache/antegrad. Name its directory with --dir"
 [[ ! -e $work/home ]] || fail "$what: made a directory"
 ANTEGRAD_CACHE_DIR=$dir run 0 stats; out_like "^entries +6$"
@@ -87,7 +87,7 @@ run 1 show --dir "$dir" 0000000000; quiet out; err_has "[cache:show] no key in $
 run 2 show --dir "$dir" abc; quiet out; err_has '[cache:show] "abc" is not the beginning of a key.'
 run 2 show --dir "$dir" 'zzzzz'; quiet out
 
-# --- explain: two variants of one key are one key
+# --- explain: two variants of a key count as one key
 run 0 explain --dir "$dir" "$step1" "${step2:0:64}"; quiet err
 out_like "^3 of 4 fields are equal"; out_like "^options:$"; out_like "^  - matmul=exact$"; out_like "^  \+ matmul=fast$"
 run 0 explain --dir "$dir" "${step2:0:64}"; out_like "^- ${step1:0:64}$"; out_like "^\+ ${step2:0:64}$"
@@ -111,7 +111,7 @@ run 1 import --dir "$work/third" "$work/half.agc"; quiet out; err_has "[cache:im
 run 1 import --dir "$work/third" "$work/absent.agc"; quiet out; err_has "cannot open"
 run 1 export --dir "$dir" "$work/absent/bundle.agc"; quiet out; err_has "[cache:export] cannot write $work/absent/bundle.agc: No such file"
 
-# --- with a key, only its entries count
+# --- with a key file, only entries with its MAC are valid
 echo "a key that is long enough" >"$work/key"; echo "quite another, also long" >"$work/wrong"; echo short >"$work/short"
 chmod 600 "$work/key" "$work/wrong" "$work/short"
 "$sample" "$work/signed" "$work/key" >/dev/null
@@ -122,7 +122,7 @@ run 0 import --dir "$work/fourth" --key-file "$work/key" "$work/signed.agc"; out
 run 1 import --dir "$work/fifth" --key-file "$work/key" "$bundle"; out_like "^0 of 6"; out_like "^6 left out: refused: the entry has no MAC"
 run 1 stats --dir "$dir" --key-file "$work/short"; quiet out; err_has "[cache:stats] the key file $work/short has 5 bytes"
 
-# --- verify: damage is found, and nothing is changed
+# --- verify: detects damage, and changes nothing
 run 0 verify --dir "$dir"; quiet err; out_like "^6 entries are good$"
 printf X | dd of="$(file_of loss)" bs=1 seek=200 conv=notrunc status=none
 run 1 verify --dir "$dir"; quiet err; out_like "^5 entries are good$"; out_like "corrupt  $(address loss | cut -c 1-12)  the checksum"

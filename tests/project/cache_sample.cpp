@@ -1,5 +1,5 @@
 // Makes a small cache for cache_cli_test.sh and prints one line per entry: a word and the address.
-//   cache_sample DIRECTORY [KEY_FILE [TEXT]]      TEXT: makes other keys of it
+//   cache_sample DIRECTORY [KEY_FILE [TEXT]]      TEXT changes the keys
 #include <fmt/format.h>
 
 #include <cstdio>

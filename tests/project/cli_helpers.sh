@@ -1,5 +1,5 @@
-# For tests of the command, which source it: runs it and looks at what came out. The caller has set `antegrad`, its path,
-# and may set `group`, a command that stands before all arguments.
+# Sourced by tests of the command: runs it and checks its output. The caller sets `antegrad`, its path, and may set `group`, a
+# subcommand that precedes all arguments.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failures=0
@@ -12,7 +12,7 @@ fail() {
   failures=$((failures + 1))
 }
 
-# run EXIT_CODE ARGS...: runs the command and checks how it exits; output goes to $work/out and $work/err
+# run EXIT_CODE ARGS...: runs the command and checks its exit status; output goes to $work/out and $work/err
 run() {
   local expected=$1
   shift
@@ -28,7 +28,7 @@ out_lacks() { ! grep -qE -- "$1" "$work/out" || fail "$what: \"$1\" on standard 
 err_has() { grep -qF -- "$1" "$work/err" || fail "$what: no \"$1\" on standard error"; }
 quiet() { [[ ! -s $work/$1 ]] || fail "$what: std$1 is not empty"; }
 lines() { [[ $(wc -l <"$work/out") == "$1" ]] || fail "$what: not $1 lines"; }
-# json EXPRESSION: a Python expression over the object `j` that standard output is
+# json EXPRESSION: checks a Python expression of `j`, the JSON object on standard output
 json() {
   python3 -c 'import json,sys; j=json.load(open(sys.argv[1])); sys.exit(not eval(sys.argv[2]))' "$work/out" "$1" ||
     fail "$what: not so: $1"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests of the antegrad command: what it prints, where, and how it exits.
+# Tests of the antegrad command: what it prints to which stream, and its exit status.
 #   cli_test.sh PATH_OF_ANTEGRAD SOURCE_DIR
 set -u
 antegrad=$1
@@ -7,7 +7,7 @@ source_dir=$2
 . "$(dirname "$0")/cli_helpers.sh"
 
 cat >"$work/in.graph" <<'GRAPH'
-# comments, blank lines and sparse numbers are fine in what is read
+# comments, blank lines and sparse numbers are valid in input
 
 graph @f functional {
   in %0: f32[4] user "x"
@@ -95,7 +95,7 @@ for command in print opt verify run bench doctor cache; do run 0 $command --help
 for command in verify run bench doctor cache; do run 0 $command --help; out_has "Exit codes:"; done
 run 0 opt --help; for option in --pass --pipeline --disable --verify --timing; do out_has "$option"; done
 
-# --- errors of the graph or the file: their text on standard error, exit code 1
+# --- errors of the graph or the file: message on standard error, exit code 1
 run 1 print "$work/absent.graph"; quiet out; err_has "antegrad: [cli] cannot open \"$work/absent.graph\": No such file or directory."
 run 1 print "$work/undefined.graph"; quiet out; err_has "line 2, column 7"
 run 1 print "$work/invalid.graph"; quiet out; err_has "a functional graph has no tangents"

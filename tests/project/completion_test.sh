@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests of the bash completion: what it offers after a few beginnings of a command line.
+# Tests of the bash completion: what it offers for several partial command lines.
 #   completion_test.sh PATH_OF_ANTEGRAD PATH_OF_COMPLETION
 set -u
 antegrad=$1
@@ -7,7 +7,7 @@ antegrad=$1
 : >"$work/out"; : >"$work/err"
 . "$2" || { echo "FAILED: cannot source $2"; exit 1; }
 
-# offers EXPECTED WORDS...: what is offered for the last of the words, sorted
+# offers EXPECTED WORDS...: checks the sorted completions of the last word
 offers() {
   local expected=$1 actual
   shift

@@ -7,7 +7,7 @@ function(step)
   endif()
 endfunction()
 
-unset(ENV{LIBTORCH})  # the installed package must find the LibTorch it was built with by itself
+unset(ENV{LIBTORCH})  # the installed package must find by itself the LibTorch that it was built with
 unset(ENV{LD_LIBRARY_PATH})
 file(REMOVE_RECURSE ${WORK})
 set(prefix ${WORK}/prefix)

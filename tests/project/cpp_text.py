@@ -1,6 +1,6 @@
-"""Just enough C++ reading for structure.py: comments, includes, function lengths, enumerators, struct fields.
+"""Just enough parsing of C++ for structure.py: comments, includes, function lengths, enumerators, struct fields.
 
-Heuristics over clang-formatted code, not a parser: no macros are expanded, raw strings are taken as a whole.
+Heuristics for clang-formatted code, not a parser: no macros are expanded, and a raw string is one token.
 """
 import re
 
@@ -12,7 +12,7 @@ _TYPE = re.compile(r"^(?:template\s*<[^{]*>\s*)?(?:class|struct|union|enum)\b[^(
 
 
 def blank(text):
-    """Comments and literals become blanks of the same number of lines, so positions keep their line numbers."""
+    """Removes comments and empties literals, but keeps newlines, so that line numbers stay the same."""
 
     def repl(match):
         token = match.group(0)
@@ -24,7 +24,7 @@ def blank(text):
 
 def includes(text):
     """Yields (line, quoted?, path)."""
-    # Literals stay: the path of an include is one. Only comments are taken out.
+    # Removes only comments: the path of an include is a literal.
     bare = _TOKEN.sub(lambda m: "\n" * m.group(0).count("\n") if m.group(0).startswith("/") else m.group(0), text)
     for match in _INCLUDE.finditer(bare):
         yield bare.count("\n", 0, match.start(1)) + 1, match.group(1) == '"', match.group(2)
@@ -66,7 +66,7 @@ def functions(text):
 
 
 def _body(text, opening):
-    """The blanked text between the braces that follow the match of `opening`; None when absent."""
+    """Returns the blanked text between the braces after the match of `opening`, or None."""
     code = blank(text)
     match = re.search(opening, code)
     if not match:
@@ -86,11 +86,11 @@ def enumerators(text, name):
 
 
 def struct_fields(text, name):
-    """Names of the data members of a plain struct: no member functions, nested types, aliases or statics."""
+    """Returns the names of the data members of a plain struct, without member functions, nested types, aliases or statics."""
     body = _body(text, rf"\bstruct\s+{name}\b[^;{{]*{{")
     if body is None:
         return None
-    while True:  # innermost braces first: initializers and bodies leave ";" behind nested types and functions
+    while True:  # innermost braces first, until each initializer and body is an "@"
         shorter = re.sub(r"\{[^{}]*\}", lambda m: "@" + "\n" * m.group(0).count("\n"), body)
         if shorter == body:
             break

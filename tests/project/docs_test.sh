@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The reference of the public headers builds without a warning: whatever is public is described.
+# The reference of the public headers builds without a warning, so everything public is documented.
 set -euo pipefail
 source=$1 output=$2
 command -v doxygen >/dev/null || { echo "skipped: no doxygen"; exit 77; }

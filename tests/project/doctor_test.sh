@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests of `antegrad doctor`: what it finds, what it says to do, and how it exits.
+# Tests of `antegrad doctor`: its findings, its advice, and its exit status.
 #   doctor_test.sh PATH_OF_ANTEGRAD SOURCE_DIR
 set -u
 antegrad=$1
@@ -11,12 +11,12 @@ unset XDG_CACHE_HOME
 export HOME=$work/home
 exec </dev/null
 
-# state TOPIC NAME STATE: a line of that state is there
+# state TOPIC NAME STATE: checks that there is a line of that state
 state() {
   json "any((c['topic'], c['name'], c['state']) == ('$1', '$2', '$3') for c in j['checks'])"
 }
 
-# --- a machine that compiles is well; the cache is made when needed, not by looking at it
+# --- a working machine has no problems; doctor does not create the cache, which is created when needed
 mkdir "$HOME"
 run 0; quiet err
 for topic in machine LibTorch compilers cache environment; do out_like "^$topic$"; done
@@ -51,7 +51,7 @@ ANTEGRAD_CACHE_DIR=$work/own run 0 --json; state cache entries ok; state cache w
 touch "$work/file"
 ANTEGRAD_CACHE_DIR=$work/file run 1 --json; state cache directory problem
 ANTEGRAD_CACHE_DIR=/proc/antegrad run 1 --json; json "any(c['topic'] == 'cache' and c['state'] == 'problem' for c in j['checks'])"
-if ((EUID != 0)); then  # root writes everywhere
+if ((EUID != 0)); then  # root can write everywhere
   mkdir -m 500 "$work/closed"
   ANTEGRAD_CACHE_DIR=$work/closed/cache run 1 --json; state cache writable problem
 fi
@@ -85,13 +85,13 @@ ANTEGRAD_BACKEND=fast ANTEGRAD_MAX_VERSIONS=0 run 1
 out_like '^  problem +ANTEGRAD_BACKEND +is "fast"'; out_has "Set it to eager, nofuse, default, or unset it."
 out_like '^  problem +ANTEGRAD_MAX_VERSIONS +is "0"'
 ANTEGRAD_BACKEND=eager run 0; out_like "^  ok +ANTEGRAD_BACKEND +eager$"
-# What docs/options.md describes is known here.
+# doctor knows everything that docs/options.md describes.
 names=$(grep -oE '`ANTEGRAD_[A-Z_]+`' "$source_dir/docs/options.md" | tr -d '`' | sort -u)
 [[ $(wc -w <<<"$names") -gt 15 ]] || fail "docs/options.md: no names found"
 env $(for name in $names; do echo "$name=1"; done) ANTEGRAD_CACHE_REDIS= "$antegrad" doctor >"$work/out" 2>"$work/err"
 what="antegrad doctor with all variables set"; out_lacks "is not known"
 
-# --- without the program that knows LibTorch, and with one that does not start
+# --- without the program that links LibTorch, and with one that does not start
 mkdir "$work/bin"; cp "$antegrad" "$work/bin/antegrad"
 antegrad=$work/bin/antegrad
 run 1 --json; state LibTorch antegrad-torch problem

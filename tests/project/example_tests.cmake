@@ -1,5 +1,5 @@
-# Runs the examples in a small setting. Each says by its exit status whether what it trains has become better, and
-# whether it agrees with eager.
+# Runs the examples with few steps. Their exit status says whether training improved the model and whether the results agree
+# with eager.
 function(antegrad_example_test name)
   add_test(NAME example_${name} COMMAND ${PROJECT_BINARY_DIR}/examples/${name} ${ARGN})
   set_tests_properties(example_${name} PROPERTIES LABELS project TIMEOUT 600 ENVIRONMENT OMP_NUM_THREADS=1)
@@ -12,7 +12,7 @@ antegrad_example_test(physics_informed --steps 60)
 antegrad_example_test(dcgan --steps 40)
 antegrad_example_test(policy_gradient --steps 20)
 
-# Programs in C and Fortran run what torchscript_train has saved.
+# The C and Fortran programs run the model that torchscript_train saves.
 set(potential ${CMAKE_CURRENT_BINARY_DIR}/potential.pt)
 antegrad_example_test(torchscript_train ${potential} --steps 60)
 set_tests_properties(example_torchscript_train PROPERTIES FIXTURES_SETUP potential)

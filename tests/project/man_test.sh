@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests of the man page: every command and option that the help knows is on it, and man has nothing to complain about.
+# Tests of the man page: it has every command and option of the help, and man prints no warning.
 #   man_test.sh PATH_OF_ANTEGRAD PATH_OF_PAGE
 set -u
 antegrad=$1
@@ -8,7 +8,7 @@ page=$2
 : >"$work/out"; : >"$work/err"
 sed 's/\\-/-/g; s/\\f[IBRP]//g' "$page" >"$work/page"
 
-# section SECTION COMMAND...: what begins the lines of a section of the help
+# section SECTION COMMAND...: prints the first word of each line in a section of the help
 section() {
   local name=$1
   shift

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What the compiler says of programs that use antegrad wrongly: one error each, which says what to write. All of them are one
-# source, which is compiled once: LibTorch's headers take most of the time.
+# Tests the compiler's messages for wrong uses of antegrad: one error each, which says what to write instead. All of them are
+# in one source, since compiling LibTorch's headers takes most of the time.
 #   messages_test.sh PROJECT LIBTORCH COMPILER
 set -u
 project=$1 libtorch=$2 compiler=$3
@@ -23,7 +23,7 @@ expected=(
 
 LC_ALL=C "$compiler" -std=c++20 -fsyntax-only "-I$project/include" -isystem "$libtorch/include" \
   -isystem "$libtorch/include/torch/csrc/api/include" "$program" >"$work/out" 2>&1 && { echo "FAILED: it compiles"; exit 1; }
-# "LINE MESSAGE" of each error, by the last line of the program that the compiler has named before it.
+# "LINE MESSAGE" of each error, where LINE is the last line of the program that the compiler named before it.
 sed -nE "s|^.*bad_program\.cpp:([0-9]+):[0-9]+:.*required from here$|from \1|p; s|^.*bad_program\.cpp:([0-9]+):[0-9]+: error: (.*)|from \1\nerror \2|p;
          s/^.*error: /error /p" "$work/out" | awk '$1 == "from" { line = $2 } $1 == "error" { sub("error ", ""); print line, $0 }' >"$work/errors"
 

@@ -42,7 +42,7 @@ check_program() {  # PREFIX NAME
 
 unpack_deb() {  # FILE ROOT
   mkdir -p "$2"
-  if ((EUID == 0)); then  # dpkg's own way, into a root where nothing else is
+  if ((EUID == 0)); then  # with dpkg itself, into an empty root
     mkdir -p "$2"/var/lib/dpkg/{info,updates}
     touch "$2/var/lib/dpkg/status"
     quietly dpkg --root="$2" --force-depends --log=/dev/null --unpack "$1"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A program without a build system: g++ and what pkg-config says of the antegrad that consumer_test has installed.
+# A program without a build system: g++ with the flags that pkg-config prints for the antegrad of consumer_test.
 set -euo pipefail
 build=$1 consumer=$2 cxx=$4 flags=${5:-}
 command -v pkg-config >/dev/null || { echo "skipped: no pkg-config"; exit 77; }

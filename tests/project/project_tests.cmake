@@ -1,5 +1,5 @@
-# Tests of the project itself rather than of its code: structure, command line, installation. Included last from
-# tests/CMakeLists.txt, so that the environment below reaches every test of that folder.
+# Tests of the project rather than of its code: structure, command line, installation. Included last from
+# tests/CMakeLists.txt, so that the environment below is set for every test of that folder.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 set(project_dir ${CMAKE_CURRENT_LIST_DIR})
 
@@ -27,13 +27,13 @@ list(APPEND project_tests cache_cli_test)
 
 add_test(NAME report_cli_test COMMAND bash ${project_dir}/report_cli_test.sh $<TARGET_FILE:antegrad_cli>)
 list(APPEND project_tests report_cli_test)
-# Needs a browser; without one it says so and is skipped.
+# Skipped with a message if there is no browser.
 add_test(NAME report_browser_test
          COMMAND Python3::Interpreter ${project_dir}/report_browser_test.py $<TARGET_FILE:antegrad_cli>)
 set_tests_properties(report_browser_test PROPERTIES ENVIRONMENT PYTHONDONTWRITEBYTECODE=1)
 list(APPEND project_tests report_browser_test)
 
-# Installs this build to a temporary prefix, builds the ten-line project in consumer/ against it and runs it.
+# Installs this build to a temporary prefix, builds the small project in consumer/ against it and runs it.
 set(consumer_flags ${CMAKE_CXX_FLAGS})
 if(ANTEGRAD_SANITIZE)
   string(APPEND consumer_flags " -fsanitize=${ANTEGRAD_SANITIZE}")
@@ -49,29 +49,29 @@ add_test(NAME consumer_test
 set_tests_properties(consumer_test PROPERTIES FIXTURES_SETUP consumer)
 list(APPEND project_tests consumer_test)
 
-# What consumer_test has compiled and installed, by pkg-config and out of packages.
+# Use what consumer_test compiled and installed: through pkg-config and from packages.
 set(consumer_arguments ${PROJECT_BINARY_DIR} ${project_dir}/consumer ${LibTorch_ROOT_DIR} ${CMAKE_CXX_COMPILER} "${consumer_flags}")
 foreach(name pkg_config_test packages_test)
   add_test(NAME ${name} COMMAND bash ${project_dir}/${name}.sh ${consumer_arguments})
   set_tests_properties(${name} PROPERTIES FIXTURES_REQUIRED consumer)
 endforeach()
-# antegrad as a folder and as an archive of another project. Configures only: building would build the library again.
+# antegrad as a subfolder and as an archive in another project. Only configures: building would compile the library again.
 add_test(NAME subproject_test COMMAND bash ${project_dir}/subproject_test.sh ${PROJECT_SOURCE_DIR} ${consumer_arguments})
 add_test(NAME abi_test COMMAND bash ${PROJECT_SOURCE_DIR}/scripts/abi_check.sh ${PROJECT_BINARY_DIR})
 if(ANTEGRAD_SANITIZE)
-  set_tests_properties(abi_test PROPERTIES DISABLED ON)  # sanitizers add names
+  set_tests_properties(abi_test PROPERTIES DISABLED ON)  # sanitizers add symbols
 endif()
 add_test(NAME messages_test COMMAND bash ${project_dir}/messages_test.sh ${PROJECT_SOURCE_DIR} ${LibTorch_ROOT_DIR} ${CMAKE_CXX_COMPILER})
 list(APPEND project_tests messages_test)
-# The API reference is complete: Doxygen has nothing to say.
+# Doxygen warns where the API reference is incomplete.
 add_test(NAME docs_test COMMAND bash ${project_dir}/docs_test.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/docs_test)
 list(APPEND project_tests docs_test pkg_config_test packages_test subproject_test abi_test)
-# What they need and is not here makes them "skipped" in the summary of ctest: exit status 77.
+# Exit status 77, for a missing prerequisite, makes a test "skipped" in the summary of ctest.
 set_tests_properties(${project_tests} PROPERTIES LABELS project TIMEOUT 600 SKIP_RETURN_CODE 77)
 
-# For all tests, those of benchmarks too. Threads that wait for work sleep: two tests run at once, and waiting in a loop
-# takes the time of the other. Temporary files are in the build folder; what killed tests left there an hour ago or
-# longer is removed when ctest starts (it may run twice at once).
+# For all tests, including those of benchmarks. Idle OpenMP threads sleep, since tests run in parallel and a busy wait would
+# take time from the others. Temporary files are in the build folder; those that killed tests left there are removed when
+# ctest starts, if they are more than an hour old (another ctest may be running).
 set(temporaries ${PROJECT_BINARY_DIR}/tmp)
 file(MAKE_DIRECTORY ${temporaries})
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/CTestCustom.cmake @ONLY CONTENT [[
@@ -88,7 +88,7 @@ if(ANTEGRAD_SANITIZE MATCHES thread)
                "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp second_deadlock_stack=1")
 endif()
 
-# Tests compile what they test, and leave the user's cache alone. Those of the cache use directories of their own.
+# Tests always compile, and do not touch the user's cache. Tests of the cache use directories of their own.
 get_property(all_tests DIRECTORY PROPERTY TESTS)
 list(FILTER all_tests EXCLUDE REGEX "cache")
 set_property(TEST ${all_tests} APPEND PROPERTY ENVIRONMENT "ANTEGRAD_CACHE=off")

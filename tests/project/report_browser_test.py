@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Opens a page of `antegrad report` in headless Chromium: it loads, is searched, zoomed, and hostile texts stay texts.
+"""Opens a page of `antegrad report` in headless Chromium: it loads, search and zoom work, and hostile texts remain text.
 
     report_browser_test.py PATH_OF_ANTEGRAD [TRACE_DIRECTORY]
 
-Without Chromium, its driver or selenium the test is skipped: exit status 77. With a directory, its pages are only
-loaded, all of them, and errors of the console are reported.
+Without Chromium, its driver or selenium the test is skipped: exit status 77. With a directory, all its pages are only
+loaded, and errors on the console are reported.
 """
 import json
 import os
@@ -40,7 +40,7 @@ def long_graph(count):
 
 
 def events():
-    """A trace with everything that pages show, its texts hostile."""
+    """Returns a trace with everything that pages show, with hostile texts."""
     f, v = {"f": 1}, {"f": 1, "v": 1}
     forward, backward = {**v, "pass": "forward"}, {**v, "pass": "backward"}
     kernel = {"name": "k_1", "text": EVIL, "source": f"// {EVIL}\nfor (int i = 0; i < 8; ++i) x[i] = 1.5f;"}
@@ -118,7 +118,7 @@ def wait_for(condition, seconds=5):
 
 
 def check_pages(browser):
-    """Visits everything that can be reached, and returns the addresses of functions."""
+    """Visits all reachable pages, and returns the addresses of functions."""
     functions = browser.run("return used.map(f => address(f))")
     versions = browser.run("return allVersions.map(v => `${address(v.owner)}/${v.number}`)")
     sections = browser.run("return SECTIONS.map(s => s[0])")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tests of `antegrad report`: what it writes, where, and how it exits.
+# Tests of `antegrad report`: what it writes where, and its exit status.
 #   report_cli_test.sh PATH_OF_ANTEGRAD
 set -u
 antegrad=$1
@@ -31,7 +31,7 @@ run 2
 run 2 "$work/trace" --nonsense
 run 2 "$work/trace" -o ""; has err "the name is empty"
 
-# a run that died: the first line says that a last one follows, which does not
+# a run that crashed: the first line announces a last line, which is missing
 mkdir "$work/died"
 echo '{"e":"process","t":0,"format":1,"pid":8,"closes":true,"program":"p","unix_us":1700000000000000}' >"$work/died/trace-8.jsonl"
 run 0 "$work/died"; has err "trace-8.jsonl: the run ended without closing its trace, or has not ended yet"

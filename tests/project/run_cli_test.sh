@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Tests of `antegrad run` and `antegrad bench`: what they print, write and refuse.
+# Tests of `antegrad run` and `antegrad bench`: what they print and write, and which arguments they refuse.
 #   run_cli_test.sh PATH_OF_ANTEGRAD SOURCE_DIR
 set -u
 antegrad=$1
-layer=$2/tests/data/graphs/layer.graph  # the one of docs/command.md
+layer=$2/tests/data/graphs/layer.graph  # the example of docs/command.md
 . "$(dirname "$0")/cli_helpers.sh"
 for name in $(compgen -e | grep '^ANTEGRAD_'); do unset "$name"; done
 export ANTEGRAD_CACHE_DIR=$work/cache
@@ -89,7 +89,7 @@ graph @l functional {
 GRAPH
 printf 'graph @t traced {\n  in %%0: f32[2] user "x"\n  aten.add_.Scalar(%%0, 1) writes(%%0)\n  out %%0 user\n}\n' >"$work/writes.graph"
 
-# --- run: the same numbers however the graph is run
+# --- run: every way to run the graph gives the same numbers
 run 0 run "$work/plain.graph"; quiet err
 out_like "^graph @f functional$"; out_like "^graph: 1 kernel, 0 calls of LibTorch$"
 out_like "^output +type +mean +min +max +finite$"; out_like "^y +f32\[4\] .* all$"; out_like "^output1 +f32\[4,3\] .* all$"
@@ -109,7 +109,7 @@ run 0 run --seed 1 --threads 1 "$work/plain.graph"; out_is "$work/seed1"
 run 0 run --seed 2 "$work/plain.graph"; ! diff -q "$work/seed1" "$work/out" >/dev/null || fail "$what: the seed does nothing"
 [[ -n $(ls -A "$work/cache") ]] || fail "run: nothing is cached"
 
-# --- files of tensors: what was written is read again
+# --- files of tensors: what was written can be read
 run 0 run "$work/plain.graph" --seed 3 --output "$work/y.pt" --print; out_like "^y$"; out_like "CPUFloatType"
 [[ -s $work/y.pt && ! -e $work/y.pt.part ]] || fail "$what: no file"
 run 0 run "$work/open.graph" --input x=4,3 --seed 5 --output "$work/x.pt"
@@ -151,11 +151,11 @@ run 2 run "$work/open.graph" --size s0=8 --input x=9,3; err_has "s0 is 8 and 9 a
 run 2 run "$work/plain.graph" --input x=4,4; err_has 'input "x" has the shape [4,3] in the graph, not [4,4].'
 run 2 run "$work/plain.graph" --input x; err_has "--input x is neither a file nor a name with a shape."
 
-# --- joint graphs are split; all kinds of types; numbers that are drawn; values that are not finite
+# --- joint graphs are partitioned; all kinds of types; random numbers; values that are not finite
 run 0 run "$work/joint.graph"; out_like "^forward: 1 kernel"; out_like "^backward: 1 kernel"; out_like "^grad:x +f32\[5\] "
 out_like "^y +f32\[5\] "; grep -E "^(y|grad:x) " "$work/out" >"$work/fused"
 run 0 run "$work/joint.graph" --backend eager; out_like "^backward: 0 kernels, [2-9] calls"
-# the inputs that gradients of a backward graph belong to are not among its own
+# the gradients of a backward graph belong to inputs of the forward graph, not to its own
 run 0 run "$work/backward.graph"; out_like "^grad:weight +f32\[4\] "; out_like "^grad:input0 +f32\[4\] "; out_lacks "^grad:(x|t) "
 run 0 run "$work/shapes.graph"; for output in x e i b c; do out_like "^$output +[a-z0-9]+\[.* all$"; done; out_like "^none +f32\[0\] +- +- +- +all$"
 run 0 run "$work/random.graph" --seed 4; cp "$work/out" "$work/drawn"
@@ -175,7 +175,7 @@ json 'j["runs"] == 5 and j["threads"] == 1 and j["stage"] == "joint" and j["fuse
 json 'j["fused"]["median_s"] > 0 and j["fused"]["compile_s"] > 0 and j["largest_difference"] < 1e-5'
 json 'abs(j["ratio"] - j["eager"]["median_s"] / j["fused"]["median_s"]) < 1e-9'
 run 0 bench "$work/open.graph" --size s0=64 --seconds 0 --json; json 'j["runs"] == 5 and j["symbols"] == [64]'
-run 0 bench "$work/log.graph" --runs 2 --json; json 'j["largest_difference"] < 1e-5'  # NaN in both is no difference
+run 0 bench "$work/log.graph" --runs 2 --json; json 'j["largest_difference"] < 1e-5'  # NaN in both counts as equal
 run 0 bench "$work/random.graph" --runs 3; out_has "results are not compared: the graph draws random numbers"
 ANTEGRAD_CACHE_DIR=$work/cache2 run 0 bench "$work/plain.graph" --runs 2; [[ ! -e $work/cache2 ]] || fail "$what: used the cache"
 

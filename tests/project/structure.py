@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Holds the rules of the code base that a compiler does not: the order of folders, sizes, documented names.
+"""Checks rules of the code base that a compiler does not check: the order of folders, sizes, documented names.
 
-    structure.py [ROOT]     prints problems and size reports; exit status 1 when there is a problem
+    structure.py [ROOT]     prints problems and size reports; exit status 1 if there is a problem
 """
 import ast
 import os
@@ -19,12 +19,12 @@ MAX_PUBLIC_HEADERS = 12
 MAX_LINES, REPORT_LINES, REPORT_HEADER_LINES, REPORT_FUNCTION_LINES = 500, 350, 200, 60
 MARKERS = re.compile(r"\b(" + "TO" + "DO|FIX" + r"ME)\b(?:\(([\w-]+)\))?")
 CODE = (".cpp", ".h", ".py")
-HOST = re.compile(r"\b(?:https?|ftp|git|ssh)://(?!www\.w3\.org/)[\w.-]+", re.I)  # names of XML formats are no hosts
+HOST = re.compile(r"\b(?:https?|ftp|git|ssh)://(?!www\.w3\.org/)[\w.-]+", re.I)  # XML namespaces are not hosts
 MARKED = CODE + (".def", ".cmake", ".sh", "CMakeLists.txt", "Makefile")
 
 
 class Tree:
-    """The files under a root, without hidden folders and build folders; texts are read once."""
+    """The files below a root, except hidden and build folders; each file is read once."""
 
     def __init__(self, root):
         self.root, self.files, self._texts = root, [], {}
@@ -46,7 +46,7 @@ class Tree:
         return os.path.isfile(os.path.join(self.root, path))
 
     def resolve(self, including, quoted, path):
-        """The file of this tree that an include names, or None."""
+        """Returns the file of this tree that an include names, or None."""
         beside = os.path.normpath(os.path.join(os.path.dirname(including), path))
         places = ([beside] if quoted else []) + ["src/" + path, "include/" + path]
         return next((p for p in places if self.has(p)), None)
@@ -82,7 +82,7 @@ TRIVIAL = re.compile(r"(bool|int|float|double|size_t|u?int\d+_t|std::(atomic|onc
 
 
 def check_statics_are_never_destroyed(tree):
-    """Threads and destructors of static objects may call the library while the process ends."""
+    """Threads and destructors of static objects may call the library while the process exits."""
     for path in tree.ending((".cpp", ".h"), "src/"):
         if path.endswith("_test.cpp") or path.startswith("src/cli/"):
             continue
@@ -93,12 +93,12 @@ def check_statics_are_never_destroyed(tree):
 
 
 def check_no_libtorch(tree):
-    """Follows includes, so that a header of a later folder or a public header cannot bring LibTorch in."""
+    """Follows includes, so that a header of a later folder or a public header cannot include LibTorch indirectly."""
     reach = {}  # file -> chain of includes that ends at a LibTorch header, or None
 
     def chain(path):
         if path not in reach:
-            reach[path] = None  # also what a cycle sees
+            reach[path] = None  # also the result within a cycle
             for _, quoted, name in cpp_text.includes(tree.text(path)):
                 found = tree.resolve(path, quoted, name)
                 rest = chain(found) if found else ([name] if LIBTORCH.match(name) else None)
@@ -157,7 +157,7 @@ def check_markers(tree):
 
 
 def check_hosts(tree):
-    """Packages come from where the clients of the machine are set up to get them."""
+    """Scripts name no hosts: packages come from the sources that the machine is configured for."""
     for path in tree.files:
         if path.startswith(("scripts/", "cmake/")) or path in ("Makefile", "CMakeLists.txt"):
             for number, line in enumerate(tree.text(path).splitlines(), 1):

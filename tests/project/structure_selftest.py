@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Breaks each rule of structure.py in a small temporary tree and looks for its message."""
+"""Breaks each rule of structure.py in a small temporary tree and expects its message."""
 import os
 import tempfile
 import unittest
@@ -55,7 +55,7 @@ class StructureTest(unittest.TestCase):
             return structure.problems(root, self.reports.append)
 
     def expect(self, changes, *parts):
-        """Exactly one problem, and it holds all the parts."""
+        """Expects exactly one problem, whose message contains all the parts."""
         found = self.run_tree(changes)
         self.assertEqual(len(found), 1, found)
         for part in parts:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # antegrad inside another project: add_subdirectory, and FetchContent from an archive of the working tree. Configures, and
-# asks ninja how it would make the program; to make it would be to build the library a second time.
+# asks ninja how it would build the program; a real build would compile the library a second time.
 set -euo pipefail
 source=$1 build=$2 consumer=$3 libtorch=$4 cxx=$5
 command -v ninja >/dev/null || { echo "skipped: no ninja"; exit 77; }

@@ -22,7 +22,7 @@ bool same_gradient() {
   return at::equal(compiled, x.grad());
 }
 
-/// An exception of the library is known by its type here.
+/// An exception that the library throws can be caught by its type here.
 bool error_arrives() {
   try {
     antegrad::Exported::parse("no graph");
