@@ -173,13 +173,13 @@ std::string CutProblem::why_not(ir::ValueId value) const {
   const auto node = classes_.values[value].definition;
   std::string text = fmt::format("%{}: {}", value.index, ir::print(type));
   if (!node.valid())
-    return text + fmt::format(", input {}, is no tensor to save", classes_.values[value].input);
+    return text + fmt::format(", input {}, cannot be saved (not a tensor)", classes_.values[value].input);
   const auto& made_by = joint_.node(node);
   text += fmt::format(" = {}", made_by.op);
-  text += type.tensor() ? ", not saved by rule" : ", no tensor to save";
+  text += type.tensor() ? ", not saved by rule" : ", cannot be saved (not a tensor)";
   if (weights_.nodes[node].recompute != Weights::kNever) return text;
   if (classes_.nodes[node].effectful) return text + ", runs once: it is random or ordered";
-  return text + ", is not to be computed again";
+  return text + ", must not be recomputed";
 }
 
 void CutProblem::fail(const std::vector<VertexId>& path) const {
@@ -189,7 +189,7 @@ void CutProblem::fail(const std::vector<VertexId>& path) const {
       if (value_vertex_[i] == vertex) chain += "\n  " + why_not(i);
   throw Error(
       ErrorCode::InvalidArgument, "partition",
-      "the backward pass reads values that can be neither saved nor computed again:" + chain,
+      "the backward pass reads values that can be neither saved nor recomputed:" + chain,
       "Let the policy save one of them, or compute in the function what the gradient needs as a tensor");
 }
 

@@ -167,9 +167,10 @@ graph @f joint {
     EXPECT_EQ(error.code(), ErrorCode::InvalidArgument);
     EXPECT_EQ(
         std::string(error.what()),
-        "[partition] the backward pass reads values that can be neither saved nor computed again:\n"
-        "  %3: int = aten.custom_sample, no tensor to save, runs once: it is random or ordered\n"
-        "  %4: int = aten.custom_next, no tensor to save. Let the policy save one of them, or compute in the "
+        "[partition] the backward pass reads values that can be neither saved nor recomputed:\n"
+        "  %3: int = aten.custom_sample, cannot be saved (not a tensor), runs once: it is random or ordered\n"
+        "  %4: int = aten.custom_next, cannot be saved (not a tensor). Let the policy save one of them, or "
+        "compute in the "
         "function what the gradient needs as a tensor.");
   }
 }

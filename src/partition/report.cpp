@@ -69,23 +69,24 @@ std::string Explainer::why_dear(const ir::Node& node, const NodeClass& cls) cons
   if (node.effects.random) return "random: never drawn again";
   if (cls.effectful) return "has an effect: runs once";
   if (info.recompute == ir::Recompute::Never) return "must not run twice";
-  if (info.kind == ir::OpKind::Matmul) return "product of matrices: dear to compute again";
-  if (ir::find_op(node.op) == nullptr && is_dear(node)) return "unknown op: taken as dear to compute again";
-  if (is_dear(node)) return "dear to compute again";
+  if (info.kind == ir::OpKind::Matmul) return "matrix product: expensive to recompute";
+  if (ir::find_op(node.op) == nullptr && is_dear(node))
+    return "unknown op: treated as expensive to recompute";
+  if (is_dear(node)) return "expensive to recompute";
   return {};
 }
 
 std::string Explainer::why_reduction(const ir::Node& node, ir::ValueId id) const {
   const int64_t from = bytes_read(joint_, node), to = dense_bytes(joint_, id);
-  if (4 * to < from) return fmt::format("reduction of {} bytes to {}: small to keep", from, to);
-  return "reduction: dearer to compute again than to keep";
+  if (4 * to < from) return fmt::format("reduction of {} bytes to {}: cheap to save", from, to);
+  return "reduction: more expensive to recompute than to save";
 }
 
 std::string Explainer::why_saved(ir::ValueId id) const {
   const auto index = classes_.values[id].definition;
   if (!index.valid())
     return classes_.values[id].needs_copy ? "input that may be written to: a copy of its contents"
-                                          : "input, kept as it is";
+                                          : "input, saved as it is";
   if (keep(id) == Keep::Save) return "rule or policy says save";
   const auto& node = joint_.node(index);
   const auto& cls = classes_.nodes[index];
@@ -94,24 +95,24 @@ std::string Explainer::why_saved(ir::ValueId id) const {
   if (why.empty() && op_info(node).kind == ir::OpKind::Reduction) why = why_reduction(node, id);
   if (why.empty()) why = "fewer bytes than what it is computed from";
   if (classes_.values[id].needs_copy) return why + "; a copy, since its memory may be written to";
-  if (classes_.values[id].is_returned) return why + "; lives anyway, it is returned";
+  if (classes_.values[id].is_returned) return why + "; alive anyway, since it is returned";
   return why;
 }
 
 std::string Explainer::why_recomputed(ir::ValueId id) const {
   const auto index = classes_.values[id].definition;
   const auto& node = joint_.node(index);
-  if (keep(id) == Keep::Recompute) return "rule or policy says compute again";
+  if (keep(id) == Keep::Recompute) return "rule or policy says recompute";
   if (!classes_.nodes[index].forward_needed) return "only the backward pass needs it";
   const auto info = op_info(node);
   if (info.kind == ir::OpKind::View) return "view: costs nothing";
   if (info.kind == ir::OpKind::Factory) return "constant: made anew";
-  if (limits_.level == Level::All) return "policy keeps nothing that can be computed again";
+  if (limits_.level == Level::All) return "policy saves nothing that can be recomputed";
   if (!limits_.allowed.empty() && limits_.allowed[index])
     return fmt::format("budget: {:.3g} operations to save {} bytes", flops(joint_, node),
                        dense_bytes(joint_, id));
   if (info.kind == ir::OpKind::Reduction) return "result as large as what it reads, which is at hand";
-  return "cheap to compute again";
+  return "cheap to recompute";
 }
 
 }  // namespace

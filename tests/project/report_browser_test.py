@@ -55,7 +55,7 @@ def events():
         {"e": "graph", **v, "which": "captured", "text": long_graph(600)}, {"e": "graph", **v, "which": "forward", "text": GRAPH},
         {"e": "partition", **v, "saved_bytes": 128, "peak_forward": 256, "peak_backward": 300, "decisions": [
             {"value": 3, "op": "aten.relu", "scope": EVIL, "bytes": 128, "saved": True, "reason": EVIL},
-            {"value": 4, "op": "aten.exp", "scope": "", "bytes": 128, "saved": False, "reason": "cheap to compute again"}]},
+            {"value": 4, "op": "aten.exp", "scope": "", "bytes": 128, "saved": False, "reason": "cheap to recompute"}]},
         {"e": "program", **forward, "text": GRAPH, "kernels": [kernel], "toolchain": "clang", "isa": "avx2", "decisions": [
             {"what": "kernel k_1: rows", "nodes": [1, 2]}, {"what": "LibTorch", "why": EVIL, "nodes": [0]}]},
         {"e": "kernel", **forward, "name": "k_1", "key": "00ff", "from": "compiled", "us": 1200, "toolchain": "clang"},
