@@ -79,7 +79,7 @@ class Picture:
 def pipeline():
     p = Picture(860, 300, "From a C++ function to code: the stages and what goes between them")
     rows = [[("your function\n(lambda, module)", "data"), ("*capture\nruns it over fakes", "step"), ("trace\nwith views, writes", "data"),
-             ("*aot\nvalues only", "step"), ("joint graph\n+ signature", "data")],
+             ("*aot\nfunctional", "step"), ("joint graph\n+ signature", "data")],
             [("*passes\ndecompose, simplify", "step"), ("*partition\nmin-cut", "step"), ("forward graph,\nbackward graph", "data"),
              ("*schedule\nfuses into loops", "step"), ("kernels, calls\nof LibTorch", "data")],
             [("*codegen\nprints C", "step"), ("*toolchain\nclang, loader", "step"), ("code in memory", "data"),
@@ -97,7 +97,7 @@ def pipeline():
 
 
 def joint_graph():
-    p = Picture(860, 330, "A joint graph and its cut: what the forward pass keeps for the backward pass")
+    p = Picture(860, 330, "A joint graph and its cut: what the forward pass saves for the backward pass")
     p.text(215, 24, "forward", "bold")
     p.text(645, 24, "backward", "bold")
     x = p.box(20, 60, 80, 36, "x", "data", "code")
@@ -118,12 +118,12 @@ def joint_graph():
     p.arrow(t2.side("e"), dt.side("w"))
     p.arrow(dt.side("s"), dh.side("n"))
     p.arrow(dh.side("s"), dw.side("n"))
-    p.arrow(h.side("e"), t2.side("s"), "h is kept: a product is dear", bend=[(510, 150)])
+    p.arrow(h.side("e"), t2.side("s"), "h is saved: mm is expensive", bend=[(510, 150)])
     p.arrow(x.side("n"), dw.side("w"), "", bend=[(60, 44), (10, 44), (10, 306), (540, 306), (540, 260)])
-    p.text(240, 300, "x is kept: it is an input, which costs nothing", "small")
+    p.text(240, 300, "x is saved: it is an input, which is free", "small")
     p.parts.append('<line x1="430" y1="36" x2="430" y2="320" class="cut"/>')
     p.text(430, 24, "cut", "small")
-    for i, words in enumerate(("tanh is cheap:", "computed again, inside", "the kernel that reads it")):
+    for i, words in enumerate(("tanh is cheap:", "recomputed, inside", "the kernel that reads it")):
         p.text(716, 160 + 15 * i, words, "small left")
     return p
 
