@@ -26,9 +26,9 @@ constexpr const char* kExamples =
     "  antegrad bench model.graph --json\n"
     "  antegrad cache stats\n"
     "\n"
-    "Exit codes: 0 it worked; 1 it failed, or found something wrong; 2 wrong use.\n"
+    "Exit codes: 0 success; 1 failure, or a problem was found; 2 wrong usage.\n"
     "Errors go to standard error: antegrad: [stage:op] fact. Way out.\n"
-    "antegrad COMMAND --help has more, and so has man antegrad.";
+    "See antegrad COMMAND --help and man antegrad for more.";
 
 constexpr const char* kPrintExamples =
     "Examples:\n"
@@ -51,15 +51,15 @@ class GraphCommands {
   explicit GraphCommands(CLI::App& app) {
     print_command_ = app.add_subcommand("print", "parse and verify a graph and print it in canonical form");
     print_command_->add_flag("--compact", print_.compact,
-                             "leave out where nodes come from (scope, sequence number)");
+                             "leave out the provenance of nodes (scope, sequence number)");
     add_file(*print_command_, print_.file);
     print_command_->footer(kPrintExamples);
     add_opt(app);
-    verify_command_ = app.add_subcommand("verify", "check that a graph keeps the rules of its stage");
+    verify_command_ = app.add_subcommand("verify", "check that a graph follows the rules of its stage");
     add_file(*verify_command_, verified_file_);
     verify_command_->footer(
         "Example:\n  antegrad verify model.graph && echo good\n"
-        "\nExit codes: 0 it does; 1 it does not, or does not parse; 2 wrong use.");
+        "\nExit codes: 0 the graph is valid; 1 it is not, or does not parse; 2 wrong usage.");
     passes_command_ = app.add_subcommand("passes", "list the passes");
     passes_command_->add_flag("--pipelines", pipelines_, "list the pipelines and their passes instead");
   }
@@ -80,20 +80,20 @@ class GraphCommands {
  private:
   void add_opt(CLI::App& app) {
     opt_command_ = app.add_subcommand("opt", "run passes on a graph and print the result");
-    pass_ = opt_command_->add_option("--pass", opt_.passes, "passes to run, in order, by name: a,b,...");
+    pass_ = opt_command_->add_option("--pass", opt_.passes, "passes to run, in this order: a,b,...");
     pass_->type_name("NAMES")->delimiter(',')->allow_extra_args(false);
     pipeline_ = opt_command_->add_option("--pipeline", opt_.pipeline,
-                                         "a list of passes by its name, as the compiler runs it");
+                                         "a named list of passes, as the compiler runs it");
     pipeline_->type_name("NAME")->check(not_empty())->excludes(pass_);
     const auto add_numbers = [&](const char* name, std::vector<size_t>& numbers, const char* help) {
       auto* option = opt_command_->add_option(name, numbers, help)->type_name("NUMBERS")->delimiter(',');
       option->check(whole_number())->allow_extra_args(false)->needs(pipeline_);
     };
     add_numbers("--undefined-tangents", opt_.undefined_tangents,
-                "tangents that the pipeline backward_case takes as undefined: 0,1,...");
+                "tangents that the pipeline backward_case treats as undefined: 0,1,...");
     add_numbers("--unwanted-gradients", opt_.unwanted_gradients,
                 "outputs that the pipeline backward_case drops: 0,1,...");
-    opt_command_->add_option("--disable", opt_.disabled, "passes to leave out: a,b,...")
+    opt_command_->add_option("--disable", opt_.disabled, "passes to skip: a,b,...")
         ->type_name("NAMES")
         ->delimiter(',')
         ->allow_extra_args(false);
@@ -134,9 +134,9 @@ int exit_of(const CLI::App& app, const CLI::ParseError& error) {
 
 int run(int argc, char** argv) {
   CLI::App app(
-      "Looks at, transforms, runs and times antegrad graphs, keeps caches, examines this machine, and shows "
-      "what "
-      "the compiler did.",
+      "Inspects, transforms, runs and times antegrad graphs, maintains caches, checks this machine, and "
+      "shows "
+      "what the compiler did.",
       "antegrad");
   app.set_version_flag("--version", kVersion);
   app.require_subcommand(1);

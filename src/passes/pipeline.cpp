@@ -89,16 +89,17 @@ void verify_after(const ir::Graph& graph, const Pass& pass) {
 const std::vector<Pass>& all_passes() {
   static const auto& passes = *new const std::vector<Pass>{
       {"unread_statistics", unread_statistics,
-       "do not hand running statistics to backward ops that ignore them"},
+       "do not pass running statistics to backward ops that ignore them"},
       {"remove_noop", remove_noop, "remove views and copies that change nothing"},
-      {"constant_folding", constant_folding, "compute small constant tensors now"},
-      {"common_subexpressions", common_subexpressions, "merge nodes that compute the same"},
-      {"dead_code", dead_code, "remove nodes whose outputs nobody uses"},
-      {"keep_errors", keep_errors, "keep nodes that nobody reads and that may throw because of data"},
-      {"functional_rng", functional_rng, "make random ops functions of a seed that the graph is given"},
+      {"constant_folding", constant_folding, "evaluate small constant tensors at compile time"},
+      {"common_subexpressions", common_subexpressions, "merge nodes that compute the same values"},
+      {"dead_code", dead_code, "remove nodes whose outputs are unused"},
+      {"keep_errors", keep_errors, "keep unused nodes that may throw because of their data"},
+      {"functional_rng", functional_rng,
+       "turn random ops into functions of a seed that is an input of the graph"},
       {"decompose", decompose, "replace composite ops by pointwise ops, sums and views"},
-      {"small_matmul", small_matmul, "write small matrix products out"},
-      {"merge_pads", merge_pads, "write sums of padded tensors side by side as one concatenation"},
+      {"small_matmul", small_matmul, "rewrite small matrix products as pointwise products and sums"},
+      {"merge_pads", merge_pads, "replace sums of adjacent padded tensors by one concatenation"},
   };
   return passes;
 }

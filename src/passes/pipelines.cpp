@@ -35,11 +35,11 @@ Pass backward_pass(std::string_view name, const BackwardNeeds& needs) {
               for (size_t i = 0; i < graph.outputs.size(); ++i)
                 if (!needs.wanted[i]) graph.outputs[i].value = {};
             }),
-            "drop gradients that are not wanted, and the effects of nodes that only they need", true};
+            "drop unwanted gradients, and the effects of nodes that only they need", true};
   return {name, comparing([needs](ir::Graph& graph) {
             drop_undefined_tangents(graph, needs.defined, needs.reached);
           }),
-          "remove what is computed from undefined tangents alone"};
+          "remove what depends on undefined tangents only"};
 }
 
 }  // namespace
@@ -47,16 +47,16 @@ Pass backward_pass(std::string_view name, const BackwardNeeds& needs) {
 const std::vector<Pipeline>& all_pipelines() {
   static const auto& pipelines = *new const std::vector<Pipeline>{
       {"functional",
-       "what every captured graph goes through",
+       "for every captured graph",
        {kFunctionalRng, kKeepErrors, "unread_statistics", kRemoveNoop, "constant_folding",
         "common_subexpressions", "dead_code"}},
       {"before_fusion",
-       "after `functional`, for graphs that kernels are made of",
+       "after `functional`, for graphs that kernels are generated for",
        {"decompose", "small_matmul", "merge_pads", "common_subexpressions", "dead_code"}},
       {"backward_case",
-       "for a backward graph: only the gradients that are wanted, from the tangents that are defined",
+       "for a backward graph: only the wanted gradients, from the defined tangents",
        {kUnreachedEffects, kUndefinedTangents, "dead_code"}},
-      {"kept_tensors", "for tensors that a function keeps: only what they are computed from", {"dead_code"}},
+      {"kept_tensors", "for tensors that a function stores: only what they are computed from", {"dead_code"}},
   };
   return pipelines;
 }

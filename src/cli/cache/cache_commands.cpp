@@ -44,12 +44,13 @@ CLI::App& CacheCommands::add(const std::string& name, const std::string& help, R
   auto& command = *group_->add_subcommand(name, help);
   command
       .add_option("--dir", place_.directory,
-                  "the cache; else $ANTEGRAD_CACHE_DIR, $XDG_CACHE_HOME/antegrad\nor ~/.cache/antegrad")
+                  "the cache directory; by default $ANTEGRAD_CACHE_DIR,\n$XDG_CACHE_HOME/antegrad or "
+                  "~/.cache/antegrad")
       ->type_name("DIR")
       ->check(not_empty());
   command
       .add_option("--key-file", place_.key_file,
-                  "the secret of its MACs; else $ANTEGRAD_CACHE_KEY_FILE, else none")
+                  "the file with the secret of its MACs;\nby default $ANTEGRAD_CACHE_KEY_FILE, or none")
       ->type_name("FILE")
       ->check(not_empty());
   command.add_flag("--json", json_, "print JSON");
@@ -60,7 +61,8 @@ CLI::App& CacheCommands::add(const std::string& name, const std::string& help, R
   return command;
 }
 
-CacheCommands::CacheCommands(CLI::App& app) : group_(app.add_subcommand("cache", "look at and keep caches")) {
+CacheCommands::CacheCommands(CLI::App& app)
+    : group_(app.add_subcommand("cache", "inspect and maintain caches")) {
   using Self = CacheCommands;
   group_->require_subcommand(1);
   group_->footer(
@@ -70,28 +72,30 @@ CacheCommands::CacheCommands(CLI::App& app) : group_(app.add_subcommand("cache",
       "  antegrad cache gc --size 1G\n"
       "  antegrad cache export bundle.agc && antegrad cache import --dir other bundle.agc\n"
       "\n"
-      "Exit codes: 0 it worked; 1 it failed or found damage; 2 wrong use.");
-  add("stats", "how many entries, how large", &Self::stats)
+      "Exit codes: 0 success; 1 failure, or damage was found; 2 wrong usage.");
+  add("stats", "print the number and the size of the entries", &Self::stats)
       .add_flag("--kinds", kinds_, "also count each kind, which reads every entry");
 
-  auto& list = add("list", "the entries, those used last first", &Self::list);
+  auto& list = add("list", "list the entries, the most recently used first", &Self::list);
   list.add_option("--kind", kind_, "only entries of this kind: function, code, kernel,\nsizes or fact")
       ->type_name("KIND")
       ->check(one_of({"function", "code", "kernel", "sizes", "fact"}));
   list.add_option("--name", name_, "only entries of functions of this name")->type_name("NAME");
-  list.add_option("--limit", limit_, "at most so many entries, 0: all; unless said 20,\nand all with --json")
+  list.add_option("--limit", limit_,
+                  "the most entries to list; 0: all.\nThe default is 20, and all with --json")
       ->type_name("N")
       ->check(whole_number());
 
-  const std::string key_help = "4 or more first digits of a key, as list prints it";
-  add("show", "all that one entry says of itself", &Self::show)
+  const std::string key_help = "the first digits of a key, at least 4, as list prints it";
+  add("show", "print everything about the entries of a key", &Self::show)
       .add_option("KEY", key_, key_help)
       ->required()
       ->type_name("");
-  add("verify", "read every entry; exit code 1 when one is damaged", &Self::verify);
-  add("clear", "remove all entries", &Self::clear).add_flag("--yes", yes_, "do not ask");
-  add("gc", "remove what was begun and not finished, and what goes beyond a size", &Self::gc)
-      .add_option("--size", limit_bytes_, "what may stay, such as 500M or 2G; 0: all; 5G otherwise")
+  add("verify", "check every entry; exit code 1 if one is damaged", &Self::verify);
+  add("clear", "remove all entries", &Self::clear).add_flag("--yes", yes_, "do not ask for confirmation");
+  add("gc", "remove unfinished files, and the least recently used entries beyond a size", &Self::gc)
+      .add_option("--size", limit_bytes_,
+                  "the size to keep, such as 500M or 2G; 0: no limit.\nThe default is 5G")
       ->transform(size_in_bytes())
       ->type_name("SIZE");
 
@@ -100,15 +104,14 @@ CacheCommands::CacheCommands(CLI::App& app) : group_(app.add_subcommand("cache",
       ->required()
       ->check(not_empty())
       ->type_name("");
-  add("import", "take over the entries of such a file", &Self::import_bundle)
+  add("import", "import the entries of such a file", &Self::import_bundle)
       .add_option("FILE", file_, "a bundle; - reads standard input")
       ->required()
       ->type_name("");
 
-  auto& explain = add("explain", "what differs between two keys", &Self::explain);
+  auto& explain = add("explain", "print what differs between two keys", &Self::explain);
   explain.add_option("KEY_A", key_, key_help)->required()->type_name("");
-  explain.add_option("KEY_B", other_key_, "the same; else KEY_A is compared with the nearest older key")
-      ->type_name("");
+  explain.add_option("KEY_B", other_key_, "the same; by default the nearest older key")->type_name("");
 }
 
 bool CacheCommands::parsed() const { return run_ != nullptr; }

@@ -129,7 +129,7 @@ std::string table_of(const ExportResult& result) {
   auto out = fmt::format("{} entries written to {}: {}\n", result.report.entries, one_line(result.file),
                          size_text(result.bytes));
   if (result.report.gone > 0) {
-    out += fmt::format("{} left out: damaged, not believed or gone\n", result.report.gone);
+    out += fmt::format("{} left out: damaged, not trusted or gone\n", result.report.gone);
   }
   return out;
 }

@@ -20,7 +20,7 @@ constexpr const char* kExamples =
     "  antegrad doctor\n"
     "  antegrad doctor --json | jq '.checks[] | select(.state != \"ok\")'\n"
     "\n"
-    "Exit codes: 0 there is no problem; 1 there is one; 2 wrong use.";
+    "Exit codes: 0 no problem; 1 a problem was found; 2 wrong usage.";
 
 const char* state_name(Check::State state) {
   switch (state) {
@@ -96,8 +96,7 @@ std::string environment(const char* name) {
 }
 
 CLI::App& add_doctor(CLI::App& app, DoctorOptions& options) {
-  auto& command =
-      *app.add_subcommand("doctor", "examine machine, LibTorch, compilers, cache and environment");
+  auto& command = *app.add_subcommand("doctor", "check machine, LibTorch, compilers, cache and environment");
   command.add_flag("--json", options.json, "print JSON");
   command.footer(kExamples);
   return command;

@@ -52,7 +52,7 @@ std::string nearest_that_exists(const std::string& directory) {
 void check_room(Findings& out, const std::string& directory) {
   struct statvfs room {};
   if (::statvfs(nearest_that_exists(directory).c_str(), &room) != 0) {
-    out.warn("file system", fmt::format("does not say how much room it has: {}", std::strerror(errno)),
+    out.warn("file system", fmt::format("cannot be queried for free space: {}", std::strerror(errno)),
              "Look at it with df");
     return;
   }
@@ -109,14 +109,14 @@ void check_local(Findings& out, const std::string& directory,
 std::shared_ptr<const cache::Secret> check_key_file(Findings& out) {
   const auto path = environment("ANTEGRAD_CACHE_KEY_FILE");
   if (path.empty()) {
-    out.ok("key file", "none: entries of the local cache are believed because they are yours");
+    out.ok("key file", "none: entries of the local cache are trusted because you own them");
     return nullptr;
   }
   cache::FileSystem files;
   auto read = cache::read_key_file(files, path);
   if (!read.secret) {
     out.problem("key file", read.reason,
-                fmt::format("Nothing is cached until it is right: 16 to 4096 bytes, chmod 600 {}", path),
+                fmt::format("Nothing is cached until it is valid: 16 to 4096 bytes, chmod 600 {}", path),
                 {{"path", path}});
     return nullptr;
   }

@@ -8,8 +8,8 @@ namespace antegrad::cli {
 namespace {
 
 constexpr const char* kRunExamples =
-    "Inputs that are not given are random: normal numbers, and 0 or 1 where they are whole.\n"
-    "A joint graph is split; its forward and its backward graph are run.\n"
+    "Inputs that are not given are random: normally distributed, or 0 or 1 for integers and booleans.\n"
+    "A joint graph is partitioned; its forward graph and then its backward graph are run.\n"
     "\n"
     "Examples:\n"
     "  antegrad run model.graph\n"
@@ -17,18 +17,18 @@ constexpr const char* kRunExamples =
     "  antegrad run model.graph --input inputs.pt --output results.pt\n"
     "  antegrad run model.graph --input x=x.pt --input mask=32,8 --print\n"
     "\n"
-    "Exit codes: 0 it ran; 1 it failed; 2 wrong use.";
+    "Exit codes: 0 success; 1 failure; 2 wrong usage.";
 
 constexpr const char* kBenchExamples =
-    "The graph runs fused (as Backend::Default) and op by op as it is written (by LibTorch's\n"
-    "kernels), in turns, in one process. Nothing comes from the cache: the compile time is a real one.\n"
+    "The graph runs fused (as with Backend::Default) and op by op as it is written (with LibTorch's\n"
+    "kernels), alternating, in one process. The cache is not used, so the graph is really compiled.\n"
     "\n"
     "Examples:\n"
     "  antegrad bench model.graph\n"
     "  antegrad bench model.graph --size s0=256 --threads 1 --seconds 5\n"
     "  antegrad bench model.graph --runs 100 --json\n"
     "\n"
-    "Exit codes: 0 it ran; 1 it failed; 2 wrong use.";
+    "Exit codes: 0 success; 1 failure; 2 wrong usage.";
 
 void add_common(CLI::App& command, GraphOptions& options) {
   command.add_option("FILE", options.file, "a graph as text; - reads standard input")
@@ -37,7 +37,8 @@ void add_common(CLI::App& command, GraphOptions& options) {
   command
       .add_option(
           "--input", options.inputs,
-          "FILE.pt: a tensor, a list of tensors in the order of inputs,\nor tensors by name;\n"
+          "FILE.pt: a tensor, a list of tensors in the order of inputs,\nor a dictionary of tensors by "
+          "name;\n"
           "NAME=FILE.pt: one tensor;\n"
           "NAME=SHAPE: random numbers of that shape, such as x=32,8,\nwhich gives symbols their sizes")
       ->type_name("WHAT")
@@ -46,10 +47,12 @@ void add_common(CLI::App& command, GraphOptions& options) {
       ->type_name("SYMBOL=SIZE")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command.add_option("--seed", options.seed, "of random numbers; 0 unless said")
+  command.add_option("--seed", options.seed, "the seed of random inputs; the default is 0")
       ->type_name("N")
       ->check(whole_number());
-  command.add_option("--threads", options.threads, "how many LibTorch may use; 0: as it likes")
+  command
+      .add_option("--threads", options.threads,
+                  "how many threads LibTorch may use; 0 (default): its own choice")
       ->type_name("N")
       ->check(whole_number(0, 4096));
 }
@@ -57,11 +60,12 @@ void add_common(CLI::App& command, GraphOptions& options) {
 }  // namespace
 
 CLI::App& add_run(CLI::App& app, RunOptions& options) {
-  auto& command = *app.add_subcommand("run", "run a graph and say what comes out");
+  auto& command = *app.add_subcommand("run", "run a graph and summarise its outputs");
   add_common(command, options);
   command
       .add_option("--backend", options.backend,
-                  "eager: op by op; nofuse: a kernel per op; default: fused\nkernels. Else $ANTEGRAD_BACKEND")
+                  "eager: op by op, by LibTorch; nofuse: a kernel per op;\ndefault: fused kernels. Without "
+                  "it, $ANTEGRAD_BACKEND")
       ->type_name("NAME")
       ->check(one_of({"eager", "nofuse", "default"}));
   command.add_option("--output", options.output, "write the outputs to this file, by name")
@@ -75,10 +79,10 @@ CLI::App& add_run(CLI::App& app, RunOptions& options) {
 CLI::App& add_bench(CLI::App& app, BenchOptions& options) {
   auto& command = *app.add_subcommand("bench", "time a graph fused against op by op");
   add_common(command, options);
-  command.add_option("--seconds", options.seconds, "how long to measure; 2 unless said")
+  command.add_option("--seconds", options.seconds, "how long to measure; the default is 2")
       ->type_name("S")
       ->check(real_number(0, 86400));
-  command.add_option("--runs", options.runs, "how many runs of each, whatever the time")
+  command.add_option("--runs", options.runs, "how many runs of each, instead of --seconds")
       ->type_name("N")
       ->check(whole_number(1, 1'000'000'000));
   command.add_flag("--json", options.json, "print JSON");

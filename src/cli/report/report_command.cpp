@@ -24,13 +24,15 @@ std::string default_page(const std::string& directory) {
 }  // namespace
 
 ReportCommand::ReportCommand(CLI::App& app)
-    : command_(app.add_subcommand("report", "make a page of what the compiler did, from a trace")) {
-  command_->add_option("DIR", directory_, "where ANTEGRAD_TRACE has put traces, or one of them")->required();
-  command_->add_option("-o,--output", page_, "the page; DIR/report.html unless it is named")
+    : command_(app.add_subcommand("report", "make an HTML page of what the compiler did, from a trace")) {
+  command_->add_option("DIR", directory_, "the directory of a trace (ANTEGRAD_TRACE), or one file of it")
+      ->required();
+  command_->add_option("-o,--output", page_, "the page to write; the default is DIR/report.html")
       ->check(not_empty());
   command_
-      ->add_option("--chrome-trace", chrome_trace_,
-                   "write spans of time for Perfetto or chrome://tracing; no page unless -o names one")
+      ->add_option(
+          "--chrome-trace", chrome_trace_,
+          "write spans for Perfetto or chrome://tracing;\nthen a page is written only if -o names one")
       ->check(not_empty());
 }
 
