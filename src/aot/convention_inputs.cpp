@@ -36,8 +36,8 @@ std::vector<int32_t> find_fixed_offsets(const capture::Trace& trace) {
   return fixed;
 }
 
-std::vector<Apart> find_apart(const capture::Trace& trace, const std::vector<bool>& written,
-                              const std::vector<AliasGroup>& groups) {
+std::vector<DisjointInputs> find_apart(const capture::Trace& trace, const std::vector<bool>& written,
+                                       const std::vector<AliasGroup>& groups) {
   auto grouped = [&](size_t i, size_t j) {
     return std::any_of(groups.begin(), groups.end(), [&](const AliasGroup& group) {
       const auto& m = group.members;
@@ -48,7 +48,7 @@ std::vector<Apart> find_apart(const capture::Trace& trace, const std::vector<boo
   auto offset = [&](size_t i) {
     return trace.graph.tensor_type(trace.graph.inputs[i].value).offset.constant();
   };
-  std::vector<Apart> apart;
+  std::vector<DisjointInputs> apart;
   for (size_t i = 0; i < written.size(); ++i)
     for (size_t j = 0; written[i] && j < written.size(); ++j)
       if (j != i && trace.inputs[i].memory.storage == trace.inputs[j].memory.storage && !grouped(i, j))

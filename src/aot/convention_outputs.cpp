@@ -48,7 +48,7 @@ class Outputs {
         result_.graph.outputs[step.source.index].role = ir::OutputRole::IntermediateBase;
       result_.signature.steps.emplace_back(std::move(step));
     } else if (const auto original = memory_.object_of(traced);
-               original != traced && memory_.is_grown_object(traced)) {
+               original != traced && memory_.owns_whole_storage(traced)) {
       source = source_of(original);
     } else {
       source = {Source::Kind::Result, result_of_root(memory_.root_of(traced))};
@@ -61,7 +61,7 @@ class Outputs {
   Source object_of(ir::ValueId traced) {
     const auto original = memory_.object_of(traced);
     const auto object = source_of(original);
-    if (original != traced && !memory_.is_grown_object(traced)) changed_[traced] = object;
+    if (original != traced && !memory_.owns_whole_storage(traced)) changed_[traced] = object;
     return object;
   }
 

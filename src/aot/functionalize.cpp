@@ -195,7 +195,7 @@ void Functionalizer::visit_resize(const ir::Node& node, ir::Node& synonym) {
   grow.args = {memory_.read(before), ir::Arg(ir::Arg::List(type.sizes.begin(), type.sizes.end()))};
   auto grown = type;
   grown.offset = 0;
-  memory_.regrow(before, after, emit_.known(std::move(grow), {{grown, {}}})[0]);
+  memory_.replace_storage(before, after, emit_.known(std::move(grow), {{grown, {}}})[0]);
 }
 
 /// Returns whether enlarging this input would affect other inputs, or memory around it.
@@ -318,8 +318,8 @@ bool Functionalizer::write_by_variant(const ir::Node& node, const OpSchema& sche
       if (memory_.view_of(target) != nullptr || trace_.graph.storage_of(target) != target)
         throw Error(ErrorCode::UnsupportedOp, "functionalize:" + node.op,
                     "its out= argument is a view of another size", "Pass an out= tensor of the right size");
-      memory_.regrow(target, node.outputs[i],
-                     emit_.fit(values[i], trace_.graph.tensor_type(node.outputs[i])));
+      memory_.replace_storage(target, node.outputs[i],
+                              emit_.fit(values[i], trace_.graph.tensor_type(node.outputs[i])));
     }
   }
   return true;

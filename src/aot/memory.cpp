@@ -126,7 +126,7 @@ void Memory::write(ir::ValueId traced, ir::ValueId value) {
   at(traced).generation = root.generation;
 }
 
-void Memory::regrow(ir::ValueId traced, ir::ValueId successor, ir::ValueId value) {
+void Memory::replace_storage(ir::ValueId traced, ir::ValueId successor, ir::ValueId value) {
   auto& root = roots_[at(traced).root];
   root.value = value;
   root.type = trace_.tensor_type(successor);

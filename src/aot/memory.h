@@ -40,11 +40,11 @@ class Memory {
   void write(ir::ValueId traced, ir::ValueId value);
   /// Replaces the storage of `traced`, which is a root, by a value of other sizes, which is `successor` in
   /// the trace.
-  void regrow(ir::ValueId traced, ir::ValueId successor, ir::ValueId value);
+  void replace_storage(ir::ValueId traced, ir::ValueId successor, ir::ValueId value);
 
   RootId root_of(ir::ValueId traced) const { return at(traced).root; }
   /// Returns whether `traced` is the whole of its storage, and its object was made on that storage.
-  bool is_grown_object(ir::ValueId traced) const {
+  bool owns_whole_storage(ir::ValueId traced) const {
     return at(traced).is_root && at(object_of(traced)).root == at(traced).root;
   }
   bool written(RootId root) const { return generation(root) > 0; }

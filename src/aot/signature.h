@@ -118,11 +118,11 @@ struct SharedMemory {
 
 /// Two inputs, the first of them written, that do not overlap when they are on one storage at this distance
 /// (in elements).
-struct Apart {
+struct DisjointInputs {
   int32_t written = 0;
   int32_t other = 0;
   int64_t distance = 0;
-  bool operator==(const Apart&) const = default;
+  bool operator==(const DisjointInputs&) const = default;
 };
 
 /// Everything the runtime needs besides the graph. Slots 0 … inputs-1 are the caller's inputs (user's, then
@@ -137,7 +137,7 @@ struct Signature {
   std::vector<SharedMemory> shared;  ///< aliasing that the graph relies on
   /// Inputs whose memory is written: no other input may overlap it, except as in `shared`.
   std::vector<int32_t> written;
-  std::vector<Apart> apart;                       ///< pairs that need no overlap test at a call
+  std::vector<DisjointInputs> apart;              ///< pairs that need no overlap test at a call
   std::vector<std::pair<int32_t, int32_t>> same;  ///< inputs that are one tensor object
   /// Inputs whose metadata change: no other input may be the same object, except as in `same`.
   std::vector<int32_t> changed;

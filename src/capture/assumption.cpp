@@ -7,8 +7,8 @@
 #include <optional>
 #include <string_view>
 
+#include "capture/below_recording.h"
 #include "capture/fake.h"
-#include "capture/guards.h"
 #include "capture/recorder.h"
 
 namespace antegrad::capture {

@@ -56,7 +56,7 @@ std::vector<size_t> numbers_to(size_t count) {
 
 /// Returns the targets that autograd reaches from a root without throwing; notes in `backward` where it
 /// throws.
-std::vector<size_t> find_fine_targets(Recorder& recorder, Backward& backward, size_t root) {
+std::vector<size_t> find_working_targets(Recorder& recorder, Backward& backward, size_t root) {
   std::vector<at::Tensor> whole;
   const auto before = recorder.graph().nodes.size();
   backward.errors[root] =
@@ -83,7 +83,7 @@ std::vector<at::Tensor> record_gradients(Recorder& recorder, Backward& backward)
     return gradients;
   gradients.assign(backward.targets.size(), {});
   for (auto k : roots) {
-    const auto targets = find_fine_targets(recorder, backward, k);
+    const auto targets = find_working_targets(recorder, backward, k);
     std::vector<at::Tensor> own;
     if (targets.empty() || try_backward(recorder, backward, {k}, targets, own)) continue;
     for (size_t i = 0; i < targets.size(); ++i) {

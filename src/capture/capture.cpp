@@ -175,7 +175,7 @@ void check_gradients_untouched(const std::vector<at::Tensor>& inputs, const std:
   }
 }
 
-[[noreturn]] void throw_keeps(size_t count, bool filled) {
+[[noreturn]] void throw_keeps_tensors(size_t count, bool filled) {
   throw Error(
       ErrorCode::UnsupportedOp, "capture",
       fmt::format("the function keeps {} of its tensors beyond the call, in a member, a cache or a static "
@@ -388,7 +388,7 @@ void finish(const std::vector<at::Tensor>& inputs, const CaptureOptions& options
   trace.counts = parts.recorder.counts();
   if (kept.count == 0) return;
   const bool filled = fill_kept(kept, trace, inputs, options);
-  if (!filled || !options.may_keep) throw_keeps(kept.count, filled);
+  if (!filled || !options.may_keep) throw_keeps_tensors(kept.count, filled);
   note_kept_outputs(kept, values, trace);
 }
 

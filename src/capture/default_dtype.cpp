@@ -27,8 +27,8 @@ bool compares_with_number(std::string_view op) {
 
 }  // namespace
 
-void spell_out_default_dtype(const OpSchema& schema, c10::ArrayRef<c10::IValue> arguments, ir::Graph& graph,
-                             ir::Node& node) {
+void make_default_dtype_explicit(const OpSchema& schema, c10::ArrayRef<c10::IValue> arguments,
+                                 ir::Graph& graph, ir::Node& node) {
   const auto dtype = c10::get_default_dtype_as_scalartype();
   if (dtype == c10::kFloat || !compares_with_number(schema.name)) return;
   if (!c10::isIntegralType(arguments[0].toTensor().scalar_type(), /*includeBool=*/true) ||

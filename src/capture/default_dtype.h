@@ -10,7 +10,7 @@ namespace antegrad::capture {
 /// does not record. Later stages assume f32. Where the default is another dtype, this makes the number a
 /// tensor of that dtype and changes `node`, which is about to be added to the graph, to the overload for
 /// tensors.
-void spell_out_default_dtype(const OpSchema& schema, c10::ArrayRef<c10::IValue> arguments, ir::Graph& graph,
-                             ir::Node& node);
+void make_default_dtype_explicit(const OpSchema& schema, c10::ArrayRef<c10::IValue> arguments,
+                                 ir::Graph& graph, ir::Node& node);
 
 }  // namespace antegrad::capture

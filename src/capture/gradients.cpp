@@ -10,7 +10,7 @@
 
 #include <unordered_set>
 
-#include "capture/guards.h"
+#include "capture/below_recording.h"
 #include "util/process_end.h"
 
 namespace antegrad::capture {
@@ -39,7 +39,7 @@ struct LastNode final : Node {
 };
 
 /// Hooks of a lifted tensor and edges of its history, while they are set aside.
-struct Outlook {
+struct SetAsideHistory {
   const Outsider* outsider;
   std::vector<std::unique_ptr<torch::autograd::FunctionPreHook>> hooks, pre_hooks;
   std::unordered_map<size_t, std::unique_ptr<torch::autograd::FunctionPreHook>> retain_hooks;
@@ -55,23 +55,23 @@ struct Outlook {
 };
 
 /// While it lives, lifted tensors have no hooks, and their histories lead nowhere.
-class CutOff {
+class IsolateLifted {
  public:
-  CutOff(Recorder& recorder, const std::vector<GradTarget>& targets) {
+  IsolateLifted(Recorder& recorder, const std::vector<GradTarget>& targets) {
     for (const auto& target : targets) {
       if (target.outsider < 0) continue;
       cut_.push_back({recorder.outside().all()[target.outsider].get(), {}, {}, {}, {}});
       cut_.back().exchange();
     }
   }
-  ~CutOff() {  // in reverse, as two tensors may share a history
+  ~IsolateLifted() {  // in reverse, as two tensors may share a history
     for (auto it = cut_.rbegin(); it != cut_.rend(); ++it) it->exchange();
   }
-  CutOff(const CutOff&) = delete;
-  CutOff& operator=(const CutOff&) = delete;
+  IsolateLifted(const IsolateLifted&) = delete;
+  IsolateLifted& operator=(const IsolateLifted&) = delete;
 
  private:
-  std::vector<Outlook> cut_;
+  std::vector<SetAsideHistory> cut_;
 };
 
 /// While it lives, anomaly mode is off: it would read the contents of fakes.
@@ -307,7 +307,7 @@ std::vector<at::Tensor> run_backward(Recorder& recorder, const std::vector<GradR
                                      const std::vector<GradTarget>& targets, bool create_graph) {
   if (targets.empty()) return {};
   make_engine_statics();
-  CutOff cut(recorder, targets);
+  IsolateLifted cut(recorder, targets);
   AnomalyOff anomaly;
   c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
   edge_list from;

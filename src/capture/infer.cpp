@@ -7,10 +7,10 @@
 #include <fmt/format.h>
 
 #include "antegrad/error.h"
+#include "capture/below_recording.h"
 #include "capture/convert.h"
 #include "capture/fake.h"
 #include "capture/foreign_ops.h"
-#include "capture/guards.h"
 #include "capture/rules/rules.h"
 
 namespace antegrad::capture {

@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "capture/below_recording.h"
 #include "capture/convert.h"
 #include "capture/gradients.h"
-#include "capture/guards.h"
 #include "ir/ops.h"
 
 namespace antegrad::capture {
@@ -68,8 +68,8 @@ torch::autograd::Edge edge_to(const at::Tensor& real) {
 }
 
 /// In the tensor's history, redirects edges to arguments of the capture to the real arguments.
-void lead_outside(const at::Tensor& fake, const std::vector<at::Tensor>& inputs,
-                  const InputHistories& histories, std::unordered_set<const Node*>& seen) {
+void redirect_history(const at::Tensor& fake, const std::vector<at::Tensor>& inputs,
+                      const InputHistories& histories, std::unordered_set<const Node*>& seen) {
   const auto* meta = impl::get_autograd_meta(fake);
   std::vector<Node*> todo;
   if (meta != nullptr && meta->grad_fn_) todo.push_back(meta->grad_fn_.get());
@@ -156,7 +156,7 @@ KeptTensors find_kept(Recorder& recorder, const std::vector<at::Tensor>& inputs,
   if (held_by_others(recorder, tangents).empty()) return kept;
   const BelowRecording below;
   std::unordered_set<const Node*> seen;
-  for (const auto& fake : fakes_but(recorder, tangents)) lead_outside(fake, inputs, histories, seen);
+  for (const auto& fake : fakes_but(recorder, tangents)) redirect_history(fake, inputs, histories, seen);
   kept.fakes = fakes_but(recorder, tangents);
   for (const auto& fake : kept.fakes) {
     auto* own = as_fake(fake);

@@ -3,7 +3,7 @@
 #include <c10/core/impl/PyInterpreter.h>
 #include <c10/core/impl/TorchDispatchModeTLS.h>
 
-#include "capture/guards.h"
+#include "capture/below_recording.h"
 #include "capture/op_schema.h"
 #include "capture/recorder.h"
 

@@ -5,9 +5,9 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include "antegrad/error.h"
+#include "capture/below_recording.h"
 #include "capture/convert.h"
 #include "capture/fake.h"
-#include "capture/guards.h"
 
 namespace antegrad::capture {
 namespace {

@@ -1,7 +1,7 @@
 #include <unordered_map>
 
+#include "capture/below_recording.h"
 #include "capture/convert.h"
-#include "capture/guards.h"
 #include "capture/recorder.h"
 #include "capture/scope.h"
 

@@ -9,11 +9,11 @@
 #include <atomic>
 
 #include "capture/assumption.h"
+#include "capture/below_recording.h"
 #include "capture/convert.h"
 #include "capture/default_dtype.h"
 #include "capture/foreign_ops.h"
 #include "capture/gradients.h"
-#include "capture/guards.h"
 #include "capture/mode.h"
 #include "capture/scope.h"
 
@@ -351,7 +351,7 @@ void Recorder::record(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     node.provenance.sequence = static_cast<int64_t>(at::sequence_number::peek()) - first_sequence_;
   node.provenance.scope = current_scope();
   note_backward(node);
-  spell_out_default_dtype(schema, call.arguments, graph_, node);
+  make_default_dtype_explicit(schema, call.arguments, graph_, node);
   graph_.add_node(std::move(node));
   if (schema.name == "aten._linalg_det") determinants_.note(call.stack[0].toTensor());
   torch::jit::drop(*stack, schema.args.size());

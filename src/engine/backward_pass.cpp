@@ -31,7 +31,7 @@ void BackwardPass::close(Plan& plan) {
       graph_.items[items[place]].place = place;
     }
     ++plan.segments;
-    steps_.push_back({kNobody, std::make_unique<Part>(std::move(plan.part))});
+    steps_.push_back({kNoNode, std::make_unique<Part>(std::move(plan.part))});
   }
   for (auto& step : plan.after) steps_.push_back(std::move(step));
   plan.part = {};
@@ -74,14 +74,14 @@ void BackwardPass::plan() {
   PhaseClock::mark(Phase::Order);
 }
 
-/// Calls `call` with the segment that a gradient comes from (kNobody when there is none) and where it goes.
+/// Calls `call` with the segment that a gradient comes from (kNoNode when there is none) and where it goes.
 template <class Call>
 void BackwardPass::for_each_link(const Call& call) const {
   const auto visit = [&](uint32_t step, size_t first, size_t count) {
     for (size_t i = first; i < first + count; ++i)
-      if (graph_.links[i].item != kNobody) call(step, graph_.links[i]);
+      if (graph_.links[i].item != kNoNode) call(step, graph_.links[i]);
   };
-  visit(kNobody, 0, root_->num_outputs());
+  visit(kNoNode, 0, root_->num_outputs());
   for (uint32_t i = 0; i < graph_.items.size(); ++i)
     if (graph_.items[i].needed)
       visit(graph_.items[i].step, graph_.items[i].first_link, graph_.node(i).num_outputs());
@@ -91,7 +91,7 @@ void BackwardPass::for_each_link(const Call& call) const {
 void BackwardPass::find_incoming() {
   std::vector<bool> from_elsewhere(graph_.slots);
   for_each_link([&](uint32_t step, const PassGraph::Link& link) {
-    if (step == kNobody || graph_.items[link.item].step != step) from_elsewhere[link.slot] = true;
+    if (step == kNoNode || graph_.items[link.item].step != step) from_elsewhere[link.slot] = true;
   });
   for (auto& step : steps_) {
     if (step.part == nullptr) continue;
@@ -128,7 +128,7 @@ void BackwardPass::add(uint32_t slot, at::Tensor&& gradient) {
 
 void BackwardPass::distribute(uint32_t first_link, variable_list&& gradients) {
   for (size_t i = 0; i < gradients.size(); ++i)
-    if (const auto& link = graph_.links[first_link + i]; link.item != kNobody)
+    if (const auto& link = graph_.links[first_link + i]; link.item != kNoNode)
       add(link.slot, std::move(gradients[i]));
 }
 
@@ -236,7 +236,7 @@ variable_list BackwardPass::run(const RunSegment& run_segment,
   for (auto& step : steps_) {
     if (step.retains)
       retain(step.item);
-    else if (step.item != kNobody)
+    else if (step.item != kNoNode)
       run_item(step.item);
     else
       run_part(std::move(*step.part), run_segment, note);

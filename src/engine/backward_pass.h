@@ -37,8 +37,8 @@ class BackwardPass {
 
  private:
   struct Step {
-    uint32_t item = kNobody;     ///< a node that runs by itself, or kNobody
-    std::unique_ptr<Part> part;  ///< the segment, when `item` is kNobody
+    uint32_t item = kNoNode;     ///< a node that runs by itself, or kNoNode
+    std::unique_ptr<Part> part;  ///< the segment, when `item` is kNoNode
     bool retains = false;  ///< the item has run in a segment; only its hooks that retain gradients are called
   };
   struct Plan;
@@ -64,7 +64,7 @@ class BackwardPass {
   const torch::autograd::GraphTask& task_;
   PassGraph graph_;
   std::vector<Step> steps_;
-  Reused<at::Tensor> slots_;                              ///< gradients waiting for their node
+  RecycledVector<at::Tensor> slots_;                      ///< gradients waiting for their node
   std::unordered_map<uint32_t, variable_list> retained_;  ///< gradients of items that have run in segments
   std::unordered_set<uint32_t> hooks_done_;  ///< items whose tensor hooks were called in a segment
   std::vector<std::pair<const Node*, const char*>> cuts_;

@@ -101,7 +101,7 @@ class Passes {
     ++stats_.passes;
     for (const auto& [node, why] : pass.cuts())
       if (cuts_.emplace(typeid(*node), why).second)
-        keep_once(stats_.cut_reasons, fmt::format("{}: {}", node->name(), why));
+        append_unique(stats_.cut_reasons, fmt::format("{}: {}", node->name(), why));
   }
   /// Counts a capture of `function`: a new version, or one that serves other sizes, too.
   void count_capture(const std::shared_ptr<detail::Function>& function, const std::string& first_reason) {
@@ -135,7 +135,7 @@ class Passes {
 
  private:
   void note(const std::string& reason) {
-    if (keep_once(stats_.eager_reasons, reason)) trace::warn("compiled_autograd", reason);
+    if (append_unique(stats_.eager_reasons, reason)) trace::warn("compiled_autograd", reason);
   }
 
   BriefMutex mutex_;

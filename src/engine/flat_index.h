@@ -51,7 +51,7 @@ class FlatIndex {
       if (place.index_plus_1 != 0) find(place.key) = place;
   }
 
-  Reused<Place> places_;
+  RecycledVector<Place> places_;
   uint32_t count_ = 0;
 };
 

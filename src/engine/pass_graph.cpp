@@ -106,7 +106,7 @@ void PassGraph::put_in_order(uint32_t root_links) {
   std::vector<Ready> ready;
   const auto let_go = [&](uint32_t first, uint32_t count) {
     for (uint32_t i = first; i < first + count; ++i) {
-      if (links[i].item == kNobody || --items[links[i].item].waits != 0) continue;
+      if (links[i].item == kNoNode || --items[links[i].item].waits != 0) continue;
       ready.push_back({node(links[i].item).sequence_nr(), links[i].item});
       std::push_heap(ready.begin(), ready.end());
     }

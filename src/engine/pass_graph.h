@@ -12,7 +12,7 @@ namespace antegrad::engine {
 using torch::autograd::Node;
 using torch::autograd::variable_list;
 
-constexpr uint32_t kNobody = ~uint32_t{0};
+constexpr uint32_t kNoNode = ~uint32_t{0};
 
 /// The nodes that one backward() runs, by number; their edges; their order. Every input of a node is a
 /// *slot*, where gradients are summed; slots are numbered throughout the pass. Nodes are borrowed: the root
@@ -27,11 +27,11 @@ struct PassGraph {
     uint32_t first_slot = 0;
     uint32_t first_link = 0;  ///< of its edges
     uint32_t waits = 0;       ///< edges that lead here, counted down while nodes are ordered
-    uint32_t step = kNobody;  ///< the segment that runs it, once planned, else kNobody
+    uint32_t step = kNoNode;  ///< the segment that runs it, once planned, else kNoNode
     uint32_t place = 0;       ///< its place in that segment
   };
   struct Link {
-    uint32_t item = kNobody;  ///< kNobody when nothing is to be sent
+    uint32_t item = kNoNode;  ///< kNoNode when nothing is to be sent
     uint32_t slot = 0;
   };
 
@@ -40,9 +40,9 @@ struct PassGraph {
 
   Node& node(uint32_t item) const { return **items[item].node; }
 
-  Reused<Item> items;
-  Reused<Link> links;      ///< of the root, then of the items
-  Reused<uint32_t> order;  ///< items in the order in which the engine would run them
+  RecycledVector<Item> items;
+  RecycledVector<Link> links;      ///< of the root, then of the items
+  RecycledVector<uint32_t> order;  ///< items in the order in which the engine would run them
   uint32_t slots = 0;
 
  private:

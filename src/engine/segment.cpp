@@ -12,7 +12,7 @@
 
 #include "antegrad/error.h"
 #include "antegrad/options.h"
-#include "capture/guards.h"
+#include "capture/below_recording.h"
 #include "engine/flat_index.h"
 #include "engine/node_functions.h"
 #include "engine/saved_fields.h"
@@ -24,8 +24,8 @@ namespace {
 
 namespace tda = torch::dynamo::autograd;
 
-constexpr uint32_t kOutside = kNobody - 1;
-constexpr uint32_t kAsItIs = kNobody;
+constexpr uint32_t kOutside = kNoNode - 1;
+constexpr uint32_t kFixedSize = kNoNode;
 constexpr int64_t kLargestSize = int64_t{1} << 40;
 
 /// Sums as the engine does, without writing to either tensor.
@@ -81,8 +81,8 @@ void Segment::find_targets(const PassGraph& graph) {
     const auto first = graph.items[items_[n]].first_link;
     for (uint32_t i = 0; i < nodes_[n]->num_outputs(); ++i) {
       const auto& link = graph.links[first + i];
-      if (link.item == kNobody) {
-        targets_.push_back({0, kNobody});
+      if (link.item == kNoNode) {
+        targets_.push_back({0, kNoNode});
       } else if (const auto& to = graph.items[link.item]; to.step == step) {
         targets_.push_back({to.place, link.slot - to.first_slot});
       } else {
@@ -114,7 +114,7 @@ at::Scalar* number_of(Node& node, NodeKind kind) {
 void Segment::keep(at::Tensor tensor, FlatIndex<uintptr_t>& known) {
   const auto [index, added] = tensor.defined()
                                   ? known.number(reinterpret_cast<uintptr_t>(tensor.unsafeGetTensorImpl()))
-                                  : FlatIndex<uintptr_t>::Found{kNobody, false};
+                                  : FlatIndex<uintptr_t>::Found{kNoNode, false};
   if (added) saved_.push_back(std::move(tensor));
   collector_->collect_number(index);
 }
@@ -200,7 +200,8 @@ void Segment::collect_sizes() {
   size_uses_.reserve(compiler.all_size_inputs.size());
   const auto collect = [&](int64_t size) {
     const bool may_change = size >= 2 && size < kLargestSize;
-    const auto [index, added] = may_change ? known.number(size) : FlatIndex<int64_t>::Found{kAsItIs, false};
+    const auto [index, added] =
+        may_change ? known.number(size) : FlatIndex<int64_t>::Found{kFixedSize, false};
     size_uses_.push_back(index);
     collector_->collect_number(index);
     if (!may_change) collector_->collect_number(size);
@@ -249,7 +250,7 @@ void Segment::distribute(size_t from, variable_list&& gradients, std::vector<var
     if (gradients[i].defined() && gradients[i].layout() != at::kStrided)
       throw Error(ErrorCode::UnsupportedTensor, "compiled autograd",
                   fmt::format("{} gives a sparse gradient", nodes_[from]->name()));
-    if (target.input == kNobody) continue;
+    if (target.input == kNoNode) continue;
     add_to(target.input == kOutside ? outside[target.index] : inside[target.index][target.input],
            std::move(gradients[i]));
   }
@@ -329,7 +330,7 @@ variable_list Segment::trace(const std::vector<at::Tensor>& stand_ins) {
   auto use = size_uses_.begin();
   const auto next_size = [&](int64_t own) {
     const auto which = *use++;
-    return which == kAsItIs ? own : first_size[which].size(0);
+    return which == kFixedSize ? own : first_size[which].size(0);
   };
   std::vector<std::optional<c10::SymInt>> sizes;
   for (const auto& size : compiler.all_size_inputs) sizes.emplace_back(next_size(size.value));

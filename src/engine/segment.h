@@ -75,7 +75,7 @@ class Segment {
   class StandIns;
   struct Target {
     uint32_t index = 0;  ///< of a node in the segment, or of an outgoing slot
-    uint32_t input = 0;  ///< of that node; kOutside: it is an outgoing slot; kNobody: no target
+    uint32_t input = 0;  ///< of that node; kOutside: it is an outgoing slot; kNoNode: no target
   };
 
   void find_targets(const PassGraph& graph);
@@ -95,20 +95,21 @@ class Segment {
                   variable_list& outside) const;
 
   const std::vector<uint32_t> items_;
-  Reused<std::shared_ptr<Node>> nodes_;
+  RecycledVector<std::shared_ptr<Node>> nodes_;
   std::vector<Slot> incoming_, asked_for_, retained_;
   std::vector<uint32_t> outgoing_;
   std::vector<End> ends_;
   std::vector<std::shared_ptr<Node>> end_nodes_;
   std::vector<uint32_t> end_slots_;
   FailedHook failed_hook_;
-  Reused<Target> targets_;         ///< per node, per output
-  Reused<uint32_t> first_target_;  ///< per node
+  RecycledVector<Target> targets_;         ///< per node, per output
+  RecycledVector<uint32_t> first_target_;  ///< per node
   Collector::Ptr collector_;
-  Reused<at::Tensor> saved_;                            ///< tensors that nodes have saved, each once
+  RecycledVector<at::Tensor> saved_;                    ///< tensors that nodes have saved, each once
   std::vector<std::pair<size_t, at::Tensor>> numbers_;  ///< by node, in order; see scalars.h
   std::vector<int64_t> sizes_;                          ///< sizes that nodes have saved, each once
-  Reused<uint32_t> size_uses_;  ///< per size that a node has saved: its index in sizes_, or kAsItIs
+  RecycledVector<uint32_t>
+      size_uses_;  ///< per size that a node has saved: its index in sizes_, or kFixedSize
 };
 
 /// Runs a segment with these incoming gradients. Returns nothing when its nodes are to run one by one.

@@ -187,7 +187,7 @@ std::vector<Dim> best_of_each_shape(AtomKind kind, const std::vector<Dim>& opera
 }
 
 /// Drops operands that can never be the extremum, by their ranges.
-std::vector<Dim> drop_beaten(AtomKind kind, const std::vector<Dim>& operands) {
+std::vector<Dim> drop_dominated(AtomKind kind, const std::vector<Dim>& operands) {
   const bool is_min = kind == AtomKind::Min;
   const auto inner = [&](const Dim& d) { return is_min ? free_range(d).upper : free_range(d).lower; };
   const auto outer = [&](const Dim& d) { return is_min ? free_range(d).lower : free_range(d).upper; };
@@ -213,7 +213,7 @@ std::vector<Dim> drop_beaten(AtomKind kind, const std::vector<Dim>& operands) {
 Dim extremum_of(AtomKind kind, const std::vector<Dim>& operands) {
   std::vector<Dim> flat;
   for (const auto& operand : operands) flatten(kind, operand, flat);
-  flat = drop_beaten(kind, best_of_each_shape(kind, flat));
+  flat = drop_dominated(kind, best_of_each_shape(kind, flat));
   return flat.size() == 1 ? flat[0] : make_atom(kind, std::move(flat));
 }
 

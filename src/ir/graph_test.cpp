@@ -245,7 +245,7 @@ TEST(Ops, LookupFindsEachRowOnce) {
   EXPECT_GE(all_ops().size(), 250u);
   EXPECT_EQ(find_op("aten.add.Tensor")->kind, OpKind::Pointwise);
   EXPECT_EQ(find_op("aten.add.Tensor")->expression, "a + c * b");
-  EXPECT_EQ(find_op("aten.mm")->recompute, Recompute::Dear);
+  EXPECT_EQ(find_op("aten.mm")->recompute, Recompute::Expensive);
   EXPECT_EQ(find_op("aten.add"), nullptr);
   EXPECT_EQ(find_op(""), nullptr);
   EXPECT_EQ(find_op("zzz"), nullptr);

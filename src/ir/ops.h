@@ -6,7 +6,7 @@ namespace antegrad::ir {
 
 enum class OpKind { Pointwise, Reduction, View, Gather, Scatter, Matmul, Random, Effect, Factory, Extern };
 /// The cost of recomputing an op's outputs in the backward pass.
-enum class Recompute { Free, Cheap, Dear, Never };
+enum class Recompute { Free, Cheap, Expensive, Never };
 
 /// A row of ops.def. `name` is, for instance, "aten.add.Tensor"; `expression` is the scalar formula of a
 /// pointwise op over a, b, c, …, or empty.

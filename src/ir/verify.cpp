@@ -22,7 +22,7 @@ bool is_view(std::string_view op) {
   return info != nullptr && info->kind == OpKind::View && !may_copy.contains(op);
 }
 
-bool begins_with_its_source(std::string_view op) {
+bool keeps_offset(std::string_view op) {
   static const auto& ops = *new const std::set<std::string_view>{
       "aten.alias",     "aten.detach",  "aten.view",        "aten.expand",       "aten.permute",
       "aten.t",         "aten.squeeze", "aten.squeeze.dim", "aten.squeeze.dims", "aten.transpose.int",
@@ -176,7 +176,7 @@ void Verifier::check_view(const Node& node, ValueId viewed, ValueId result) {
                      viewed.index, node.op, storage.index));
   const auto& from = graph_.type_of(viewed).tensor()->offset;
   const auto& to = graph_.type_of(result).tensor()->offset;
-  if (begins_with_its_source(node.op) && from.is_constant() && to.is_constant() && !(from == to))
+  if (keeps_offset(node.op) && from.is_constant() && to.is_constant() && !(from == to))
     fail(fmt::format("value %{} is a view of %{} by {} and begins at {} instead of {}", result.index,
                      viewed.index, node.op, to.to_string(), from.to_string()));
 }

@@ -50,12 +50,12 @@ size_t spread(size_t position, size_t count) {
 }
 
 /// Expensive nodes of the forward pass that can be recomputed.
-std::vector<ir::NodeId> dear_nodes(const ir::Graph& joint, const Classes& classes) {
+std::vector<ir::NodeId> expensive_nodes(const ir::Graph& joint, const Classes& classes) {
   std::vector<ir::NodeId> out;
   for (const auto i : joint.node_ids()) {
     const auto& cls = classes.nodes[i];
     const auto recompute = op_info(joint.node(i)).recompute;
-    if (cls.forward_needed && can_recompute(joint.node(i), cls) && recompute == ir::Recompute::Dear)
+    if (cls.forward_needed && can_recompute(joint.node(i), cls) && recompute == ir::Recompute::Expensive)
       out.push_back(i);
   }
   return out;
@@ -86,7 +86,7 @@ std::vector<ir::NodeId> order_by(const std::vector<ir::NodeId>& nodes, const std
 
 /// Several orders in which to stop saving results; the best one depends on the graph and the budget.
 std::vector<std::vector<ir::NodeId>> orders(const ir::Graph& joint, const Classes& classes) {
-  const auto nodes = dear_nodes(joint, classes);
+  const auto nodes = expensive_nodes(joint, classes);
   std::vector<double> per_byte, in_all;
   for (const auto index : nodes) {
     const auto bytes = std::max<int64_t>(1, bytes_made(joint, joint.node(index)));
@@ -165,7 +165,7 @@ Partition fit_budget(const ir::Graph& joint, const Classes& classes, const ir::P
   const auto choices = all_choices(joint, classes, keep);
   const auto& choice = budget.peak_bytes >= 0 ? choose_by_peak(choices, budget.peak_bytes)
                                               : choose_by_share(choices, budget.saved_share);
-  return carry_out(joint, classes, choice.limits);
+  return apply_plan(joint, classes, choice.limits);
 }
 
 }  // namespace antegrad::partition

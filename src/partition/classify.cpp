@@ -135,7 +135,7 @@ void Classifier::find_shared_memory() {
     if (out_.values[i].eager_reads) mark(read, i);
   for (const auto i : joint_.values.ids()) {
     const auto storage = joint_.storage_of(i);
-    out_.values[i].eager_watches = read[storage];
+    out_.values[i].eager_detects_writes = read[storage];
     out_.values[i].is_returned = out_.values[storage].input < 0 && returned[storage];
     const bool exposed = out_.values[i].is_returned || guarded[storage];
     out_.values[i].needs_copy = overwritten[storage] || (exposed && !read[storage]);

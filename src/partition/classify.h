@@ -20,8 +20,9 @@ struct ValueClass {
   int32_t forward_output = -1;  ///< index of the first such output of the forward graph; -1 if there is none
   bool backward_only = false;   ///< not available in the forward pass
   bool demanded = false;  ///< not backward_only, and read by a backward_only node or returned as a gradient
-  bool eager_reads = false;    ///< read by the backward pass of the uncompiled function
-  bool eager_watches = false;  ///< eager_reads holds for some value on its memory: eager detects writes
+  bool eager_reads = false;  ///< read by the backward pass of the uncompiled function
+  bool eager_detects_writes =
+      false;  ///< eager_reads holds for some value on its memory: eager detects writes
   /// Its memory may change before the backward pass: the forward pass overwrites it in the end, or the caller
   /// may write to it without eager detecting that. It is saved as a copy.
   bool needs_copy = false;

@@ -132,7 +132,7 @@ ir::OpInfo op_info(const ir::Node& node) {
   };
   for (const auto& row : kOwn)
     if (row.name == node.op) return row;
-  return {node.op, Extern, Dear, ""};
+  return {node.op, Extern, Expensive, ""};
 }
 
 }  // namespace antegrad::partition

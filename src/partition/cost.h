@@ -22,7 +22,7 @@ int64_t bytes_made(const ir::Graph& graph, const ir::Node& node);  ///< does not
 /// attention, the number of elements touched for everything else.
 double flops(const ir::Graph& graph, const ir::Node& node);
 
-/// The row of ops.def, or one for antegrad's own ops. Ops without a row count as Extern and Dear.
+/// The row of ops.def, or one for antegrad's own ops. Ops without a row count as Extern and Expensive.
 ir::OpInfo op_info(const ir::Node& node);
 
 }  // namespace antegrad::partition

@@ -72,15 +72,15 @@ TEST(Cost, SymbolicSizesAreLikelyOnes) {
 TEST(Cost, PoolingIsNotComputedTwice) {
   ir::Node node;
   node.op = "aten.max_pool2d_with_indices";
-  EXPECT_TRUE(is_dear(node));
+  EXPECT_TRUE(is_expensive(node));
   node.op = "aten.sum.dim_IntList";
-  EXPECT_FALSE(is_dear(node));
+  EXPECT_FALSE(is_expensive(node));
 }
 
 TEST(Cost, OpsWithoutARowAreDear) {
   ir::Node node;
   node.op = "custom.op";
-  EXPECT_EQ(op_info(node).recompute, ir::Recompute::Dear);
+  EXPECT_EQ(op_info(node).recompute, ir::Recompute::Expensive);
   node.op = "antegrad.strided";
   EXPECT_EQ(op_info(node).kind, ir::OpKind::View);
 }

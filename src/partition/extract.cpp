@@ -122,7 +122,7 @@ class BackwardBuilder {
  private:
   void add_inputs();
   void add_node(ir::Node node);
-  void spell_none(ir::Arg& arg) const;
+  void replace_undefined(ir::Arg& arg) const;
   ir::Value& value(ir::ValueId id) { return graph_.values[id]; }
 
   const ir::Graph& joint_;
@@ -157,9 +157,9 @@ void BackwardBuilder::add_inputs() {
 }
 
 /// Replaces arguments that are undefined tensors, which are not passed to the backward pass, by None.
-void BackwardBuilder::spell_none(ir::Arg& arg) const {
+void BackwardBuilder::replace_undefined(ir::Arg& arg) const {
   if (auto* list = std::get_if<ir::Arg::List>(&arg.v))
-    for (auto& element : *list) spell_none(element);
+    for (auto& element : *list) replace_undefined(element);
   const auto* id = arg.as<ir::ValueId>();
   if (id != nullptr && is_none(joint_, *id)) arg = ir::None{};
 }
@@ -172,8 +172,8 @@ void BackwardBuilder::add_node(ir::Node node) {
   // A copied tensor starts at offset 0, whatever the offset of the original.
   for (size_t i = 0; i < was.outputs.size(); ++i)
     before_.follow(graph_, was, was.outputs[i], node.outputs[i]);
-  for (auto& arg : node.args) spell_none(arg);
-  for (auto& attr : node.attrs) spell_none(attr.value);
+  for (auto& arg : node.args) replace_undefined(arg);
+  for (auto& attr : node.attrs) replace_undefined(attr.value);
   node.provenance.backward = true;
   graph_.add_node(std::move(node));
 }

@@ -123,7 +123,8 @@ void CutProblem::add_value(ir::ValueId index) {
 void CutProblem::add_reads(ir::NodeId index) {
   const auto& node = joint_.node(index);
   const auto vertex = node_vertex_[index];
-  runs_once_[index] = !classes_.nodes[index].forward_needed && op_info(node).recompute >= ir::Recompute::Dear;
+  runs_once_[index] =
+      !classes_.nodes[index].forward_needed && op_info(node).recompute >= ir::Recompute::Expensive;
   for_each_read(node, [&](ir::ValueId id) {
     if (is_none(joint_, id)) return;
     network_.add_edge(value_vertex_[id], vertex, FlowNetwork::kInfinite);

@@ -82,7 +82,7 @@ class BruteForce {
       const bool needed =
           cls.forward_needed || std::ranges::any_of(node.outputs, [&](auto id) { return in_forward[id]; });
       if (!needed) continue;
-      if (runs[i] && !cls.forward_needed && op_info(node).recompute >= ir::Recompute::Dear) return true;
+      if (runs[i] && !cls.forward_needed && op_info(node).recompute >= ir::Recompute::Expensive) return true;
       for_each_read(node, [&](ir::ValueId id) { in_forward[id] = true; });
     }
     return false;

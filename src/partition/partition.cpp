@@ -28,8 +28,8 @@ Inputs inputs_of(const Policy& policy, const Target& target) {
 /// Recomputed values take memory while they are used. If that makes the peak higher than eager's, saves what
 /// eager saves.
 Partition min_cut_or_eager(const ir::Graph& joint, const Classes& classes, const ir::PerValue<Keep>& keep) {
-  auto fewest_bytes = carry_out(joint, classes, {Level::Cheap, {}, keep});
-  auto eager = carry_out(joint, classes, {Level::Views, {}, keep});
+  auto fewest_bytes = apply_plan(joint, classes, {Level::Cheap, {}, keep});
+  auto eager = apply_plan(joint, classes, {Level::Views, {}, keep});
   return fewest_bytes.peak.peak() <= eager.peak.peak() ? std::move(fewest_bytes) : std::move(eager);
 }
 
@@ -41,11 +41,11 @@ Partition partition(const ir::Graph& joint, const Policy& policy, const std::vec
     throw Error(ErrorCode::InvalidArgument, "partition",
                 fmt::format("the graph @{} is {}, not joint", joint.name, ir::name(joint.stage)));
   const auto classes = classify(joint, inputs_of(policy, target));
-  const auto keep = find_keeps(joint, classes, rules, std::get_if<UserPolicy>(&policy));
+  const auto keep = apply_rules(joint, classes, rules, std::get_if<UserPolicy>(&policy));
   if (const auto* budget = std::get_if<MemoryBudget>(&policy))
     return fit_budget(joint, classes, keep, *budget);
   if (std::holds_alternative<MinCut>(policy) && !target.fuses) return min_cut_or_eager(joint, classes, keep);
-  return carry_out(joint, classes, {level_of(policy), {}, keep});
+  return apply_plan(joint, classes, {level_of(policy), {}, keep});
 }
 
 }  // namespace antegrad::partition

@@ -6,7 +6,7 @@
 
 namespace antegrad::partition {
 
-Partition carry_out(const ir::Graph& joint, const Classes& classes, const Limits& limits) {
+Partition apply_plan(const ir::Graph& joint, const Classes& classes, const Limits& limits) {
   const auto plan = min_cut(joint, classes, weigh(joint, classes, limits));
   auto out = extract(joint, classes, plan);
   out.peak = estimate_peak(out.forward, out.backward, out.saved);

@@ -7,6 +7,6 @@
 namespace antegrad::partition {
 
 /// Computes a partition under the limits: weights, minimum cut, graphs, peak and decisions.
-Partition carry_out(const ir::Graph& joint, const Classes& classes, const Limits& limits);
+Partition apply_plan(const ir::Graph& joint, const Classes& classes, const Limits& limits);
 
 }  // namespace antegrad::partition

@@ -45,7 +45,7 @@ class Explainer {
 
   std::string why_saved(ir::ValueId id) const;
   std::string why_recomputed(ir::ValueId id) const;
-  std::string why_dear(const ir::Node& node, const NodeClass& cls) const;
+  std::string why_expensive(const ir::Node& node, const NodeClass& cls) const;
   std::string why_reduction(const ir::Node& node, ir::ValueId id) const;
   bool is_decided(ir::ValueId id) const;
   Keep keep(ir::ValueId id) const { return limits_.keep.empty() ? Keep::Auto : limits_.keep[id]; }
@@ -64,15 +64,15 @@ bool Explainer::is_decided(ir::ValueId id) const {
 }
 
 /// Returns an empty string if recomputing was an option.
-std::string Explainer::why_dear(const ir::Node& node, const NodeClass& cls) const {
+std::string Explainer::why_expensive(const ir::Node& node, const NodeClass& cls) const {
   const auto info = op_info(node);
   if (node.effects.random) return "random: never drawn again";
   if (cls.effectful) return "has an effect: runs once";
   if (info.recompute == ir::Recompute::Never) return "must not run twice";
   if (info.kind == ir::OpKind::Matmul) return "matrix product: expensive to recompute";
-  if (ir::find_op(node.op) == nullptr && is_dear(node))
+  if (ir::find_op(node.op) == nullptr && is_expensive(node))
     return "unknown op: treated as expensive to recompute";
-  if (is_dear(node)) return "expensive to recompute";
+  if (is_expensive(node)) return "expensive to recompute";
   return {};
 }
 
@@ -90,7 +90,7 @@ std::string Explainer::why_saved(ir::ValueId id) const {
   if (keep(id) == Keep::Save) return "rule or policy says save";
   const auto& node = joint_.node(index);
   const auto& cls = classes_.nodes[index];
-  std::string why = why_dear(node, cls);
+  std::string why = why_expensive(node, cls);
   if (why.empty() && limits_.level == Level::Views) why = "read by the backward pass";
   if (why.empty() && op_info(node).kind == ir::OpKind::Reduction) why = why_reduction(node, id);
   if (why.empty()) why = "fewer bytes than what it is computed from";

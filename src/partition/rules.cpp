@@ -27,7 +27,7 @@ ir::PerValue<bool> storages_read(const ir::Graph& joint, const Classes& classes)
 }
 
 Candidate candidate(const ir::Graph& joint, const ir::Node& node, ir::ValueId id) {
-  return {node.op, node.provenance.scope, storage_bytes(joint, id), is_dear(node)};
+  return {node.op, node.provenance.scope, storage_bytes(joint, id), is_expensive(node)};
 }
 
 }  // namespace
@@ -37,8 +37,8 @@ bool is_in_scope(std::string_view scope, std::string_view outer) {
   return outer.empty() || scope.size() == outer.size() || scope[outer.size()] == '.';
 }
 
-ir::PerValue<Keep> find_keeps(const ir::Graph& joint, const Classes& classes,
-                              const std::vector<ScopeRule>& rules, const UserPolicy* policy) {
+ir::PerValue<Keep> apply_rules(const ir::Graph& joint, const Classes& classes,
+                               const std::vector<ScopeRule>& rules, const UserPolicy* policy) {
   if (rules.empty() && policy == nullptr) return {};
   if (policy != nullptr && !policy->decide)
     throw Error(ErrorCode::InvalidArgument, "partition", "the policy \"" + policy->id + "\" has no function",

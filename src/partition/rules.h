@@ -11,8 +11,8 @@ namespace antegrad::partition {
 /// for the innermost scope over others. They apply to tensors that the forward pass computes, but not to
 /// inputs, views, random values or values that must not be computed twice. The policy is called once, in
 /// order, for each tensor that the backward pass reads directly or through views.
-ir::PerValue<Keep> find_keeps(const ir::Graph& joint, const Classes& classes,
-                              const std::vector<ScopeRule>& rules, const UserPolicy* policy);
+ir::PerValue<Keep> apply_rules(const ir::Graph& joint, const Classes& classes,
+                               const std::vector<ScopeRule>& rules, const UserPolicy* policy);
 
 /// Whether `scope` is `outer` or inside it.
 bool is_in_scope(std::string_view scope, std::string_view outer);

@@ -54,7 +54,7 @@ class Weigher {
 int64_t Weigher::save_input(ir::ValueId id) const {
   if (limits_.level == Level::All) return 1;
   const int64_t bytes = dense_bytes(joint_, id) * kByte;
-  const bool as_eager = classes_.values[id].eager_watches;
+  const bool as_eager = classes_.values[id].eager_detects_writes;
   const auto role = joint_.inputs[classes_.values[id].input].role;
   if (role == ir::InputRole::UserInput) return kByte + (as_eager ? bytes / 4 : bytes / 2);
   return kByte + (as_eager ? 0 : bytes / 16);
@@ -130,15 +130,15 @@ int64_t Weigher::recompute(ir::NodeId index) const {
   if (allowed(index)) return kNode + bytes_made(joint_, node) * kPointwise;
   const bool can_be_saved = std::ranges::all_of(
       node.outputs, [&](ir::ValueId id) { return joint_.type_of(id).tensor() || is_none(joint_, id); });
-  if (can_be_saved && (pinned || is_dear(node))) return Weights::kNever;
+  if (can_be_saved && (pinned || is_expensive(node))) return Weights::kNever;
   return rate(node);
 }
 
 }  // namespace
 
-bool is_dear(const ir::Node& node) {
+bool is_expensive(const ir::Node& node) {
   const auto info = op_info(node);
-  return info.recompute == ir::Recompute::Dear && info.kind != ir::OpKind::Reduction;
+  return info.recompute == ir::Recompute::Expensive && info.kind != ir::OpKind::Reduction;
 }
 
 bool can_recompute(const ir::Node& node, const NodeClass& node_class) {

@@ -40,7 +40,7 @@ struct Weights {
 Weights weigh(const ir::Graph& joint, const Classes& classes, const Limits& limits);
 
 /// Whether the node is too expensive for MinCut to recompute, however much memory that saves.
-bool is_dear(const ir::Node& node);
+bool is_expensive(const ir::Node& node);
 
 /// Whether a policy may recompute the node at all.
 bool can_recompute(const ir::Node& node, const NodeClass& node_class);

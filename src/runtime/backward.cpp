@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "cache/format/hash.h"
+#include "capture/below_recording.h"
 #include "capture/convert.h"
-#include "capture/guards.h"
 #include "capture/mode.h"
 #include "capture/recorder.h"
 #include "ir/binary.h"
@@ -98,7 +98,7 @@ static at::Tensor fit(at::Tensor tangent, const TangentType& type) {
 
 std::vector<at::Tensor> Backward::run(std::vector<at::Tensor> saved, std::vector<at::Tensor> tangents,
                                       Flags wanted) const {
-  leave_lost_threads();
+  use_one_thread_after_fork();
   BackwardCase which(wanted.begin(), wanted.end());
   for (const auto& tangent : tangents) which.push_back(tangent.defined());
   const auto& code = executable(which);

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "antegrad/error.h"
+#include "capture/below_recording.h"
 #include "capture/convert.h"
-#include "capture/guards.h"
 #include "capture/op_schema.h"
 #include "runtime/instructions.h"
 #include "runtime/rng_state.h"
@@ -115,7 +115,7 @@ Caller::Caller(aot::Signature signature, std::shared_ptr<const Executable> execu
   plain_ = signature_.slots == signature_.inputs;
   fates_.resize(static_cast<size_t>(signature_.slots));
   for (auto i : signature_.written)
-    fates_[i] = i < signature_.user_inputs ? Fate::Written : Fate::Lost;
+    fates_[i] = i < signature_.user_inputs ? InputEffect::Written : InputEffect::Lost;
   for (int32_t i = 0; i < static_cast<int32_t>(signature_.graph_inputs.size()); ++i)
     plain_ &= signature_.graph_inputs[i] == i;
   prepare_steps();
@@ -129,7 +129,7 @@ void Caller::prepare_steps() {
   const Overloaded look{
       [&](const aot::MakeBase& s) {
         plain_ = false;
-        for (auto i : s.members) fates_[i] = Fate::Lost;
+        for (auto i : s.members) fates_[i] = InputEffect::Lost;
       },
       [&](const aot::TakeRngState& s) { more(s); },
       [](const aot::RunGraph&) {},

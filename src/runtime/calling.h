@@ -40,7 +40,7 @@ class Caller {
   aot::Signature signature_;
   std::shared_ptr<const Executable> executable_;
   std::shared_ptr<const Backward> backward_;
-  std::vector<Fate> fates_;              ///< per input
+  std::vector<InputEffect> fates_;       ///< per input
   std::vector<int32_t> reshaped_;        ///< inputs that change their shape and get a history
   std::vector<Prepared> prepared_;       ///< per step
   std::vector<bool> slot_outlives_run_;  ///< per slot: a step after the run of the graph reads it

@@ -192,7 +192,7 @@ void Comparison::after(size_t step, const Registers& registers, Copies& copies) 
     const auto actual = tensor_of(finished[i], registers);
     copies[finished[i]] = copy_of(finished[i], actual, copies);
     if (!expected) continue;
-    const auto index = first_outside(results[i], actual);
+    const auto index = first_out_of_bound(results[i], actual);
     if (index < 0) continue;
     throw Error(
         ErrorCode::Internal, "compare:" + name,

@@ -104,7 +104,7 @@ bool has_bound(const Bounded& x) { return x.bound.defined(); }
 bool any_bound(const std::vector<Bounded>& all) { return std::any_of(all.begin(), all.end(), has_bound); }
 
 /// Makes a bound infinite where a result may or may not overflow.
-at::Tensor at_the_ends(const at::Tensor& bound, const at::Tensor& exact, const at::Tensor& result) {
+at::Tensor widen_near_overflow(const at::Tensor& bound, const at::Tensor& exact, const at::Tensor& result) {
   const auto largest = rounding_of(result.scalar_type()).largest;
   const auto value = result.to(at::kDouble);
   const auto size = exact.to(at::kDouble).abs();
@@ -214,7 +214,7 @@ at::Tensor BoundedGraph::Step::multiplied(const Bounded& argument, const at::Ten
   const auto more = run_wide({size + bound_or_zeros(argument)}).front().to(at::kDouble);
   const auto factors = argument.value.numel() / std::max<int64_t>(1, result.numel());
   const auto own = product * ((kResultSteps + static_cast<double>(factors)) * (step + storing)) + least;
-  return at_the_ends(distance(more, product) + own, product, result);
+  return widen_near_overflow(distance(more, product) + own, product, result);
 }
 
 /// Uncertain where the two are no farther apart than they may be off.
@@ -275,8 +275,8 @@ at::Tensor BoundedGraph::Step::tried_out(const std::vector<Bounded>& arguments, 
   if (!rounds_nothing) bound = bound + result.to(at::kDouble).abs() * (kResultSteps * step + storing) + least;
   bound = at::where(result.isnan().logical_and(bound.isnan()), 0.0, bound);
   return is_number(result)
-             ? at_the_ends(at::where(result.isinf(), at::where(bound.isnan(), 0.0, bound), bound), plain,
-                           result)
+             ? widen_near_overflow(at::where(result.isinf(), at::where(bound.isnan(), 0.0, bound), bound),
+                                   plain, result)
              : bound;
 }
 
@@ -338,11 +338,11 @@ std::vector<Bounded> BoundedGraph::run(const std::vector<at::Tensor>& inputs) co
   return out;
 }
 
-int64_t first_outside(const Bounded& expected, const at::Tensor& actual) {
+int64_t first_out_of_bound(const Bounded& expected, const at::Tensor& actual) {
   if (!expected.value.defined() || expected.value.numel() == 0) return -1;
   if (expected.value.is_complex())
-    return first_outside({at::view_as_real(expected.value.resolve_conj()), {}},
-                         at::view_as_real(actual.resolve_conj()));
+    return first_out_of_bound({at::view_as_real(expected.value.resolve_conj()), {}},
+                              at::view_as_real(actual.resolve_conj()));
   at::Tensor outside;
   if (!expected.bound.defined())
     outside = is_number(expected.value) ? distance(actual, expected.value).gt(0) : expected.value.ne(actual);

@@ -37,6 +37,6 @@ class BoundedGraph {
 };
 
 /// Returns the flat index of an element that is farther from the value than its bound allows, or -1.
-int64_t first_outside(const Bounded& expected, const at::Tensor& actual);
+int64_t first_out_of_bound(const Bounded& expected, const at::Tensor& actual);
 
 }  // namespace antegrad::runtime

@@ -60,7 +60,7 @@ void make_positive(ir::Arg& arg) {
 }
 
 /// Turns the node into the op that propagates its errors. Numbers of its own (padding) have none.
-void hand_errors_on(ir::Node& node) {
+void make_error_op(ir::Node& node) {
   if (node.op == "aten.amin") node.op = "aten.amax";
   if (node.op.starts_with("aten.all")) node.op.replace(0, 8, "aten.any");
   if (error_rule(node) == ErrorRule::Compare) node.op.replace(5, 2, "sub");
@@ -159,7 +159,7 @@ ir::Graph error_graph(const ir::Graph& graph, const ir::Node& node) {
   ir::for_each_input(own, [&](ir::ValueId& id) { id = inputs[id]; });
   for (auto& arg : own.args) widen(arg);
   for (auto& attr : own.attrs) widen(attr.value);
-  hand_errors_on(own);
+  make_error_op(own);
   const bool gives_distances = error_rule(node) == ErrorRule::Compare;
   for (auto& id : own.outputs) {
     auto type = wide(id);

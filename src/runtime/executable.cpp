@@ -1,7 +1,7 @@
 #include "runtime/executable.h"
 
 #include "antegrad/error.h"
-#include "capture/guards.h"
+#include "capture/below_recording.h"
 #include "ir/ops.h"
 #include "runtime/comparison.h"
 #include "runtime/instructions.h"

@@ -242,7 +242,7 @@ class AliasCheck {
                        [i](const auto& p) { return p.second == i; });
   }
   bool known_apart(int32_t a, int32_t b) const {
-    const aot::Apart pair{a, b, offset(b) - offset(a)};
+    const aot::DisjointInputs pair{a, b, offset(b) - offset(a)};
     return std::find(signature_.apart.begin(), signature_.apart.end(), pair) != signature_.apart.end();
   }
   bool together(int32_t a, int32_t b) const {

@@ -51,7 +51,7 @@ class TensorGuard {
   std::string failure(const at::Tensor& tensor) const;  ///< why it does not hold
   void ignore_grad() { guards_grad_ = false; }          ///< the function does not ask for the tensor's .grad
   /// The function reads no .grad of the tensor; it may have asked whether there is one.
-  void ignore_which_grad() { guards_which_grad_ = false; }
+  void ignore_grad_identity() { guards_which_grad_ = false; }
   void ignore_shape() { guards_shape_ = false; }  ///< sizes and strides are guarded elsewhere
   bool is_plain() const { return defined_ && plain_; }
   c10::IntArrayRef sizes() const { return sizes_; }  ///< at the capture

@@ -5,7 +5,7 @@
 #include <torch/csrc/dynamo/compiled_autograd.h>
 
 #include "antegrad/error.h"
-#include "capture/guards.h"
+#include "capture/below_recording.h"
 #include "runtime/instructions.h"
 #include "runtime/leaf_gradients.h"
 #include "runtime/rng_state.h"
@@ -62,7 +62,7 @@ void CompiledBackward::attach(const at::Tensor& tensor, int32_t tangent) {
 }
 
 void CompiledBackward::save(c10::ArrayRef<at::Tensor> slots, const std::vector<at::Tensor>& results,
-                            const std::vector<Fate>& fates, const std::vector<int32_t>& written) {
+                            const std::vector<InputEffect>& fates, const std::vector<int32_t>& written) {
   // Views of one tensor share a version, so a write to another of them would count as a write to this one.
   auto shares_version = [&](const at::Tensor& tensor) {
     return std::any_of(written.begin(), written.end(), [&](int32_t w) {
@@ -82,13 +82,13 @@ void CompiledBackward::save(c10::ArrayRef<at::Tensor> slots, const std::vector<a
       kept_.emplace_back();
       continue;
     }
-    auto fate = k >= backward_->saved_slots() ? fates[slot] : Fate::Kept;
-    if (fate == Fate::Written && tensor.requires_grad() && tensor.is_leaf()) fate = Fate::Lost;
-    if (fate == Fate::Lost) lost_.push_back(kept[k]);
-    kept_.push_back(fate == Fate::Lost       ? SavedVariable()
-                    : fate == Fate::Written  ? SavedVariable(stand_in_for(tensor), false)
-                    : shares_version(tensor) ? SavedVariable(with_own_version(tensor), false)
-                                             : SavedVariable(tensor, false));
+    auto fate = k >= backward_->saved_slots() ? fates[slot] : InputEffect::Kept;
+    if (fate == InputEffect::Written && tensor.requires_grad() && tensor.is_leaf()) fate = InputEffect::Lost;
+    if (fate == InputEffect::Lost) lost_.push_back(kept[k]);
+    kept_.push_back(fate == InputEffect::Lost      ? SavedVariable()
+                    : fate == InputEffect::Written ? SavedVariable(stand_in_for(tensor), false)
+                    : shares_version(tensor)       ? SavedVariable(with_own_version(tensor), false)
+                                                   : SavedVariable(tensor, false));
   }
   for (auto index : backward_->saved_results()) {
     const auto& result = results[index];

@@ -10,7 +10,7 @@
 namespace antegrad::runtime {
 
 /// What a call does to the memory of an input, as far as higher-order derivatives are concerned.
-enum class Fate : uint8_t {
+enum class InputEffect : uint8_t {
   Kept,
   Written,  ///< a copy can stand in for its previous contents
   Lost,     ///< a copy cannot: it is a captured tensor, a leaf, or one of several that share memory
@@ -27,7 +27,7 @@ class CompiledBackward final : public torch::autograd::Node {
   /// Saves what the backward pass reads. Afterwards results and inputs belong to the user; writes to them are
   /// detected where eager would detect them. `fates`: per input; `written`: the inputs that the call writes.
   void save(c10::ArrayRef<at::Tensor> slots, const std::vector<at::Tensor>& results,
-            const std::vector<Fate>& fates, const std::vector<int32_t>& written);
+            const std::vector<InputEffect>& fates, const std::vector<int32_t>& written);
 
   at::Tensor generator;  ///< state of LibTorch's generator before the run, if the run draws from it
 

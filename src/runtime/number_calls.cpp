@@ -1,7 +1,7 @@
 #include <ATen/ScalarOps.h>
 
+#include "capture/below_recording.h"
 #include "capture/convert.h"
-#include "capture/guards.h"
 #include "runtime/instructions.h"
 
 namespace antegrad::runtime {

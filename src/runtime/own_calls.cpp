@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "antegrad/error.h"
+#include "capture/below_recording.h"
 #include "capture/convert.h"
-#include "capture/guards.h"
 #include "runtime/instructions.h"
 
 namespace antegrad::runtime {

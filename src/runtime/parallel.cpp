@@ -23,7 +23,7 @@ bool has_threads() {
 
 }  // namespace
 
-void leave_lost_threads() {
+void use_one_thread_after_fork() {
   static thread_local int forks = process_end::forks();
   if (forks == process_end::forks()) return;
   forks = process_end::forks();

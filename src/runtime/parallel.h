@@ -11,6 +11,6 @@ void parallel_for(int64_t units, int64_t grain, c10::function_ref<void(int64_t b
 
 /// LibTorch's threads do not exist in a child of fork(), and its first parallel op would wait for them
 /// forever. The first call in a child makes LibTorch's ops use the calling thread only.
-void leave_lost_threads();
+void use_one_thread_after_fork();
 
 }  // namespace antegrad::runtime

@@ -10,7 +10,7 @@
 namespace antegrad::runtime {
 
 /// A tensor that is created before a step runs.
-struct Birth {
+struct Allocation {
   int32_t slot = 0;
   ir::ValueId value;
   int64_t arena_offset = -1;  ///< its memory in the arena; -1: memory of its own …
@@ -26,7 +26,7 @@ struct Placement {
     int32_t last_use = -1;      ///< the last step that uses it; -1: none
   };
   struct OfStep {
-    std::vector<Birth> births;
+    std::vector<Allocation> births;
     std::vector<int32_t> dying;  ///< registers that no later step reads
     bool writes_out = false;     ///< the call writes into the tensor created for it
     int64_t arena_begin = 0;     ///< size of the arena that begins here; 0: none does

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <utility>
 
-#include "capture/guards.h"
+#include "capture/below_recording.h"
 #include "util/thread_object.h"
 
 namespace antegrad::runtime {

@@ -103,7 +103,7 @@ std::vector<ClusterId> Fusion::clusters_read(const Item& item) const {
 bool Fusion::is_free(const Item& item) const {
   if (item.part) return false;
   if (item.is_free()) return true;
-  if (item.form != Form::Pointwise || item.dear || !item.sizes.empty()) return false;
+  if (item.form != Form::Pointwise || item.expensive || !item.sizes.empty()) return false;
   return std::ranges::all_of(item.operands, [&](const Operand& operand) {
     return !operand.value.valid() || makers(operand.value).empty() || free_item(operand.value) != nullptr;
   });
@@ -173,7 +173,7 @@ bool Fusion::bind(Group& group, const Item& item, Dims& dims) const {
   if (!group.split) return open.empty() && same_set(bound, group.all_atoms());
   if (open.empty()) {
     if (is_subset(bound, group.outer))
-      return group.lane >= 0 || item.form == Form::Reduction || has_long_rows(group) || !item.dear;
+      return group.lane >= 0 || item.form == Form::Reduction || has_long_rows(group) || !item.expensive;
     return std::ranges::any_of(
         group.spaces, [&](const Atoms& space) { return same_set(bound, united(group.outer, space)); });
   }
@@ -203,8 +203,8 @@ bool Fusion::bind(Group& group, const Item& item, Dims& dims) const {
   return true;
 }
 
-int64_t Fusion::count_dear(const Group& group) const {
-  return std::ranges::count_if(group.items, [&](ItemId i) { return items_[i].dear; });
+int64_t Fusion::count_expensive(const Group& group) const {
+  return std::ranges::count_if(group.items, [&](ItemId i) { return items_[i].expensive; });
 }
 
 /// Whether no two dims of an item are mapped to the same loop.
@@ -223,7 +223,8 @@ bool Fusion::join(ItemId index, GroupId group_index) {
   auto& group = groups_[group_index];
   const auto& item = items_[index];
   const auto cluster = clusters_.find(group.cluster);
-  if (group.items.size() >= kMostItems || (item.dear && count_dear(group) >= kMostDear)) return false;
+  if (group.items.size() >= kMostItems || (item.expensive && count_expensive(group) >= kMostExpensive))
+    return false;
   const auto reads = clusters_read(item);
   for (auto read : reads)
     if (read != cluster && clusters_.depends(read, cluster)) return false;

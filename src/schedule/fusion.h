@@ -60,7 +60,7 @@ class Fusion {
   /// The fewest iterations of an inner loop that are worth vectorising.
   static constexpr int64_t kLeastInner = 16;
   /// Expensive items in a group: functions that inline to long code.
-  static constexpr int64_t kMostDear = 24;
+  static constexpr int64_t kMostExpensive = 24;
 
   struct Extern {
     ir::NodeId node;
@@ -77,7 +77,7 @@ class Fusion {
   void add_item(Item item);
   Item copy_of(ir::ValueId source, const Item& scatter) const;
   bool is_free(const Item& item) const;
-  int64_t count_dear(const Group& group) const;
+  int64_t count_expensive(const Group& group) const;
   void seed(ItemId item);
   bool join(ItemId item, GroupId group);
   void add_to(GroupId group, ItemId item, std::vector<Atoms> placement);

@@ -60,10 +60,10 @@ struct Item {
   int32_t index_begin = 0;        ///< Gather, Scatter: the first iteration dim that index operands have
   /// Gather, Scatter: the number of these dims; operands of lower rank are aligned with the last.
   int32_t index_rank = 0;
-  bool wraps = true;      ///< Gather, Scatter: negative indices count from the end
-  bool dear = false;      ///< expensive: better computed only once
-  bool part = false;      ///< computes only a part of its output, which is therefore complete only in memory
-  bool finishes = false;  ///< Reduction: combines the results that a sink computed per chunk
+  bool wraps = true;       ///< Gather, Scatter: negative indices count from the end
+  bool expensive = false;  ///< expensive: better computed only once
+  bool part = false;       ///< computes only a part of its output, which is therefore complete only in memory
+  bool finishes = false;   ///< Reduction: combines the results that a sink computed per chunk
 
   /// Whether it costs nothing to compute, so that every reader computes it itself.
   bool is_free() const { return form == Form::Constant || form == Form::Iota; }

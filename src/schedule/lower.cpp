@@ -164,7 +164,7 @@ std::vector<Item> lower_constant(const ir::Graph& graph, ir::NodeId index, std::
 std::vector<Item> lower_random(const ir::Graph& graph, ir::NodeId index, std::string& why) {
   const auto& node = graph.node(index);
   auto item = item_of(graph, index, Form::Random);
-  item.dear = true;
+  item.expensive = true;
   const auto dtype = graph.tensor_type(item.output).dtype;
   const auto* state = node.args[0].as<ir::ValueId>();
   const auto* offset = node.args[1].as<ir::Dim>();

@@ -20,7 +20,7 @@ class IndexLowering {
     const auto& type = graph.tensor_type(item_.output);
     item_.sizes = type.sizes;
     item_.result = item_.computes = compute_type(type.dtype);
-    item_.dear = true;
+    item_.expensive = true;
   }
 
   std::vector<Item> run() {

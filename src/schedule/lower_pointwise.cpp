@@ -97,10 +97,10 @@ class PointwiseLowering {
       why = item_.expression.empty() ? "the op has no formula" : "there is no such function for its type";
       return {};
     }
-    item_.dear = item_.expression.find('(') != std::string::npos &&
-                 item_.expression.find("max(") == std::string::npos &&
-                 item_.expression.find("min(") == std::string::npos &&
-                 item_.expression.find("sqrt") == std::string::npos;
+    item_.expensive = item_.expression.find('(') != std::string::npos &&
+                      item_.expression.find("max(") == std::string::npos &&
+                      item_.expression.find("min(") == std::string::npos &&
+                      item_.expression.find("sqrt") == std::string::npos;
     return {item_};
   }
 

@@ -58,7 +58,7 @@ ir::Dim Stages::elements_of_space(int32_t space) const {
 }
 
 bool Stages::runs_again(ItemId index) const {
-  if (!item(index).dear || group_.lane >= 0 || plan_.outer.empty()) return true;
+  if (!item(index).expensive || group_.lane >= 0 || plan_.outer.empty()) return true;
   return fusion_.likely(elements_of_space(space_.at(index))) > kMostScratch;
 }
 

@@ -20,7 +20,7 @@ namespace antegrad::toolchain {
 namespace {
 
 constexpr const char* kProgramFile = "antegrad-clang";
-constexpr int kMadeNone = 1;  ///< the program's exit status when clang rejects the source
+constexpr int kRejectedStatus = 1;  ///< the program's exit status when clang rejects the source
 
 [[noreturn]] void fail(const std::string& fact) {
   throw Error(ErrorCode::Compile, "toolchain", fact,
@@ -89,7 +89,7 @@ ClangRun run_clang_program(const std::vector<std::string>& arguments, const std:
     fail(fmt::format("this process has no memory for clang, and another one cannot be started: {}",
                      error.what()));
   }
-  if (result.status != 0 && result.status != kMadeNone)
+  if (result.status != 0 && result.status != kRejectedStatus)
     fail(fmt::format("{} has ended with status {}: {}", command.front(), result.status, result.output));
   ClangRun run{{}, std::move(result.output)};
   if (result.status == 0) run.object = output.contents();

@@ -80,8 +80,8 @@ void renew(Mutex& mutex) {
 
 }  // namespace
 
-void ForkAware::enlist() { ForkList::instance().add(*this); }
-void ForkAware::delist() noexcept { ForkList::instance().remove(*this); }
+void ForkAware::register_mutex() { ForkList::instance().add(*this); }
+void ForkAware::unregister_mutex() noexcept { ForkList::instance().remove(*this); }
 
 bool BriefMutex::take_before_fork() { return take(mutex_); }
 void BriefMutex::give_back(bool taken) {

@@ -18,8 +18,8 @@ class ForkAware {
   ForkAware() = default;
   ~ForkAware() = default;
   /// Called by the most derived class, at the end of its constructor and the beginning of its destructor.
-  void enlist();
-  void delist() noexcept;
+  void register_mutex();
+  void unregister_mutex() noexcept;
 
  private:
   friend class ForkList;
@@ -34,8 +34,8 @@ class ForkAware {
 /// For critical sections of microseconds that call no user code. Always usable in a child.
 class BriefMutex final : ForkAware {
  public:
-  BriefMutex() { enlist(); }
-  ~BriefMutex() { delist(); }
+  BriefMutex() { register_mutex(); }
+  ~BriefMutex() { unregister_mutex(); }
   void lock() { mutex_.lock(); }
   bool try_lock() { return mutex_.try_lock(); }
   void unlock() { mutex_.unlock(); }
@@ -50,8 +50,8 @@ class BriefMutex final : ForkAware {
 /// Like BriefMutex, for many readers.
 class BriefSharedMutex final : ForkAware {
  public:
-  BriefSharedMutex() { enlist(); }
-  ~BriefSharedMutex() { delist(); }
+  BriefSharedMutex() { register_mutex(); }
+  ~BriefSharedMutex() { unregister_mutex(); }
   void lock() { mutex_.lock(); }
   bool try_lock() { return mutex_.try_lock(); }
   void unlock() { mutex_.unlock(); }
@@ -72,8 +72,8 @@ class BriefSharedMutex final : ForkAware {
 class LongMutex final : ForkAware {
  public:
   /// `what`: what the holder does, to complete "another thread was ...".
-  explicit LongMutex(std::string what) : what_(std::move(what)) { enlist(); }
-  ~LongMutex() { delist(); }
+  explicit LongMutex(std::string what) : what_(std::move(what)) { register_mutex(); }
+  ~LongMutex() { unregister_mutex(); }
   void lock();
   void unlock();
 

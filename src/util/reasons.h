@@ -16,7 +16,7 @@ inline void keep_newest(std::vector<std::string>& reasons, std::string reason) {
 }
 
 /// Appends a reason that is not in the list, unless the list is full. Returns whether it was appended.
-inline bool keep_once(std::vector<std::string>& reasons, const std::string& reason) {
+inline bool append_unique(std::vector<std::string>& reasons, const std::string& reason) {
   if (reasons.size() == kMostReasons || std::find(reasons.begin(), reasons.end(), reason) != reasons.end())
     return false;
   reasons.push_back(reason);

@@ -129,8 +129,8 @@ inline int in_child(const std::function<void()>& run) {
 /// Runs as an unprivileged user where this process may change its user, else as the current one.
 inline int in_child_without_rights(const std::function<void()>& run) {
   return in_child([&] {
-    constexpr uid_t kNobody = 65534;
-    if (::geteuid() == 0 && ::setuid(kNobody) != 0) ::_exit(2);
+    constexpr uid_t kNoNode = 65534;
+    if (::geteuid() == 0 && ::setuid(kNoNode) != 0) ::_exit(2);
     run();
   });
 }

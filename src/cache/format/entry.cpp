@@ -35,7 +35,7 @@ Digest mac_of(const Secret& secret, const Digest& body) {
 
 /// Returns an error unless the digest and, with a secret, the MAC are valid. Nothing else of the body is read
 /// before.
-std::optional<ReadEntry> broken_seal(std::string_view bytes, const Secret* secret) {
+std::optional<ReadEntry> check_seal(std::string_view bytes, const Secret* secret) {
   const auto body = bytes.substr(0, bytes.size() - kTrailer);
   ByteReader trailer(bytes.substr(body.size()));
   const auto mac = trailer.digest(), digest = trailer.digest();
@@ -158,7 +158,7 @@ ReadEntry read_entry(std::string_view bytes, const Address& address, const Secre
   if (bytes.size() < kHead + kTrailer || bytes.size() > kMaxEntryBytes || in.u64() != bytes.size()) {
     return corrupt(fmt::format("{} bytes are not its length", bytes.size()));
   }
-  if (auto problem = broken_seal(bytes, secret)) return *problem;
+  if (auto problem = check_seal(bytes, secret)) return *problem;
   const auto key = in.digest();
   const Address written_for{key, in.u64()};
   if (written_for != address) {

@@ -23,8 +23,9 @@ void add_attention_rules(RuleTable& table) {
   });
   table.add("_scaled_dot_product_flash_attention_for_cpu_backward",
             [](Skip, const Tensor& query, const Tensor& key, const Tensor& value) {
-              return std::tuple(heads_inside(query, query.size(3)), heads_inside(key, key.size(3)),
-                                heads_inside(value, value.size(3)));
+              return std::tuple(length_major_heads(query, query.size(3)),
+                                length_major_heads(key, key.size(3)),
+                                length_major_heads(value, value.size(3)));
             });
   table.add("_transform_bias_rescale_qkv", [](const Tensor& qkv, Skip, int64_t heads) {
     int64_t width = qkv.size(2) / 3;

@@ -55,13 +55,13 @@ void add_attention(RuleTable& table) {
 }
 
 void add_efficient_attention(RuleTable& table) {
-  table.add("_scaled_dot_product_efficient_attention",
-            [](const Tensor& query, Skip, const Tensor& value, Skip, bool with_sums) {
-              // Rows of sums are padded for the backward kernel's aligned loads.
-              int64_t rows = with_sums ? (query.size(2) + 31) / 32 * 32 : 0;
-              Tensor sums = empty({query.size(0), query.size(1), rows}, at::ScalarType::Float);
-              return std::tuple(heads_inside(query, value.size(3)), sums, empty({}, kLong), empty({}, kLong));
-            });
+  table.add("_scaled_dot_product_efficient_attention", [](const Tensor& query, Skip, const Tensor& value,
+                                                          Skip, bool with_sums) {
+    // Rows of sums are padded for the backward kernel's aligned loads.
+    int64_t rows = with_sums ? (query.size(2) + 31) / 32 * 32 : 0;
+    Tensor sums = empty({query.size(0), query.size(1), rows}, at::ScalarType::Float);
+    return std::tuple(length_major_heads(query, value.size(3)), sums, empty({}, kLong), empty({}, kLong));
+  });
   table.add("_scaled_dot_product_efficient_attention_backward",
             [](Skip, const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& bias, Skip,
                Skip, Skip, Skip, Skip, std::array<bool, 4> mask) {
@@ -71,7 +71,7 @@ void add_efficient_attention(RuleTable& table) {
                 Sizes sizes = with_last(bias.sizes(), {(width + 15) / 16 * 16});
                 bias_gradient = empty(sizes, bias.scalar_type()).narrow(-1, 0, width);
               }
-              auto gradient = [](const Tensor& x) { return heads_inside(x, x.size(3)); };
+              auto gradient = [](const Tensor& x) { return length_major_heads(x, x.size(3)); };
               return std::tuple(gradient(query), gradient(key), gradient(value), bias_gradient);
             });
 }

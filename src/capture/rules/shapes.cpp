@@ -40,7 +40,7 @@ Tensor column_major(at::IntArrayRef sizes, at::ScalarType dtype) {
   return empty_strided(sizes, strides, dtype);
 }
 
-Tensor heads_inside(const Tensor& x, int64_t width) {
+Tensor length_major_heads(const Tensor& x, int64_t width) {
   return empty({x.size(0), x.size(2), x.size(1), width}, x.scalar_type()).transpose(1, 2);
 }
 

@@ -24,7 +24,7 @@ Tensor suggested_like(const Tensor& x, std::optional<at::ScalarType> dtype = {})
 Tensor column_major(at::IntArrayRef sizes, at::ScalarType dtype);
 /// A tensor of sizes [batch, heads, length, width], laid out in memory as [batch, length, heads, width]. `x`
 /// has the former four dims.
-Tensor heads_inside(const Tensor& x, int64_t width);
+Tensor length_major_heads(const Tensor& x, int64_t width);
 
 /// The tensor that TensorIterator allocates for a pointwise kernel over these inputs: broadcast sizes,
 /// propagated strides.

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "antegrad/error.h"
-#include "capture/guards.h"
+#include "capture/below_recording.h"
 #include "compiler/code/driver.h"
 #include "ir/verify.h"
 #include "runtime/rng_state.h"

@@ -9,8 +9,8 @@
 
 #include "antegrad/error.h"
 #include "aot/aliasing.h"
+#include "capture/below_recording.h"
 #include "capture/convert.h"
-#include "capture/guards.h"
 #include "compiler/api/environment.h"
 #include "compiler/api/export_graph.h"
 #include "compiler/api/graph_signature.h"

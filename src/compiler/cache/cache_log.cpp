@@ -7,7 +7,7 @@ namespace antegrad::compiler {
 
 void CacheLog::note(const std::string& reason) {
   const std::scoped_lock lock(mutex_);
-  if (keep_once(reasons_, reason)) trace::warn("cache", reason);
+  if (append_unique(reasons_, reason)) trace::warn("cache", reason);
 }
 
 void CacheLog::add_key(const std::string& key) {

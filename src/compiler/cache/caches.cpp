@@ -118,7 +118,7 @@ std::string Caches::nearest_difference(const cache::Key& key, std::string_view k
 
 void Caches::note(const std::string& reason) {
   const std::scoped_lock lock(mutex_);
-  keep_once(reasons_, reason);
+  append_unique(reasons_, reason);
 }
 
 bool Caches::may_lack(std::string_view found_in) const { return nearer_stores_.contains(found_in); }

@@ -44,7 +44,7 @@ class Search {
     for (size_t s = 0; s < count; ++s) {
       usable[s] = alone(static_cast<int32_t>(s));
       reasons[s] = reason_;
-      special[s] = !usable[s] && works_elsewhere(static_cast<int32_t>(s));
+      special[s] = !usable[s] && works_at_other_values(static_cast<int32_t>(s));
     }
     if (count == 1 && usable[0]) return std::move(*found_);
     std::vector<Dim> replacements;
@@ -175,7 +175,7 @@ class Search {
 
   /// Whether the failure is due to the value in this call, such as 1, and the symbol works for others. It is
   /// then kept for later calls.
-  bool works_elsewhere(int32_t symbol) {
+  bool works_at_other_values(int32_t symbol) {
     std::vector<Dim> replacements;
     for (const auto& other : wanted_.symbols) replacements.emplace_back(other.hint);
     replacements[static_cast<size_t>(symbol)] = Dim::symbol(symbol);

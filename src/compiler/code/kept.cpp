@@ -6,8 +6,8 @@
 
 #include "antegrad/error.h"
 #include "aot/functionalize.h"
+#include "capture/below_recording.h"
 #include "capture/fake.h"
-#include "capture/guards.h"
 #include "passes/pipelines.h"
 #include "runtime/calling.h"
 #include "runtime/executable.h"
@@ -37,7 +37,7 @@ void fill_kept(const capture::Kept& kept, const std::vector<at::Tensor>& inputs)
   for (size_t k = 0; k < contents.size(); ++k) capture::fill(kept, k, contents[k]);
 }
 
-void throw_keeps(const std::string& function) {
+void throw_keeps_tensors(const std::string& function) {
   throw Error(ErrorCode::UnsupportedOp, "capture",
               fmt::format("'{}' keeps some of its tensors beyond each call, in a member, a cache or a static "
                           "variable",

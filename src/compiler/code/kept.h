@@ -11,6 +11,6 @@ namespace antegrad::compiler {
 void fill_kept(const capture::Kept& kept, const std::vector<at::Tensor>& inputs);
 
 /// Throws the error for a function that keeps tensors in every call.
-[[noreturn]] void throw_keeps(const std::string& function);
+[[noreturn]] void throw_keeps_tensors(const std::string& function);
 
 }  // namespace antegrad::compiler

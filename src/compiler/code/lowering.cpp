@@ -138,7 +138,7 @@ void Lowering::tolerate(const Error& error) const {
   trace::warn("compile_failure", error.what(), "That pass runs op by op");
   std::scoped_lock lock(mutex_);
   ++failures_.count;
-  keep_once(failures_.reasons, error.what());
+  append_unique(failures_.reasons, error.what());
 }
 
 Lowering::Failures Lowering::failures() const {

@@ -14,7 +14,7 @@ std::vector<int64_t> key_of(const Leaves& leaves) { return {leaves.key.begin(), 
 
 /// Captures at all sizes that a search may ask for, so that the function's own caches are large enough for
 /// the next search.
-void let_grow(const symbolic::Shapes& wanted, const CaptureAt& capture_at) {
+void capture_at_all_samples(const symbolic::Shapes& wanted, const CaptureAt& capture_at) {
   for (const auto& sample : symbolic::assignments(wanted, kMostSamples)) {
     try {
       capture_at(wanted.at(sample));
@@ -25,7 +25,7 @@ void let_grow(const symbolic::Shapes& wanted, const CaptureAt& capture_at) {
 }
 
 /// Returns the program for the sizes of the call only.
-Generalized as_it_is(const Call& call, const Captured& captured) {
+Generalized at_call_sizes(const Call& call, const Captured& captured) {
   return {
       symbolic::generalize({shapes_of(call.leaves.tensors)}, {}, false), without_input_offsets(captured), {}};
 }
@@ -69,7 +69,7 @@ GeneralProgram SizeChoice::search(const Call& call, const Captured& captured, co
   auto found = compiler::generalize(captured, wanted.shapes, wanted.calls, capture_at);
   std::vector<std::string> fixed_sizes;
   if (kept > 0 && grown_.insert(key_of(call.leaves)).second) {
-    let_grow(wanted.shapes, capture_at);
+    capture_at_all_samples(wanted.shapes, capture_at);
   } else {
     for (int32_t s = 0; kept > 0 && s < static_cast<int32_t>(wanted.shapes.symbols.size()); ++s)
       pinned_.insert({key_of(call.leaves), wanted.shapes.name_of(s)});
@@ -87,11 +87,11 @@ GeneralProgram SizeChoice::search(const Call& call, const Captured& captured, co
 
 GeneralProgram SizeChoice::generalize(const Call& call, const Captured& captured, const Versions& versions) {
   if (settings_.options.dynamic == Dynamic::None || must_keep_sizes(captured))
-    return with_cache(call, captured, as_it_is(call, captured));
+    return with_cache(call, captured, at_call_sizes(call, captured));
   const auto wanted = choose(call, versions);
   std::optional<GeneralProgram> program;
   if (!wanted.shapes.dynamic()) {
-    program = with_cache(call, captured, as_it_is(call, captured));
+    program = with_cache(call, captured, at_call_sizes(call, captured));
     if (program->cache.prefetch()) return std::move(*program);
   }
   auto known = find_sizes(settings_, captured, wanted.calls.back(), call.ambient);

@@ -76,7 +76,7 @@ Outcome Function::consume(Leaves&& leaves, const RunOnTensors& run, const KeepRu
 }
 
 std::optional<Match> Function::Impl::serve(const Call& call) {
-  runtime::leave_lost_threads();
+  runtime::use_one_thread_after_fork();
   calls.fetch_add(1, std::memory_order_relaxed);
   auto match = find(call);
   const bool known = match.has_value();
@@ -112,7 +112,7 @@ std::optional<Match> Function::Impl::find_or_compile(const Call& call) {
   if (std::holds_alternative<TooManyVersions>(outcome)) return std::nullopt;
   auto* recorded = std::get_if<Recorded>(&outcome);
   if (recorded->keeps())
-    if (auto match = make_once(call, *recorded)) return match;
+    if (auto match = serve_once(call, *recorded)) return match;
   return make_version(call, std::move(*recorded));
 }
 
@@ -151,7 +151,7 @@ std::optional<Match> Function::Impl::make_version(const Call& call, Recorded rec
     version = std::make_shared<Version>(compiler::guards_of_attempt(options, call, recorded.met));
   }
   if (unchanged && !unchanged()) return std::nullopt;
-  auto match = compiler::match_made(version, call);
+  auto match = compiler::match_new_version(version, call);
   if (!match)
     throw Error(ErrorCode::Internal, "compile",
                 "a captured graph does not serve the call it was captured for: " + version->mismatch(call));

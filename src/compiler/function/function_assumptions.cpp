@@ -33,7 +33,7 @@ void Function::Impl::note_broken_assumption(const Call& call, const Match& match
   {
     std::unique_lock lock(versions_mutex);
     ++report.eager_calls;
-    keep_once(report.eager_reasons, reason);
+    append_unique(report.eager_reasons, reason);
   }
   if (++match.instance->broken < kMostBroken) {
     trace::warn("eager", reason);

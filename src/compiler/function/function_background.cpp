@@ -48,7 +48,7 @@ Function::Impl::ColdCall Function::Impl::record_for_later(const Call& call) {
   auto* recorded = std::get_if<Recorded>(&outcome);
   if (recorded == nullptr) return outcome;
   if (recorded->keeps())
-    if (auto match = make_once(call, *recorded)) return std::move(*match);
+    if (auto match = serve_once(call, *recorded)) return std::move(*match);
   if (recorded->eager_reason.empty() && changes_arguments(*recorded->captured, call.leaves))
     if (auto match = make_version(call, std::move(*recorded))) return std::move(*match);
   return outcome;

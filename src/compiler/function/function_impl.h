@@ -83,7 +83,7 @@ struct Function::Impl {
   /// For a function that kept tensors while it was captured. The capture counts as its run for this call, and
   /// the captured graph computes the results; the function is not run again. Returns nothing when that fails,
   /// with recorded.eager_reason set.
-  std::optional<Match> make_once(const Call& call, Recorded& recorded);
+  std::optional<Match> serve_once(const Call& call, Recorded& recorded);
   void count_kept(const Call& call, const Recorded& recorded);
 
   // --- The same with Compile::Background (function_background.cpp); these lock capture_mutex.

@@ -23,14 +23,14 @@ Options once(Options options) {
 
 }  // namespace
 
-std::optional<Match> Function::Impl::make_once(const Call& call, Recorded& recorded) {
+std::optional<Match> Function::Impl::serve_once(const Call& call, Recorded& recorded) {
   std::optional<Match> match;
   try {
     const auto own = once(options);
     compiler::Driver own_driver({own, effects, std::make_shared<const compiler::Lowering>(own)});
     own_driver.generalize(call, versions, recorded);
     const auto version = own_driver.compile(call, recorded);
-    match = compiler::match_made(version, call);
+    match = compiler::match_new_version(version, call);
     if (!match)
       throw Error(ErrorCode::Internal, "compile",
                   "a captured graph does not serve the call it was captured for: " + version->mismatch(call));
@@ -54,7 +54,7 @@ void Function::Impl::count_kept(const Call& call, const Recorded& recorded) {
   std::exception_ptr refusal;
   std::string text;
   try {
-    compiler::throw_keeps(options.name);
+    compiler::throw_keeps_tensors(options.name);
   } catch (const Error& error) {
     refusal = std::current_exception();
     text = error.what();

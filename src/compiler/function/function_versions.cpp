@@ -48,7 +48,7 @@ void Function::Impl::add(std::shared_ptr<Version> version, const std::string& re
   std::unique_lock lock(versions_mutex);
   ++report.captures;
   if (!reason.empty()) keep_newest(report.recapture_reasons, reason);
-  if (!eager_reason.empty()) keep_once(report.eager_reasons, eager_reason);
+  if (!eager_reason.empty()) append_unique(report.eager_reasons, eager_reason);
   if (!version->is_eager()) report.nodes = version->compiled().plan().graph.nodes.size();
   for (const auto& [op, count] : version->shape_fallbacks()) report.shape_fallbacks[op] += count;
   versions.insert(versions.begin(), std::move(version));
@@ -68,7 +68,7 @@ std::optional<Match> Function::Impl::reuse(const Call& call, Recorded& recorded)
       version->watch_again(options);
       ++report.sizes;
       lock.unlock();
-      return compiler::match_made(version, call);
+      return compiler::match_new_version(version, call);
     }
     recorded.reason = fmt::format("the function does something else at these sizes: {}", instance.reason());
   }
@@ -86,7 +86,7 @@ std::optional<Match> Function::Impl::confirm(const Call& call, Recorded& recorde
     const bool confirmed = version->confirm(options, call, captured);
     lock.unlock();
     if (!confirmed) continue;
-    if (auto match = compiler::match_made(version, call)) return match;
+    if (auto match = compiler::match_new_version(version, call)) return match;
   }
   return std::nullopt;
 }
@@ -110,7 +110,7 @@ void Function::Impl::run_eagerly_at_exit() {
   const auto reason = fmt::format("'{}' runs eagerly: the process is ending", options.name);
   trace::warn("eager", reason, "Call it once with such arguments before main() returns");
   std::unique_lock lock(versions_mutex);
-  keep_once(report.eager_reasons, reason);
+  append_unique(report.eager_reasons, reason);
 }
 
 /// Returns why the call runs eagerly; rethrows the error when it must not.
@@ -125,7 +125,7 @@ std::string Function::Impl::eager_reason_of(const Error& error) const {
 void Function::Impl::keep_fixed_sizes(const std::vector<std::string>& reasons) {
   std::unique_lock lock(versions_mutex);
   for (const auto& reason : reasons)
-    if (keep_once(report.fixed_sizes, reason))
+    if (append_unique(report.fixed_sizes, reason))
       trace::warn("fixed_size", reason, "Each value of it is compiled for itself");
 }
 
@@ -139,7 +139,7 @@ void Function::Impl::give_up(const std::string& reason) {
                 "Pass what changes from call to call as a tensor, or raise Options::max_versions");
   trace::warn("eager", text, "Pass what changes as a tensor, or raise Options::max_versions");
   std::unique_lock lock(versions_mutex);
-  keep_once(report.eager_reasons, text);
+  append_unique(report.eager_reasons, text);
 }
 
 void Function::Impl::check_recapture(const compiler::Instance& instance, const Call& call) {

@@ -4,7 +4,7 @@
 
 #include "antegrad/error.h"
 #include "capture/backward.h"
-#include "capture/guards.h"
+#include "capture/below_recording.h"
 #include "capture/mode.h"
 #include "runtime/instructions.h"
 

@@ -113,9 +113,9 @@ std::optional<Match> match(std::span<const std::shared_ptr<Version>> versions, c
   return match;
 }
 
-std::optional<Match> match_made(const std::shared_ptr<Version>& version, const Call& call) {
+std::optional<Match> match_new_version(const std::shared_ptr<Version>& version, const Call& call) {
   std::optional<Match> match;
-  const auto symbols = version->guards_.contents_hold(call);
+  const auto symbols = version->guards_.hold_ignoring_owners(call);
   if (!symbols) return match;
   match.emplace(version);
   if (!version->gather(call, *symbols, *match)) match.reset();

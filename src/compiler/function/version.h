@@ -78,7 +78,7 @@ class Version {
   void add(InstancePtr instance, int most);
 
   /// Whether it may serve this call once it has an instance for it.
-  bool allows(const Call& call) const { return guards_.contents_hold(call).has_value(); }
+  bool allows(const Call& call) const { return guards_.hold_ignoring_owners(call).has_value(); }
   /// Returns why it does not serve the call, for people.
   std::string mismatch(const Call& call) const;
   /// A lifted tensor or watched module no longer exists, so it can never match again.
@@ -103,7 +103,7 @@ class Version {
     size_t operator()(const Symbols& symbols) const;
   };
   friend std::optional<Match> match(std::span<const std::shared_ptr<Version>> versions, const Call& call);
-  friend std::optional<Match> match_made(const std::shared_ptr<Version>& version, const Call& call);
+  friend std::optional<Match> match_new_version(const std::shared_ptr<Version>& version, const Call& call);
   /// Sets the instance and the inputs for a call whose guards hold. Returns false when it does not serve the
   /// call.
   bool gather(const Call& call, const Symbols& symbols, Match& match) const;
@@ -124,6 +124,6 @@ class Version {
 std::optional<Match> match(std::span<const std::shared_ptr<Version>> versions, const Call& call);
 /// Returns the match of a version that was just made or confirmed for the call. Ignores use counts of watched
 /// modules, which other threads may be changing right now.
-std::optional<Match> match_made(const std::shared_ptr<Version>& version, const Call& call);
+std::optional<Match> match_new_version(const std::shared_ptr<Version>& version, const Call& call);
 
 }  // namespace antegrad::compiler

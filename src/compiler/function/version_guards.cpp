@@ -34,7 +34,7 @@ void ignore_unread_grads(VersionGuards& guards, const Leaves& leaves, const capt
     if (traced.differentiable)
       guard.ignore_grad();
     else
-      guard.ignore_which_grad();
+      guard.ignore_grad_identity();
   };
   for (size_t i = 0; i < guards.arguments.size(); ++i) ignore(leaves.tensors[i], guards.arguments[i]);
   for (size_t k = 0; k < guards.lifted.size(); ++k) ignore(traced.lifted[k].tensor, guards.lifted[k].guard);
@@ -107,7 +107,7 @@ std::optional<Symbols> VersionGuards::arguments_hold(const Call& call) const {
   return shapes_hold(call.leaves);
 }
 
-std::optional<Symbols> VersionGuards::contents_hold(const Call& call) const {
+std::optional<Symbols> VersionGuards::hold_ignoring_owners(const Call& call) const {
   auto symbols = arguments_hold(call);
   if (symbols && modules != nullptr && !modules->difference_of_contents().empty()) symbols.reset();
   return symbols;

@@ -39,8 +39,8 @@ struct VersionGuards {
   /// Checks the key, the ambient state and the arguments, including shapes.
   std::optional<Symbols> arguments_hold(const Call& call) const;
   /// Like arguments_hold(), and checks the contents of modules.
-  std::optional<Symbols> contents_hold(const Call& call) const;
-  /// Like contents_hold(), and checks the use counts of modules.
+  std::optional<Symbols> hold_ignoring_owners(const Call& call) const;
+  /// Like hold_ignoring_owners(), and checks the use counts of modules.
   std::optional<Symbols> hold(const Call& call) const;
 
   bool same_key(const Leaves& leaves) const;

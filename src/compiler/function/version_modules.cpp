@@ -8,7 +8,7 @@ namespace antegrad::compiler {
 
 bool Version::may_be_confirmed(const Call& call) const {
   if (is_eager() || guards_.modules == nullptr) return false;
-  const auto symbols = guards_.contents_hold(call);
+  const auto symbols = guards_.hold_ignoring_owners(call);
   return symbols && find_instance(*symbols) != nullptr;
 }
 

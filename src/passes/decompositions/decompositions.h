@@ -5,7 +5,7 @@
 
 namespace antegrad::passes {
 
-/// Emits nodes that define all outputs of the call in terms of simpler ops, or throws Unusual.
+/// Emits nodes that define all outputs of the call in terms of simpler ops, or throws NotHandled.
 using Decomposition = void (*)(Builder& b, const Call& call);
 
 /// Values of the `reduction` argument of LibTorch's losses.

@@ -18,7 +18,7 @@ struct Batch {
   Dims dims;  ///< all except the channels
 
   Batch(Builder& b, Value input) : dtype(wide(b.type(input).dtype)), x(b.to(input, dtype)) {
-    if (b.rank(x) < 2) throw Unusual();
+    if (b.rank(x) < 2) throw NotHandled();
     for (auto dim : b.all_dims(x))
       if (dim != 1) dims.push_back(dim);
   }
@@ -31,7 +31,7 @@ struct Batch {
 };
 
 Value required(Value x) {
-  if (!x.valid()) throw Unusual();
+  if (!x.valid()) throw NotHandled();
   return x;
 }
 
@@ -54,7 +54,7 @@ Value updated(Builder& b, Value running, Value batch, double momentum) {
 void define_running(Builder& b, const Call& call, const Form& form, const Batch& batch, Value mean,
                     Value variance) {
   if (call.output_count() == 3) return;
-  if (call.output_count() != 5 || form.running_mean < 0) throw Unusual();
+  if (call.output_count() != 5 || form.running_mean < 0) throw NotHandled();
   const size_t at = form.running_mean;
   const auto momentum = call.number(form.momentum);
   const auto count = b.count(batch.x, batch.dims);
@@ -97,7 +97,7 @@ void infer(Builder& b, const Call& call, const Form& form) {
   b.define(call.output(0), result);
   for (size_t i : {1, 2}) {  // there are no batch statistics: empty tensors
     const auto& type = call.output_type(i);
-    if (!(type.numel() == ir::Dim(0))) throw Unusual();
+    if (!(type.numel() == ir::Dim(0))) throw NotHandled();
     b.define(call.output(i), b.full(type.sizes, type.dtype, type.device, 0));
   }
   for (size_t i = 3; i < call.output_count(); ++i) b.define(call.output(i), call.tensor(at + i - 3));
@@ -107,7 +107,7 @@ template <int kRunningMean, int kTraining, int kMomentum>
 void batch_norm(Builder& b, const Call& call) {
   const Form form{kRunningMean, kTraining, kMomentum};
   const bool training = form.training >= 0 && call.flag(form.training);
-  if (!training && form.running_mean < 0) throw Unusual();
+  if (!training && form.running_mean < 0) throw NotHandled();
   (training ? train : infer)(b, call, form);
 }
 

@@ -52,7 +52,7 @@ struct Name {
 /// Argument `at` for element i: its element i if it is a list, otherwise the argument itself.
 const ir::Arg& element(const Call& call, size_t at, size_t i) {
   const auto* list = call.arg(at).as<ir::Arg::List>();
-  if (list != nullptr && i >= list->size()) throw Unusual();
+  if (list != nullptr && i >= list->size()) throw NotHandled();
   return list != nullptr ? (*list)[i] : call.arg(at);
 }
 
@@ -60,10 +60,10 @@ const ir::Arg& element(const Call& call, size_t at, size_t i) {
 void refuse_promotion(const Call& call, const std::vector<ir::Arg>& args, const ir::TensorType& result) {
   for (const auto& arg : args) {
     const auto* id = arg.as<Value>();
-    if (id != nullptr && call.type(*id).dtype != result.dtype) throw Unusual();
+    if (id != nullptr && call.type(*id).dtype != result.dtype) throw NotHandled();
     const bool is_real = arg.as<double>() != nullptr || arg.as<ir::Real>() != nullptr;
-    if (is_real && !ir::is_floating(result.dtype)) throw Unusual();
-    if (arg == ir::Arg()) throw Unusual();
+    if (is_real && !ir::is_floating(result.dtype)) throw NotHandled();
+    if (arg == ir::Arg()) throw NotHandled();
   }
 }
 
@@ -109,7 +109,8 @@ void largest(Builder& b, const Call& call, size_t i) {
 
 void copy(Builder& b, const Call& call, size_t i) {
   const auto source = call.tensors(1).at(i);
-  if (ir::is_floating(call.type(source).dtype) != ir::is_floating(call.output_type(i).dtype)) throw Unusual();
+  if (ir::is_floating(call.type(source).dtype) != ir::is_floating(call.output_type(i).dtype))
+    throw NotHandled();
   b.define(call.output(i), b.expand(source, call.output_type(i).sizes));
 }
 
@@ -140,7 +141,7 @@ void foreach (Builder& b, const Call& call) {
     else if (op.name == "zero")
       zero(b, call, i);
     else
-      throw Unusual();
+      throw NotHandled();
   }
 }
 

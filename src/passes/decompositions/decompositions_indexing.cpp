@@ -10,7 +10,7 @@ namespace {
 /// Resolves a position as in schemas: negative ones count from the end.
 ir::Dim position(Builder& b, const ir::Dim& given, const ir::Dim& size) {
   if (b.least(given) >= 0) return given;
-  if (b.largest(given) >= 0) throw Unusual();
+  if (b.largest(given) >= 0) throw NotHandled();
   return size + given;
 }
 
@@ -79,7 +79,7 @@ void triangle(Builder& b, const Call& call) {
   const auto x = call.tensor(0);
   const auto rank = b.rank(x);
   const auto& type = call.type(x);
-  if (rank < 2 || !ir::is_floating(type.dtype)) throw Unusual();
+  if (rank < 2 || !ir::is_floating(type.dtype)) throw NotHandled();
   const auto row = static_cast<int64_t>(rank) - 2;
   const auto sizes = type.sizes;
   const auto device = type.device;
@@ -93,7 +93,7 @@ void stack(Builder& b, const Call& call) {
   const auto dim = Call::wrapped(call.integer(1, 0), call.output_type(0).sizes.size());
   ir::Arg::List parts;
   for (auto part : call.tensors(0)) {
-    if (b.type(part).dtype != call.output_type(0).dtype) throw Unusual();
+    if (b.type(part).dtype != call.output_type(0).dtype) throw NotHandled();
     parts.push_back(b.unsqueeze(part, dim));
   }
   b.emit_as(call.output(0), "aten.cat", {std::move(parts), dim});
@@ -103,7 +103,7 @@ void stack(Builder& b, const Call& call) {
 void embedding_dense_backward(Builder& b, const Call& call) {
   const auto grad = call.tensor(0), indices = call.tensor(1);
   const auto padding = call.integer(3);
-  if (padding < 0 || call.flag(4)) throw Unusual();
+  if (padding < 0 || call.flag(4)) throw NotHandled();
   const auto is_padding =
       b.unsqueeze(b.compare("eq", indices, padding), static_cast<int64_t>(b.rank(indices)));
   const auto masked = b.where(is_padding, 0.0, grad);

@@ -34,7 +34,7 @@ struct Axes {
 };
 
 Axes normalized_axes(Builder& b, Value x, size_t count) {
-  if (count == 0 || count > b.rank(x)) throw Unusual();
+  if (count == 0 || count > b.rank(x)) throw NotHandled();
   Axes axes;
   for (auto dim : b.all_dims(x))
     (std::cmp_less(dim, b.rank(x) - count) ? axes.outer : axes.inner).push_back(dim);
@@ -80,7 +80,7 @@ struct Groups {
 
   Groups(Builder& b, const Call& call, Value x, size_t channels_at)
       : dtype(wide(call.type(x).dtype)), count(call.integer(channels_at + 2)) {
-    if (b.rank(x) < 2 || count.is(0)) throw Unusual();
+    if (b.rank(x) < 2 || count.is(0)) throw NotHandled();
     size = floor_div(call.dim(channels_at), count);
     for (int64_t dim = 2; dim <= static_cast<int64_t>(b.rank(x)); ++dim) inner.push_back(dim);
   }

@@ -6,7 +6,7 @@ namespace {
 
 int64_t reduction_of(const Call& call, size_t i) {
   const auto reduction = call.integer(i, kMean);
-  if (reduction < kNone || reduction > kSum) throw Unusual();
+  if (reduction < kNone || reduction > kSum) throw NotHandled();
   return reduction;
 }
 

@@ -11,7 +11,7 @@ namespace {
 /// The number of elements minus the correction, at least 0, as an argument of div.
 ir::Arg divisor(Builder& b, const ir::Dim& count, double correction) {
   if (count.is_constant()) return std::max(static_cast<double>(count.constant()) - correction, 0.0);
-  if (correction != std::floor(correction)) throw Unusual();
+  if (correction != std::floor(correction)) throw NotHandled();
   const auto rest = count - static_cast<int64_t>(correction);
   return b.least(rest) >= 0 ? rest : max(rest, ir::Dim(0));
 }
@@ -19,9 +19,9 @@ ir::Arg divisor(Builder& b, const ir::Dim& count, double correction) {
 /// Computed in f64 whatever the dtype, like LibTorch, so that no square underflows or overflows.
 template <bool kRoot, bool kMean>
 void variance(Builder& b, const Call& call) {
-  wide(call.output_type(0).dtype);  // throws Unusual for types that are not real
+  wide(call.output_type(0).dtype);  // throws NotHandled for types that are not real
   const auto x = b.to(call.tensor(0), ir::DType::F64);
-  if (b.rank(x) == 0) throw Unusual();
+  if (b.rank(x) == 0) throw NotHandled();
   auto dims = call.dims_or_all(1, b.rank(x));
   const bool keepdim = call.keyword("keepdim") == ir::Arg(true);
   std::ranges::sort(dims);

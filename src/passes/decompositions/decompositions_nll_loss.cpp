@@ -11,7 +11,7 @@ struct Targets {
 
   Targets(Builder& b, const Call& call, Value scores, size_t target_at, size_t ignored_at)
       : index(b.to(call.tensor(target_at), ir::DType::I64)), ignored(call.integer(ignored_at)) {
-    if (b.rank(scores) < 2 || b.rank(index) + 1 != b.rank(scores)) throw Unusual();
+    if (b.rank(scores) < 2 || b.rank(index) + 1 != b.rank(scores)) throw NotHandled();
     classes = b.sizes(scores)[1];
   }
 

@@ -11,7 +11,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// A tensor without dimensions is its own reduction: a decomposition gains nothing.
 void refuse_scalar(Builder& b, Value x) {
-  if (b.rank(x) == 0) throw Unusual();
+  if (b.rank(x) == 0) throw NotHandled();
 }
 
 void define_sum(Builder& b, const Call& call, const Dims& dims, bool keepdim) {
@@ -31,7 +31,7 @@ void sum_dims(Builder& b, const Call& call) {
   refuse_scalar(b, x);
   const auto dtype = call.output_type(0).dtype;
   const bool is_plain = call.type(x).dtype == dtype && !call.integers(1).empty() && call.node().attrs.empty();
-  if (is_plain && dtype != ir::DType::F16 && dtype != ir::DType::BF16) throw Unusual();
+  if (is_plain && dtype != ir::DType::F16 && dtype != ir::DType::BF16) throw NotHandled();
   define_sum(b, call, call.dims_or_all(1, b.rank(x)), call.flag(2, false));
 }
 
@@ -68,7 +68,7 @@ void norm(Builder& b, const Call& call) {
 template <bool kLargest>
 void extremum(Builder& b, const Call& call) {
   const auto x = call.tensor(0);
-  if (call.node().args.size() != 1) throw Unusual();
+  if (call.node().args.size() != 1) throw NotHandled();
   refuse_scalar(b, x);
   b.define(call.output(0), b.reduce(kLargest ? "aten.amax" : "aten.amin", x, b.all_dims(x), false));
 }
@@ -77,7 +77,7 @@ void aminmax(Builder& b, const Call& call) {
   const auto x = call.tensor(0);
   refuse_scalar(b, x);
   const auto* dim = call.keyword("dim").as<ir::Dim>();
-  if (dim != nullptr && !dim->is_constant()) throw Unusual();
+  if (dim != nullptr && !dim->is_constant()) throw NotHandled();
   const auto dims = dim != nullptr ? Dims{call.wrapped(dim->constant(), b.rank(x))} : b.all_dims(x);
   const bool keepdim = call.keyword("keepdim") == ir::Arg(true);
   b.define(call.output(0), b.reduce("aten.amin", x, dims, keepdim));
@@ -89,7 +89,7 @@ template <bool kAll>
 void logical(Builder& b, const Call& call) {
   const auto x = call.tensor(0);
   refuse_scalar(b, x);
-  if (call.output_type(0).dtype != ir::DType::Bool) throw Unusual();
+  if (call.output_type(0).dtype != ir::DType::Bool) throw NotHandled();
   const auto truth = call.type(x).dtype == ir::DType::Bool ? x : b.compare("ne", x, 0);
   const auto* op = kAll ? "aten.all.dims" : "aten.any.dims";
   b.define(call.output(0), b.reduce(op, truth, call.dims_or_all(1, b.rank(x)), call.flag(2, false)));
@@ -125,7 +125,7 @@ Value norm_of(Builder& b, Value x, double p, const Dims& dims, bool keepdim) {
   if (p == kInfinity) return b.reduce("aten.amax", b.abs(x), dims, keepdim);
   if (p == -kInfinity) return b.reduce("aten.amin", b.abs(x), dims, keepdim);
   if (p == 0) return b.sum(b.to(b.compare("ne", x, 0.0), b.type(x).dtype), dims, keepdim);
-  if (p < 0 && b.least(b.count(x, dims)) < 1) throw Unusual();  // LibTorch rejects empty ones
+  if (p < 0 && b.least(b.count(x, dims)) < 1) throw NotHandled();  // LibTorch rejects empty ones
   return b.pow(b.sum(b.pow(b.abs(x), p), dims, keepdim), 1 / p);
 }
 

@@ -9,7 +9,7 @@ namespace {
 /// The last two dimensions.
 Dims image_dims(Builder& b, Value x) {
   const auto rank = static_cast<int64_t>(b.rank(x));
-  if (rank < 3) throw Unusual();
+  if (rank < 3) throw NotHandled();
   return {rank - 2, rank - 1};
 }
 
@@ -34,17 +34,17 @@ void define_image_mean_backward(Builder& b, const Call& call) {
 }
 
 void adaptive_avg_pool2d(Builder& b, const Call& call) {
-  if (!are_ones(call.dims(1))) throw Unusual();
+  if (!are_ones(call.dims(1))) throw NotHandled();
   define_image_mean(b, call);
 }
 
 void adaptive_avg_pool2d_backward(Builder& b, const Call& call) {
   image_dims(b, call.tensor(0));
-  if (!are_ones(image_sizes(b, call.tensor(0)))) throw Unusual();
+  if (!are_ones(image_sizes(b, call.tensor(0)))) throw NotHandled();
   define_image_mean_backward(b, call);
 }
 
-/// Throws Unusual unless a single window covers the image. The window is argument `kernel`, followed by
+/// Throws NotHandled unless a single window covers the image. The window is argument `kernel`, followed by
 /// stride, padding, ceil_mode, count_include_pad and divisor.
 void require_one_window(Builder& b, const Call& call, Value image, Value pooled, size_t kernel) {
   image_dims(b, image);
@@ -54,7 +54,7 @@ void require_one_window(Builder& b, const Call& call, Value image, Value pooled,
       std::ranges::all_of(call.dims(kernel + 2), [](const ir::Dim& size) { return size.is(0); });
   if (window != image_sizes(b, image) || !no_padding || !(call.arg(kernel + 5) == ir::Arg()) ||
       !are_ones(image_sizes(b, pooled)))
-    throw Unusual();
+    throw NotHandled();
 }
 
 void avg_pool2d(Builder& b, const Call& call) {
@@ -74,9 +74,9 @@ std::vector<int64_t> whole_factors(Builder& b, const Call& call, const Sizes& sm
   std::vector<int64_t> factors;
   for (size_t i = 2; i < small.size(); ++i) {
     factors.push_back(b.likely(large[i]) / std::max<int64_t>(b.likely(small[i]), 1));
-    if (!(small[i] * factors.back() == large[i])) throw Unusual();
+    if (!(small[i] * factors.back() == large[i])) throw NotHandled();
     const auto& scale = call.arg(scales_at + i - 2);
-    if (!(scale == ir::Arg()) && !(scale == ir::Arg(static_cast<double>(factors.back())))) throw Unusual();
+    if (!(scale == ir::Arg()) && !(scale == ir::Arg(static_cast<double>(factors.back())))) throw NotHandled();
   }
   return factors;
 }

@@ -63,7 +63,7 @@ void logsumexp(Builder& b, const Call& call) {
   const auto x = b.to(call.tensor(0), wide(call.output_type(0).dtype));
   Dims dims;
   for (auto dim : call.integers(1)) dims.push_back(call.wrapped(dim, b.rank(x)));
-  if (dims.empty()) throw Unusual();
+  if (dims.empty()) throw NotHandled();
   const bool keepdim = call.flag(2, false);
   const auto most = b.reduce("aten.amax", x, dims, true);
   const auto shift = b.where(b.compare("eq", b.abs(most), kInfinity), 0.0, most);

@@ -20,7 +20,7 @@ int64_t multiplications(Builder& b, Value products) {
 void require_small(Builder& b, Value products) {
   const auto dtype = b.type(products).dtype;
   const bool is_known = dtype == ir::DType::F32 || dtype == ir::DType::F64;
-  if (!is_known || multiplications(b, products) > kSmallMatmul) throw Unusual();
+  if (!is_known || multiplications(b, products) > kSmallMatmul) throw NotHandled();
 }
 
 /// […, M, K] times […, K, N]. If possible, the last dimension of the products is one along which the right
@@ -52,7 +52,7 @@ using Product = Value (*)(Builder& b, Value left, Value right);
 
 void refuse_mixed(const Call& call, std::initializer_list<size_t> operands) {
   for (auto i : operands)
-    if (call.type(call.tensor(i)).dtype != call.output_type(0).dtype) throw Unusual();
+    if (call.type(call.tensor(i)).dtype != call.output_type(0).dtype) throw NotHandled();
 }
 
 template <Product kProduct>

@@ -45,7 +45,7 @@ class Rewriter {
       b.require(b.reduce("aten.all.dims", holds, b.all_dims(holds), false),
                 is_probability ? "Expected p_in >= 0 && p_in <= 1 to be true"
                                : "normal expects all elements of std >= 0.0");
-    } catch (const Unusual&) {
+    } catch (const NotHandled&) {
       return false;
     }
     for (auto& made : b.take(node)) graph_.nodes.push_back(std::move(made));

@@ -17,7 +17,7 @@ ir::Arg list_of(const Sizes& sizes) { return ir::Arg::List(sizes.begin(), sizes.
 
 DType wide(DType dtype) {
   if (dtype == DType::F16 || dtype == DType::BF16) return DType::F32;
-  if (dtype != DType::F32 && dtype != DType::F64) throw Unusual();
+  if (dtype != DType::F32 && dtype != DType::F64) throw NotHandled();
   return dtype;
 }
 
@@ -27,9 +27,9 @@ Builder::Builder(ir::Graph& graph, const ir::Node& replaced)
 /// Leaves empty and complex tensors to LibTorch.
 void Builder::refuse_unusual(Value operand) const {
   const auto& type = graph_.tensor_type(operand);
-  if (ir::is_complex(type.dtype)) throw Unusual();
+  if (ir::is_complex(type.dtype)) throw NotHandled();
   for (const auto& size : type.sizes)
-    if (size.is(0)) throw Unusual();
+    if (size.is(0)) throw NotHandled();
 }
 
 int64_t Builder::least(const Dim& dim) const { return bounds(graph_, dim).lower; }
@@ -69,10 +69,10 @@ Value Builder::pointwise(std::string_view op, std::vector<ir::Arg> args, std::op
     const auto* id = arg.as<Value>();
     if (id == nullptr) continue;
     operands.push_back(&graph_.tensor_type(*id));
-    if (!broadcast(operands.back()->sizes, sizes)) throw Unusual();
+    if (!broadcast(operands.back()->sizes, sizes)) throw NotHandled();
   }
   const auto strides = pointwise_strides(graph_, sizes, operands);
-  if (!strides) throw Unusual();
+  if (!strides) throw NotHandled();
   ir::TensorType result{dtype.value_or(operands[0]->dtype), operands[0]->device, sizes, *strides, 0};
   return emit(std::string(op), std::move(args), std::move(result));
 }
@@ -123,7 +123,7 @@ Value Builder::reduce(std::string_view op, Value x, const Dims& dims, bool keepd
   Sizes kept;
   for (size_t i = 0; i < rank(x); ++i) {
     const bool reduced = std::ranges::find(dims, static_cast<int64_t>(i)) != dims.end();
-    if (reduced && needs_elements && least(sizes(x)[i]) < 1) throw Unusual();
+    if (reduced && needs_elements && least(sizes(x)[i]) < 1) throw NotHandled();
     if (!reduced) kept.push_back(sizes(x)[i]);
     if (reduced && keepdim) kept.push_back(1);
   }
@@ -200,7 +200,7 @@ void Builder::rename(Value x, Value output) {
 }
 
 void Builder::define(Value output, Value x) {
-  if (sizes(x) != sizes(output)) throw Unusual();
+  if (sizes(x) != sizes(output)) throw NotHandled();
   x = to(x, type(output).dtype);
   if (may_become(x, output))
     rename(x, output);

@@ -15,8 +15,8 @@ using Sizes = std::vector<ir::Dim>;
 
 /// Emits the nodes that replace one node, with its provenance. Operands of an op must have the same dtype:
 /// rules convert them first, so that results have the types that LibTorch would give them. Numbers are
-/// accepted wherever `ir::Arg` is. Throws Unusual for complex or empty operands, and where symbols hide the
-/// layout.
+/// accepted wherever `ir::Arg` is. Throws NotHandled for complex or empty operands, and where symbols hide
+/// the layout.
 class Builder {
  public:
   Builder(ir::Graph& graph, const ir::Node& replaced);
@@ -60,7 +60,7 @@ class Builder {
   // --- reductions; without dimensions they return x itself
   Value sum(Value x, const Dims& dims, bool keepdim = false);
   Value mean(Value x, const Dims& dims, bool keepdim = false);
-  /// Throws Unusual for extrema over possibly empty dimensions, which LibTorch rejects.
+  /// Throws NotHandled for extrema over possibly empty dimensions, which LibTorch rejects.
   Value reduce(std::string_view op, Value x, const Dims& dims, bool keepdim);
   Dims all_dims(Value x) const;
   ir::Dim count(Value x, const Dims& dims) const;  ///< the number of elements per result
@@ -73,7 +73,7 @@ class Builder {
   Value permute(Value x, const Dims& order);
   Value slice(Value x, int64_t dim, const ir::Dim& start, const ir::Dim& end);
   Value split_dim(Value x, int64_t dim, const ir::Dim& outer, const ir::Dim& inner);
-  Value merge_dims(Value x, int64_t dim);  ///< dim and the next one; Unusual if the strides forbid it
+  Value merge_dims(Value x, int64_t dim);  ///< dim and the next one; NotHandled if the strides forbid it
   /// Reshapes a vector with sizes of 1 so that it lies along `dim` of a tensor of that rank.
   Value along(Value vector, int64_t dim, size_t rank);
 
@@ -111,7 +111,7 @@ class Builder {
 ir::Arg list_of(const Dims& dims);
 ir::Arg list_of(const Sizes& sizes);
 
-/// The dtype that LibTorch computes in: f32 for the half types. Throws Unusual for non-floating types.
+/// The dtype that LibTorch computes in: f32 for the half types. Throws NotHandled for non-floating types.
 ir::DType wide(ir::DType dtype);
 
 }  // namespace antegrad::passes

@@ -40,7 +40,7 @@ Value Builder::squeeze(Value x, const Dims& dims) {
   Sizes sizes, strides;
   for (size_t i = 0; i < rank(x); ++i) {
     const bool goes = std::ranges::find(dims, static_cast<int64_t>(i)) != dims.end();
-    if (goes && !(this->sizes(x)[i] == Dim(1))) throw Unusual();
+    if (goes && !(this->sizes(x)[i] == Dim(1))) throw NotHandled();
     if (goes) continue;
     sizes.push_back(this->sizes(x)[i]);
     strides.push_back(type(x).strides[i]);
@@ -78,7 +78,7 @@ Value Builder::slice(Value x, int64_t dim, const Dim& start, const Dim& end) {
 Value Builder::split_dim(Value x, int64_t dim, const Dim& outer, const Dim& inner) {
   auto sizes = type(x).sizes, strides = type(x).strides;
   const size_t at = dim;
-  if (!(outer * inner == sizes[at])) throw Unusual();
+  if (!(outer * inner == sizes[at])) throw NotHandled();
   sizes[at] = inner;
   sizes.insert(sizes.begin() + dim, outer);
   strides.insert(strides.begin() + dim, strides[at] * inner);
@@ -89,7 +89,7 @@ Value Builder::merge_dims(Value x, int64_t dim) {
   auto sizes = type(x).sizes, strides = type(x).strides;
   const size_t at = dim;
   const bool one = sizes[at] == Dim(1) || sizes[at + 1] == Dim(1);
-  if (!one && !(strides[at] == strides[at + 1] * sizes[at + 1])) throw Unusual();
+  if (!one && !(strides[at] == strides[at + 1] * sizes[at + 1])) throw NotHandled();
   strides.erase(strides.begin() + dim + (sizes[at + 1] == Dim(1) ? 1 : 0));
   sizes[at] = sizes[at] * sizes[at + 1];
   sizes.erase(sizes.begin() + dim + 1);

@@ -7,7 +7,7 @@ double number_of(const ir::Arg& arg) {
   if (const auto* value = arg.as<double>()) return *value;
   if (const auto* flag = arg.as<bool>()) return *flag ? 1 : 0;
   const auto* dim = arg.as<ir::Dim>();
-  if (dim == nullptr || !dim->is_constant()) throw Unusual();
+  if (dim == nullptr || !dim->is_constant()) throw NotHandled();
   return static_cast<double>(dim->constant());
 }
 
@@ -15,7 +15,7 @@ namespace {
 
 template <class T>
 T value_or_unusual(const std::optional<T>& value) {
-  if (!value) throw Unusual();
+  if (!value) throw NotHandled();
   return *value;
 }
 
@@ -40,7 +40,7 @@ double Call::keyword_number(std::string_view name, double fallback) const {
 
 ir::TensorType Call::type(ir::ValueId id) const {
   const auto* type = graph_.type_of(id).tensor();
-  if (type == nullptr) throw Unusual();
+  if (type == nullptr) throw NotHandled();
   return *type;
 }
 
@@ -51,23 +51,23 @@ bool Call::has_output(size_t i) const {
 ir::ValueId Call::optional_tensor(size_t i) const {
   if (arg(i).as<ir::None>() != nullptr) return {};
   const auto* id = arg(i).as<ir::ValueId>();
-  if (id == nullptr) throw Unusual();
+  if (id == nullptr) throw NotHandled();
   return graph_.type_of(*id).tensor() != nullptr ? *id : ir::ValueId();
 }
 
 ir::ValueId Call::tensor(size_t i) const {
   const auto id = optional_tensor(i);
-  if (!id.valid()) throw Unusual();
+  if (!id.valid()) throw NotHandled();
   return id;
 }
 
 std::vector<ir::ValueId> Call::tensors(size_t i) const {
   const auto* list = arg(i).as<ir::Arg::List>();
-  if (list == nullptr) throw Unusual();
+  if (list == nullptr) throw NotHandled();
   std::vector<ir::ValueId> out;
   for (const auto& element : *list) {
     const auto* id = element.as<ir::ValueId>();
-    if (id == nullptr || graph_.type_of(*id).tensor() == nullptr) throw Unusual();
+    if (id == nullptr || graph_.type_of(*id).tensor() == nullptr) throw NotHandled();
     out.push_back(*id);
   }
   return out;
@@ -80,20 +80,20 @@ double Call::number(size_t i, std::optional<double> fallback) const {
 ir::Dim Call::dim(size_t i, std::optional<ir::Dim> fallback) const {
   if (arg(i).as<ir::None>() != nullptr) return value_or_unusual(fallback);
   const auto* given = arg(i).as<ir::Dim>();
-  if (given == nullptr) throw Unusual();
+  if (given == nullptr) throw NotHandled();
   return *given;
 }
 
 int64_t Call::integer(size_t i, std::optional<int64_t> fallback) const {
   const auto given = dim(i, fallback);
-  if (!given.is_constant()) throw Unusual();
+  if (!given.is_constant()) throw NotHandled();
   return given.constant();
 }
 
 bool Call::flag(size_t i, std::optional<bool> fallback) const {
   if (arg(i).as<ir::None>() != nullptr) return value_or_unusual(fallback);
   const auto* value = arg(i).as<bool>();
-  if (value == nullptr) throw Unusual();
+  if (value == nullptr) throw NotHandled();
   return *value;
 }
 
@@ -101,11 +101,11 @@ std::vector<ir::Dim> Call::dims(size_t i) const {
   if (arg(i).as<ir::None>() != nullptr) return {};
   if (const auto* dim = arg(i).as<ir::Dim>()) return {*dim};
   const auto* list = arg(i).as<ir::Arg::List>();
-  if (list == nullptr) throw Unusual();
+  if (list == nullptr) throw NotHandled();
   std::vector<ir::Dim> out;
   for (const auto& element : *list) {
     const auto* dim = element.as<ir::Dim>();
-    if (dim == nullptr) throw Unusual();
+    if (dim == nullptr) throw NotHandled();
     out.push_back(*dim);
   }
   return out;
@@ -114,7 +114,7 @@ std::vector<ir::Dim> Call::dims(size_t i) const {
 std::vector<int64_t> Call::integers(size_t i) const {
   std::vector<int64_t> out;
   for (const auto& dim : dims(i)) {
-    if (!dim.is_constant()) throw Unusual();
+    if (!dim.is_constant()) throw NotHandled();
     out.push_back(dim.constant());
   }
   return out;
@@ -131,7 +131,7 @@ std::vector<int64_t> Call::dims_or_all(size_t i, size_t rank) const {
 
 int64_t Call::wrapped(int64_t dim, size_t rank) {
   const auto count = static_cast<int64_t>(rank);
-  if (dim < -count || dim >= count) throw Unusual();
+  if (dim < -count || dim >= count) throw NotHandled();
   return dim < 0 ? dim + count : dim;
 }
 

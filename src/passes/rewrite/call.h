@@ -8,13 +8,13 @@
 namespace antegrad::passes {
 
 /// Thrown by a rule for a node that it does not handle; the node is then left alone.
-struct Unusual {};
+struct NotHandled {};
 
-/// Returns a real number known at compile time. Throws Unusual for any other argument.
+/// Returns a real number known at compile time. Throws NotHandled for any other argument.
 double number_of(const ir::Arg& arg);
 
 /// Reads the arguments of a node. Positions are those of the schema; `fallback` is the schema's default for
-/// an omitted argument. Throws Unusual for an argument of another kind than requested.
+/// an omitted argument. Throws NotHandled for an argument of another kind than requested.
 class Call {
  public:
   Call(const ir::Graph& graph, const ir::Node& node) : graph_(graph), node_(node) {}

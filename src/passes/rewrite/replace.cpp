@@ -42,7 +42,7 @@ class Replacer {
       auto nodes = builder.take(node);
       std::ranges::move(nodes, std::back_inserter(graph_.nodes));
       return true;
-    } catch (const Unusual&) {
+    } catch (const NotHandled&) {
       graph_.values.resize(values);
       return false;
     }

@@ -60,7 +60,7 @@ void replace_entry(uintptr_t base, const Linkage& linkage) {
 
 }  // namespace
 
-void make_statics_last(const void* function) {
+void leak_statics_of(const void* function) {
   Dl_info found{};
   link_map* library = nullptr;
   if (::dladdr1(function, &found, reinterpret_cast<void**>(&library), RTLD_DL_LINKMAP) == 0 ||

@@ -8,6 +8,6 @@ namespace antegrad::toolchain {
 /// first, so it would destroy them before an earlier handler could wait for a thread that is compiling. Their
 /// destructors are registered by calls of __cxa_atexit through the library's procedure linkage table, whose
 /// entry is replaced here. Does nothing when the library has no such entry.
-void make_statics_last(const void* function);
+void leak_statics_of(const void* function);
 
 }  // namespace antegrad::toolchain

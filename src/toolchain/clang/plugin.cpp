@@ -59,8 +59,8 @@ void install_handlers() {
 void initialize() {
   static std::once_flag once;
   std::call_once(once, [] {
-    antegrad::toolchain::make_statics_last(reinterpret_cast<const void*>(&LLVMInitializeX86Target));
-    antegrad::toolchain::make_statics_last(reinterpret_cast<const void*>(&clang::getClangFullCPPVersion));
+    antegrad::toolchain::leak_statics_of(reinterpret_cast<const void*>(&LLVMInitializeX86Target));
+    antegrad::toolchain::leak_statics_of(reinterpret_cast<const void*>(&clang::getClangFullCPPVersion));
     install_handlers();
     initialize_target();
   });
