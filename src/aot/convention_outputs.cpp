@@ -205,7 +205,7 @@ void check_gradients(const capture::Trace& trace, const std::vector<RootId>& roo
     const auto input = trace.graph.inputs[tangent.input].value;
     for (const auto& end : trace.output_ends)
       if (end.value.valid() && end.same_as_input < 0 && trace.graph.storage_of(end.value) == input)
-        refuse(tangent.input, "is changed in shape where autograd sees it, and a view of it is returned",
+        refuse(tangent.input, "is changed in shape while autograd records, and a view of it is returned",
                "Use the op that returns a new tensor, or make the change under torch::NoGradGuard");
   }
 }

@@ -270,7 +270,7 @@ void Functionalizer::visit_view_with_effects(const ir::Node& node, ir::Node& syn
       graph.storage_of(*first) != graph.storage_of(node.outputs[0]) ||
       graph.tensor_type(*first).dtype != graph.tensor_type(node.outputs[0]).dtype)
     throw Error(ErrorCode::UnsupportedOp, "functionalize:" + node.op,
-                "it returns views, and more than one of its first argument in the same dtype",
+                "it returns views, but not just one view of its first argument in the same dtype",
                 "Make the views with ops of LibTorch");
   auto call = with_current_values(node);
   const ir::Value result{graph.type_of(node.outputs[0]),

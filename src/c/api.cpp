@@ -63,7 +63,8 @@ antegrad_status guarded(const Work& work) noexcept {
   } catch (const std::exception& error) {  // including TorchScript's own exceptions
     return failed(ANTEGRAD_ERROR_LIBTORCH, error.what());
   } catch (...) {
-    return failed(ANTEGRAD_ERROR_INTERNAL, "[c] something was thrown that is no std::exception. Report it.");
+    return failed(ANTEGRAD_ERROR_INTERNAL,
+                  "[c] an exception was thrown that is not a std::exception. Report it.");
   }
 }
 

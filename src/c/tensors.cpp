@@ -46,7 +46,7 @@ antegrad_dtype dtype_of(at::ScalarType type, const std::string& which) {
     if (row.type == type) return row.dtype;
   throw Error(
       ErrorCode::UnsupportedTensor, "c:tensor",
-      fmt::format("{} is of the dtype {}, which C programs have no name for", which, c10::toString(type)),
+      fmt::format("{} is of the dtype {}, which the C API does not support", which, c10::toString(type)),
       "Convert it inside the function");
 }
 
@@ -71,7 +71,7 @@ at::Tensor borrow_one(const antegrad_tensor& input, const std::string& which) {
   for (const auto size : sizes)
     if (size < 0) refuse(fmt::format("{} has a size of {}", which, size), "Sizes are 0 or more");
   const auto needed = bytes_of(sizes, c10::elementSize(type));
-  if (!needed) refuse(fmt::format("{} has more bytes than there are", which), "Check its sizes");
+  if (!needed) refuse(fmt::format("{} has more bytes than can be addressed", which), "Check its sizes");
   if (input.data == nullptr && *needed > 0)
     refuse(fmt::format("the data of {} is null", which), "Point it at the first element");
   if (input.bytes != 0 && input.bytes < *needed)
@@ -136,20 +136,21 @@ std::vector<int64_t> check_wanted(const std::vector<at::Tensor>& inputs, const s
   std::vector<int64_t> places;
   for (size_t i = 0; i < count; ++i) {
     if (wanted[i] >= inputs.size())
-      throw Error(
-          ErrorCode::InvalidArgument, "c:gradients",
-          fmt::format("a gradient by input {} is wanted where there are {}", wanted[i], inputs.size()),
-          "Inputs are counted from 0");
+      throw Error(ErrorCode::InvalidArgument, "c:gradients",
+                  fmt::format("the gradient with respect to input {} is wanted, but there are {} inputs",
+                              wanted[i], inputs.size()),
+                  "Inputs are counted from 0");
     const auto& input = inputs[wanted[i]];
     const auto place = static_cast<int64_t>(wanted[i]);
     if (!input.is_floating_point() && !input.is_complex())
       throw Error(ErrorCode::InvalidArgument, "c:gradients",
-                  fmt::format("a gradient by input {} is wanted, which is of the dtype {}", wanted[i],
+                  fmt::format("the gradient with respect to input {} is wanted, whose dtype is {}", wanted[i],
                               c10::toString(input.scalar_type())),
-                  "Only numbers of floating point have derivatives");
+                  "Only floating-point inputs have gradients");
     if (std::find(places.begin(), places.end(), place) != places.end())
       throw Error(ErrorCode::InvalidArgument, "c:gradients",
-                  fmt::format("the gradient by input {} is wanted twice", wanted[i]), "Name each input once");
+                  fmt::format("the gradient with respect to input {} is wanted twice", wanted[i]),
+                  "Name each input once");
     places.push_back(place);
   }
   return places;
@@ -159,7 +160,7 @@ void give(std::vector<at::Tensor> results, const std::vector<Output>& outputs) {
   if (results.size() != outputs.size())
     throw Error(
         ErrorCode::InvalidArgument, "c:call",
-        fmt::format("the function has {} results, and there is room for {}", results.size(), outputs.size()),
+        fmt::format("the function has {} results, but {} outputs were given", results.size(), outputs.size()),
         "Pass one output per result");
   std::string too_small;
   for (size_t i = 0; i < results.size(); ++i) check_output(results[i], *outputs[i].tensor, outputs[i].name);

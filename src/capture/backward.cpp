@@ -127,7 +127,8 @@ void check_returned_leaves(const std::vector<at::Tensor>& outputs, const Argumen
       if (reached.from(r, accumulator.get()))
         throw Error(
             ErrorCode::NeedsGrad, "capture",
-            fmt::format("output {} is a leaf made inside, and gradients of other outputs reach it", k),
+            fmt::format(
+                "output {} is a leaf made inside the function, and gradients of other outputs reach it", k),
             "Make the leaf outside and pass it");
   }
 }

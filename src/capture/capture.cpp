@@ -243,8 +243,8 @@ void check_views(const Arguments& arguments, const Trace& trace) {
   for (const auto& view : trace.views)
     if (as_fake(arguments.fakes[view.input])->value() != view.value)
       throw Error(ErrorCode::NeedsGrad, "capture",
-                  fmt::format("argument {} is changed in shape, and shares memory with another one that is "
-                              "written, where autograd sees it",
+                  fmt::format("argument {} is changed in shape while autograd records, and shares memory "
+                              "with another argument that is written",
                               view.input),
                   "Pass a clone() of one of them");
 }

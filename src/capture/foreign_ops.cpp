@@ -131,8 +131,9 @@ void check_recordable(const OpSchema& schema) {
     if (result.type()->kind() != c10::TypeKind::TensorType &&
         !result.type()->isSubtypeOf(*c10::ListType::ofTensors()))
       throw Error(ErrorCode::UnsupportedOp, "capture:" + schema.name,
-                  fmt::format("it gives a {}, and only tensors can be recorded", result.type()->str()),
-                  "Call it outside the compiled function, and pass what it gives as an argument");
+                  fmt::format("it returns a value of type {}, and only tensors can be recorded",
+                              result.type()->str()),
+                  "Call it outside the compiled function, and pass its result as an argument");
 }
 
 bool may_have_effects(const OpSchema& schema) {
@@ -154,10 +155,9 @@ void infer_foreign_results(const OpSchema& schema, torch::jit::Stack& stack) {
   } else {
     throw Error(
         ErrorCode::UnsupportedOp, "capture:" + schema.name,
-        "nothing says what its results are like: it is of a library that antegrad does not know, and has no "
-        "Meta kernel",
-        fmt::format("Say it with antegrad::register_shape(\"{}\", f), or register a kernel for the dispatch "
-                    "key Meta",
+        "the shapes of its results are unknown: it is an op of another library and has no Meta kernel",
+        fmt::format("Describe them with antegrad::register_shape(\"{}\", f), or register a kernel for the "
+                    "dispatch key Meta",
                     dispatcher_name(schema.name)));
   }
   settle_results(schema, arguments, stack, registered != nullptr);

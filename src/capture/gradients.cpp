@@ -26,7 +26,7 @@ namespace impl = torch::autograd::impl;
 struct ArgumentHistory final : Node {
   variable_list apply(variable_list&&) override {
     throw Error(ErrorCode::UnsupportedOp, "capture:backward",
-                "backward() inside the function goes on beyond an argument that is not a leaf",
+                "backward() inside the function would continue past an argument that is not a leaf",
                 "Use torch::autograd::grad(), or pass a leaf");
   }
   std::string name() const override { return "AntegradArgument"; }
@@ -229,7 +229,7 @@ std::vector<GradRoot> find_roots(Recorder& recorder, const std::vector<at::Tenso
     // Its gradient would be part of its base's.
     if (outsider.base.defined() && outsider.requires_grad)
       throw Error(ErrorCode::NeedsGrad, "capture",
-                  "the function writes to a view that it captured, where autograd sees it",
+                  "the function writes to a captured view while autograd records",
                   "Pass the view as an argument");
     roots.add_input(outsider.tensor, -1, static_cast<int32_t>(k));
   }

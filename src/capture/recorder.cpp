@@ -53,7 +53,7 @@ at::Tensor Recorder::add_input(const at::Tensor& real, std::string name) {
   if (auto* fake = as_fake(real)) {
     throw Error(
         ErrorCode::ForeignFake, "capture",
-        fmt::format("argument '{}' belongs to capture {}, not to a program's run", name, fake->capture_id()),
+        fmt::format("argument '{}' was made during capture {} and has no contents", name, fake->capture_id()),
         "Do not keep tensors of a captured function beyond its call");
   }
   check_capturable(real, "capture");

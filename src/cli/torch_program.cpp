@@ -44,21 +44,23 @@ int run_torch_program(const std::string& where, char** argv) {
     std::vector<std::string> places;
     for (const auto& place : program.places) places.push_back(place.string());
     fail(where,
-         fmt::format("{} is not there, which this needs: looked for {}", kProgram, fmt::join(places, ", ")),
-         "Build the target antegrad_torch_program, or install antegrad whole");
+         fmt::format("{} is missing, and this command needs it; searched: {}", kProgram,
+                     fmt::join(places, ", ")),
+         "Build the target antegrad_torch_program, or install all of antegrad");
   }
   pid_t child = 0;
   if (const int error = posix_spawn(&child, program.path->c_str(), nullptr, nullptr, argv, environ))
     fail(where, fmt::format("{} cannot be started: {}", program.path->string(), std::strerror(error)),
-         "antegrad doctor looks at it");
+         "Run antegrad doctor");
   int status = 0;
   while (waitpid(child, &status, 0) < 0)
-    if (errno != EINTR) fail(where, fmt::format("{} is lost", kProgram), "Try again");
+    if (errno != EINTR)
+      fail(where, fmt::format("the exit status of {} cannot be read", kProgram), "Try again");
   if (WIFSIGNALED(status))
     fail(where,
          fmt::format("{} was ended by signal {} ({})", kProgram, WTERMSIG(status),
                      strsignal(WTERMSIG(status))),
-         "antegrad verify looks at the graph, antegrad doctor at this machine");
+         "Check the graph with antegrad verify, and this machine with antegrad doctor");
   const int code = WEXITSTATUS(status);
   if (code == kNotStarted)
     fail(where, fmt::format("{} does not start", program.path->string()), "antegrad doctor says why");

@@ -53,7 +53,7 @@ void BackwardPass::plan() {
       continue;
     }
     const char* cut =
-        can_be_traced(node, item.kind) ? why_hooks_cut(node) : "it is no node that can be traced";
+        can_be_traced(node, item.kind) ? why_hooks_cut(node) : "it is not a node that can be traced";
     if (cut != nullptr) {
       cuts_.emplace_back(&node, cut);
       close(plan);

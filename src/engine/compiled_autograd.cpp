@@ -199,8 +199,8 @@ std::optional<variable_list> run_segment(engine::Segment& segment, variable_list
     captured = true;
     if (passes.stance == Stance::FailOnRecompile)
       throw Error(ErrorCode::CacheMiss, "compiled autograd",
-                  fmt::format("a part of {} nodes would have to be captured", nodes),
-                  "Warm it up with Stance::Normal");
+                  fmt::format("a segment of {} nodes would have to be captured", nodes),
+                  "Run it once with Stance::Normal");
     return detail::Outcome{segment.trace(tensors), nullptr, false};
   };
   const auto keep = []() -> detail::OwnedRun { return nullptr; };

@@ -276,8 +276,8 @@ std::string note_new_graph(const std::vector<Node*>& nodes) {
       for (const auto& hook : find_hooks(*node)) hooks.push_back(hook.identity);
   if (!known().changes(hooks)) return "";
   return fmt::format(
-      "a traceable hook that holds something is made anew again and again: more than {} graphs for it. Make "
-      "it once and register copies; it is called between graphs now",
+      "a traceable hook that captures something is made anew repeatedly: more than {} graphs were captured "
+      "for it. Make it once and register copies; from now on it is called between graphs",
       kMostStates);
 }
 

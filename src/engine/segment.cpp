@@ -249,7 +249,7 @@ void Segment::distribute(size_t from, variable_list&& gradients, std::vector<var
     const auto& target = targets_[first_target_[from] + i];
     if (gradients[i].defined() && gradients[i].layout() != at::kStrided)
       throw Error(ErrorCode::UnsupportedTensor, "compiled autograd",
-                  fmt::format("{} gives a sparse gradient", nodes_[from]->name()));
+                  fmt::format("{} returns a sparse gradient", nodes_[from]->name()));
     if (target.input == kNoNode) continue;
     add_to(target.input == kOutside ? outside[target.index] : inside[target.index][target.input],
            std::move(gradients[i]));

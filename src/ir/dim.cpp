@@ -182,7 +182,7 @@ Dim sum_of(const std::vector<Dim>& parts) {
 using detail::DimExpr;
 
 void Dim::throw_not_constant() const {
-  throw Error(ErrorCode::Internal, "dim", fmt::format("{} is taken for a constant", to_string()),
+  throw Error(ErrorCode::Internal, "dim", fmt::format("the size {} is not a constant", to_string()),
               "Set Options::dynamic to None, and report it");
 }
 

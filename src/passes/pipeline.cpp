@@ -49,7 +49,7 @@ bool run_named(ir::Graph& graph, const Pass& pass) {
   } catch (const std::exception& error) {
     throw Error(ErrorCode::Internal, where, without_full_stop(error.what()));
   } catch (...) {
-    throw Error(ErrorCode::Internal, where, "threw something that is no std::exception");
+    throw Error(ErrorCode::Internal, where, "threw an exception that is not a std::exception");
   }
 }
 
@@ -67,20 +67,22 @@ void verify_order(const std::vector<std::string>& before, const ir::Graph& graph
   for (const auto& op : ordered_ops(graph))
     if (next != before.end() && *next == op) ++next;
   if (next != before.end())
-    throw Error(ErrorCode::Verify, fmt::format("pass:{}", pass.name),
-                fmt::format("removed or moved a call of {}, which has effects", *next),
-                fmt::format("This is a defect of antegrad; leave the pass out by its name, {}, meanwhile",
-                            pass.name));
+    throw Error(
+        ErrorCode::Verify, fmt::format("pass:{}", pass.name),
+        fmt::format("removed or moved a call of {}, which has effects", *next),
+        fmt::format("This is a defect of antegrad; disable the pass {} meanwhile (Options::disabled_passes)",
+                    pass.name));
 }
 
 void verify_after(const ir::Graph& graph, const Pass& pass) {
   try {
     ir::verify(graph);
   } catch (const Error& error) {
-    throw Error(error.code(), fmt::format("pass:{}", pass.name),
-                fmt::format("left a broken graph: {}", without_full_stop(error.what())),
-                fmt::format("This is a defect of antegrad; leave the pass out by its name, {}, meanwhile",
-                            pass.name));
+    throw Error(
+        error.code(), fmt::format("pass:{}", pass.name),
+        fmt::format("left a broken graph: {}", without_full_stop(error.what())),
+        fmt::format("This is a defect of antegrad; disable the pass {} meanwhile (Options::disabled_passes)",
+                    pass.name));
   }
 }
 

@@ -184,7 +184,7 @@ static void check_retained(const aot::Signature& signature, c10::ArrayRef<at::Te
         write != nullptr && write->with_history && slots[write->slot].retains_grad())
       throw Error(
           ErrorCode::NeedsGrad, "run",
-          fmt::format("input {} retains its gradient, and is written where autograd sees it", write->slot),
+          fmt::format("input {} retains its gradient, and is written while autograd records", write->slot),
           "Pass a clone() of it, or call retain_grad() on one");
 }
 
@@ -215,7 +215,7 @@ void Caller::attach(const aot::Attach& step, State& state) const {
   if (step.source.kind == aot::Source::Kind::Input && tensor.is_view())
     throw Error(
         ErrorCode::NeedsGrad, "run",
-        fmt::format("input {} is a view, and is changed in shape where autograd sees it", step.source.index),
+        fmt::format("input {} is a view, and is changed in shape while autograd records", step.source.index),
         "Pass a clone() of it");
   state.node->attach(tensor, step.tangent);
 }
@@ -296,7 +296,7 @@ std::vector<at::Tensor> Caller::call(c10::ArrayRef<at::Tensor> inputs) const {
   for (auto i : reshaped_)
     if (inputs[i].is_view())
       throw Error(ErrorCode::NeedsGrad, "run",
-                  fmt::format("input {} is a view, and is changed in shape where autograd sees it", i),
+                  fmt::format("input {} is a view, and is changed in shape while autograd records", i),
                   "Pass a clone() of it");
   State state;
   state.slots.append(inputs.begin(), inputs.end());

@@ -177,17 +177,17 @@ void CompiledBackward::write(variable_list& results) const {
 variable_list CompiledBackward::apply_differentiably(const variable_list& tangents) {
   const auto& facts = backward_->facts();
   if (!written_.empty())
-    throw Error(
-        ErrorCode::NeedsGrad, "backward",
-        c10::str("the backward pass of a custom function writes to a tensor of shape ",
-                 written_.front().sizes(), " that was made outside, which is not done with create_graph"),
-        "Call backward() without create_graph, or return what is written as a result");
+    throw Error(ErrorCode::NeedsGrad, "backward",
+                c10::str("the backward pass of a custom function writes to a tensor of shape ",
+                         written_.front().sizes(),
+                         " that was made outside, which is not supported with create_graph"),
+                "Call backward() without create_graph, or return what is written as a result");
   if (!facts.higher_order)
     throw Error(ErrorCode::NeedsGrad, "backward", "this compiled function has no second derivatives",
                 "Call backward() without create_graph");
   if (!facts.runs_once.empty())
     throw Error(ErrorCode::NeedsGrad, "backward:" + facts.runs_once,
-                "second derivatives would call it again, and what it does besides is not known",
+                "second derivatives would call this op again, and its side effects are unknown",
                 "Call backward() without create_graph, or register its shape with OpEffects::None");
   if (!lost_.empty())
     throw Error(

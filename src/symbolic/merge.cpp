@@ -102,7 +102,7 @@ class Merger {
   }
 
   [[noreturn]] void unsolved(const std::string& what) const {
-    throw Mismatch{fmt::format("{}: {} is no expression of the sizes that is known", where_, what)};
+    throw Mismatch{fmt::format("{}: {} is not a known expression of the sizes", where_, what)};
   }
 
   Dim dim(const Same<Dim>& dims) {

@@ -176,7 +176,8 @@ TEST_F(ClangMemory, WithoutTheProgramThereIsAnError) {
                 clang_toolchain()->compile(source(3), Isa::Baseline);
               } catch (const Error& error) {
                 const std::string text = error.what();
-                return error.code() == ErrorCode::Compile && text.find("no memory for clang") != text.npos &&
+                return error.code() == ErrorCode::Compile &&
+                               text.find("too little memory for clang") != text.npos &&
                                text.find("ulimit -v") != text.npos
                            ? 0
                            : 1;

@@ -24,7 +24,7 @@ constexpr int kRejectedStatus = 1;  ///< the program's exit status when clang re
 
 [[noreturn]] void fail(const std::string& fact) {
   throw Error(ErrorCode::Compile, "toolchain", fact,
-              "Raise the limit of memory (ulimit -v), compile before it is used up, or set "
+              "Raise the memory limit (ulimit -v), compile before memory is used up, or set "
               "Options::toolchain to System");
 }
 
@@ -86,11 +86,12 @@ ClangRun run_clang_program(const std::vector<std::string>& arguments, const std:
   try {
     result = run_process(command, {input.descriptor(), output.descriptor()});
   } catch (const Error& error) {
-    fail(fmt::format("this process has no memory for clang, and another one cannot be started: {}",
-                     error.what()));
+    fail(fmt::format(
+        "this process has too little memory for clang, and a separate process cannot be started: {}",
+        error.what()));
   }
   if (result.status != 0 && result.status != kRejectedStatus)
-    fail(fmt::format("{} has ended with status {}: {}", command.front(), result.status, result.output));
+    fail(fmt::format("{} exited with status {}: {}", command.front(), result.status, result.output));
   ClangRun run{{}, std::move(result.output)};
   if (result.status == 0) run.object = output.contents();
   return run;

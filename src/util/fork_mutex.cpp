@@ -97,10 +97,11 @@ void BriefSharedMutex::repair_in_child(bool) { renew(mutex_); }
 
 void LongMutex::lock() {
   if (lost_.load(std::memory_order_relaxed))
-    throw Error(
-        ErrorCode::Compile, "fork",
-        fmt::format("this process was forked while another thread was {}, which nobody finishes here", what_),
-        "Fork while nothing is captured or compiled, or compile the function anew in the child");
+    throw Error(ErrorCode::Compile, "fork",
+                fmt::format("this process was forked while another thread was {}, and that thread does not "
+                            "exist in the child",
+                            what_),
+                "Fork while nothing is captured or compiled, or compile the function anew in the child");
   mutex_.lock();
   owner_.store(std::this_thread::get_id(), std::memory_order_relaxed);
 }

@@ -184,7 +184,7 @@ void watch_this_thread() { [[maybe_unused]] static thread_local const ThreadEnd 
 
 Ending::Ending()
     : Error(ErrorCode::Compile, "exit", "the process is ending, so nothing more is compiled",
-            "Make what is called then ready before main() returns") {}
+            "Compile what is called during exit before main() returns") {}
 
 Section::Section(Work work) : work_(work) {
   watch_this_thread();

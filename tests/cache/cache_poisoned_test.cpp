@@ -168,7 +168,7 @@ TEST_F(CachePoisoned, SwappedObjectsWithoutAKey) {
   fill("");
   for (size_t i = 0; i < kernels_.size(); ++i)
     replace(kernels_[i], with_object_of(kernels_[i], kernels_[(i + 1) % kernels_.size()]), nullptr);
-  expect_found_out("", false, "is another than it was");
+  expect_found_out("", false, "is not the one that the function was stored with");
 }
 
 TEST_F(CachePoisoned, SwappedFilesWithoutAKey) {

@@ -162,7 +162,7 @@ TEST_F(CacheRedis, ADeadServerIsNoError) {
   expect_compiled(report, genuine);
   EXPECT_EQ(report.count("misses"), kLookups);
   const bool said = std::any_of(report.reasons.begin(), report.reasons.end(), [](const auto& reason) {
-    return reason.find("is left alone for a while") != std::string::npos;
+    return reason.find("is not asked for a while") != std::string::npos;
   });
   EXPECT_TRUE(said) << report.output;
   expect_all_hits(run_child(with_redis(machine("B"), server.url(), true)));

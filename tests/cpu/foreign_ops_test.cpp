@@ -370,8 +370,8 @@ TEST_F(ForeignOps, SecondDerivativesWouldCallThemAgain) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::NeedsGrad);
     EXPECT_STREQ(error.what(),
-                 "[backward:antegrad_foreign.twice] second derivatives would call it again, and what it does "
-                 "besides is not known. Call backward() without create_graph, or register its shape with "
+                 "[backward:antegrad_foreign.twice] second derivatives would call this op again, and its "
+                 "side effects are unknown. Call backward() without create_graph, or register its shape with "
                  "OpEffects::None.");
   }
   EXPECT_EQ(calls, (std::vector<std::string>{"twice"}));

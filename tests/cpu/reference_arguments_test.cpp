@@ -223,10 +223,11 @@ TEST(ReferenceArguments, APartOfAnotherArgumentIsRefusedWhenAssigned) {
     FAIL() << "no error";
   } catch (const antegrad::Error& error) {
     EXPECT_EQ(error.code(), antegrad::ErrorCode::UnsupportedArgument);
-    EXPECT_EQ(std::string(error.what()),
-              "[compile] the function assigns to argument 1, and another one is a part of it or holds it. "
-              "Pass only "
-              "one of the two, or return the new value.");
+    EXPECT_EQ(
+        std::string(error.what()),
+        "[compile] the function assigns to argument 1, which contains another argument or is part of one. "
+        "Pass only "
+        "one of the two, or return the new value.");
   }
   EXPECT_TRUE(list[0].equal(ramp()));
   antegrad::Options options;

@@ -61,7 +61,7 @@ TEST(RetainedGradients, OfACapturedTensorAreRefusedAndStayWhenItIsWritten) {
     return (y * z).sum();
   });
   const auto z = torch::full({3}, 3.0F);
-  expect_error(ErrorCode::NeedsGrad, "run", "retains its gradient, and is written where autograd sees it",
+  expect_error(ErrorCode::NeedsGrad, "run", "retains its gradient, and is written while autograd records",
                {x, y, z}, [&] { f(z); });
   EXPECT_TRUE(y.retains_grad());
   y.mul_(2);  // LibTorch moves the hook to the new history
@@ -75,7 +75,7 @@ TEST(RetainedGradients, OfAnArgumentThatIsWrittenAreRefused) {
   y.retain_grad();
   auto f = compile([](const Tensor& y) { return y.mul_(2).sin(); });
   expect_error(ErrorCode::NeedsGrad, "run",
-               "input 0 retains its gradient, and is written where autograd sees it", {y}, [&] { f(y); });
+               "input 0 retains its gradient, and is written while autograd records", {y}, [&] { f(y); });
   const torch::NoGradGuard no_grad;
   EXPECT_TRUE(f(y).allclose(torch::full({3}, 4.0F).sin()));
 }

@@ -91,7 +91,7 @@ TEST_F(CApiErrors, Inputs) {
   expect_call(kInvalid, "input 0 has 96 bytes where its sizes ask for 120");
   inputs_[0] = good;
   inputs_[0].sizes[0] = inputs_[0].sizes[1] = int64_t{1} << 62;
-  expect_call(kInvalid, "more bytes than there are");
+  expect_call(kInvalid, "more bytes than can be addressed");
   inputs_[0] = good;
   inputs_[0].data = static_cast<char*>(good.data) + 1;
   inputs_[0].bytes = 0;
@@ -116,7 +116,7 @@ TEST_F(CApiErrors, Outputs) {
                 "result 0 is of the dtype Double where the memory for it is of Float",
                 antegrad_call(function_.get(), inputs_, 2, &output, 1));
   antegrad_tensor two[2] = {};
-  expect_status(ANTEGRAD_ERROR_INVALID_ARGUMENT, "the function has 1 results, and there is room for 2",
+  expect_status(ANTEGRAD_ERROR_INVALID_ARGUMENT, "the function has 1 results, but 2 outputs were given",
                 antegrad_call(function_.get(), inputs_, 2, two, 2));
 }
 
@@ -136,9 +136,9 @@ TEST_F(CApiErrors, OutputTooSmall) {
 
 TEST_F(CApiErrors, Gradients) {
   constexpr auto kInvalid = ANTEGRAD_ERROR_INVALID_ARGUMENT;
-  expect_gradients(kInvalid, "a gradient by input 2 is wanted where there are 2", {2});
-  expect_gradients(kInvalid, "a gradient by input 1 is wanted, which is of the dtype Long", {0, 1});
-  expect_gradients(kInvalid, "the gradient by input 0 is wanted twice", {0, 0});
+  expect_gradients(kInvalid, "the gradient with respect to input 2 is wanted, but there are 2 inputs", {2});
+  expect_gradients(kInvalid, "the gradient with respect to input 1 is wanted, whose dtype is Long", {0, 1});
+  expect_gradients(kInvalid, "the gradient with respect to input 0 is wanted twice", {0, 0});
   const auto several = load_script(script_module("def forward(self, x):\n    return x, x\n"));
   const auto vector = load_script(script_module("def forward(self, x):\n    return x * 2.0\n"));
   const size_t wanted[] = {0};

@@ -107,7 +107,7 @@ TEST(ForeignFake, PassedAsAnArgument) {
   auto kept = kept_from_a_capture();
   auto x = torch::randn({3});
   auto compiled = compile([](const Tensor& a, const Tensor& b) { return a + b; });
-  expect_error(ErrorCode::ForeignFake, "capture", "argument 'arg1' belongs to capture", {x},
+  expect_error(ErrorCode::ForeignFake, "capture", "argument 'arg1' was made during capture", {x},
                [&] { compiled(x, kept); });
 }
 
@@ -116,7 +116,7 @@ TEST(ForeignFake, PassedToAFunctionThatIsAlreadyCaptured) {
   auto x = torch::randn({3});
   auto compiled = compile([](const Tensor& a, const Tensor& b) { return a + b; });
   compiled(x, x);
-  expect_error(ErrorCode::ForeignFake, "capture", "argument 'arg1' belongs to capture", {x},
+  expect_error(ErrorCode::ForeignFake, "capture", "argument 'arg1' was made during capture", {x},
                [&] { compiled(x, kept); });
   EXPECT_TRUE(at::equal(compiled(x, x), x + x));
 }

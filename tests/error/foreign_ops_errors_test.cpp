@@ -77,19 +77,18 @@ void expect_capture_error(ErrorCode code, const std::string& op, const std::stri
 TEST(ForeignOpErrors, NothingSaysWhatTheResultsAreLike) {
   for (const std::string name : {"opaque", "everywhere"})
     expect_capture_error(ErrorCode::UnsupportedOp, "capture:antegrad_strange." + name,
-                         "nothing says what its results are like: it is of a library that antegrad does not "
-                         "know, and has no Meta "
-                         "kernel. Say it with antegrad::register_shape(\"antegrad_strange::" +
+                         "the shapes of its results are unknown: it is an op of another library and has no "
+                         "Meta kernel. Describe them with antegrad::register_shape(\"antegrad_strange::" +
                              name + "\", f), or register a kernel for the dispatch key Meta.",
                          [name](const Tensor& x) { return call(name, x) + 1; });
 }
 
 TEST(ForeignOpErrors, OnlyTensorsCanBeRecorded) {
   expect_capture_error(ErrorCode::UnsupportedOp, "capture:antegrad_strange.number",
-                       "it gives a int, and only tensors can be recorded",
+                       "it returns a value of type int, and only tensors can be recorded",
                        [](const Tensor& x) { return x * call<int64_t>("number", x); });
   expect_capture_error(
-      ErrorCode::UnsupportedOp, "capture:antegrad_strange.mixed", "it gives a int",
+      ErrorCode::UnsupportedOp, "capture:antegrad_strange.mixed", "it returns a value of type int",
       [](const Tensor& x) { return std::get<0>(call<std::tuple<Tensor, int64_t>>("mixed", x)) + 1; });
 }
 
@@ -101,7 +100,7 @@ TEST(ForeignOpErrors, SizesThatDependOnData) {
 TEST(ForeignOpErrors, SeveralViews) {
   expect_capture_error(
       ErrorCode::UnsupportedOp, "functionalize:antegrad_strange.views",
-      "it returns views, and more than one of its first argument in the same dtype",
+      "it returns views, but not just one view of its first argument in the same dtype",
       [](const Tensor& x) { return std::get<0>(call<std::tuple<Tensor, Tensor>>("views", x)) + 1; });
 }
 

@@ -54,7 +54,7 @@ TEST(GradientErrors, ShapeChangeOfAViewThatAutogradSees) {
   auto whole = activation({4, 3});
   auto part = whole.slice(0, 0, 2);
   expect_error(ErrorCode::NeedsGrad, "run",
-               "input 0 is a view, and is changed in shape where autograd sees it", {whole, part},
+               "input 0 is a view, and is changed in shape while autograd records", {whole, part},
                [&] { compiled(part); });
 }
 
@@ -94,7 +94,7 @@ TEST(GradientErrors, BackwardBeyondAnArgument) {
   });
   auto a = activation({3});
   expect_error(ErrorCode::UnsupportedOp, "capture:backward",
-               "backward() inside the function goes on beyond an argument that is not a leaf", {a},
+               "backward() inside the function would continue past an argument that is not a leaf", {a},
                [&] { compiled(a); });
 }
 

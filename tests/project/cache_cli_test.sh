@@ -135,7 +135,7 @@ run 1 export --dir "$dir" "$bundle"; out_like "^5 entries written"; out_like "^1
 # --- gc and clear
 run 0 gc --dir "$dir"; quiet err; out_like "^removed 0 entries and 0 unfinished files"
 run 0 gc --dir "$dir" --size 16K; [[ ! -e $(file_of evil) && -e $(file_of code) ]] || fail "$what: not the oldest went"
-run 2 clear --dir "$dir"; quiet out; err_has "[cache:clear] this would remove all entries of $dir. Say --yes to do it."
+run 2 clear --dir "$dir"; quiet out; err_has "[cache:clear] this would remove all entries of $dir. Add --yes to do it."
 [[ -e $(file_of code) ]] || fail "$what: removed something"
 run 0 clear --dir "$dir" --yes --json; json 'j["entries"] >= 1 and j["problems"] == []'
 run 0 stats --dir "$dir"; out_like "^entries +0$"

@@ -102,5 +102,5 @@ run 1 run "$work/file"; quiet out; err_has "antegrad: [run] $work/bin/antegrad-t
 printf '#!/bin/sh\nkill -9 $$\n' >"$work/bin/antegrad-torch"
 run 1 bench "$work/file"; err_has "antegrad: [bench] antegrad-torch was ended by signal 9"
 rm "$work/bin/antegrad-torch"
-run 1 run "$work/file"; quiet out; err_has "antegrad: [run] antegrad-torch is not there"; err_has "install antegrad whole."
+run 1 run "$work/file"; quiet out; err_has "antegrad: [run] antegrad-torch is missing"; err_has "install all of antegrad."
 finish

@@ -128,7 +128,7 @@ run 2 run "$work/plain.graph" --input "$work/x.pt"; quiet out; err_has 'antegrad
 run 2 run "$work/copy.graph" --input "$work/y.pt"; err_has "[run]"
 run 1 run "$work/plain.graph" --input "$work/absent.pt"; quiet out; err_has "antegrad: [cli] cannot open"
 echo nonsense >"$work/bad.pt"
-run 1 run "$work/plain.graph" --input "$work/bad.pt"; quiet out; err_has "bad.pt is no file of tensors"
+run 1 run "$work/plain.graph" --input "$work/bad.pt"; quiet out; err_has "bad.pt is not a file of tensors"
 run 1 run "$work/plain.graph" --output "$work/absent/y.pt"; quiet out; err_has "antegrad: [run] cannot write"
 if python3 -c 'import torch' 2>/dev/null; then
   python3 -c 'import sys, torch; torch.save([torch.ones(4, 3), torch.zeros(3)], sys.argv[1])' "$work/python.pt"
@@ -138,7 +138,7 @@ else
 fi
 
 # --- sizes
-run 2 run "$work/open.graph"; quiet out; err_has "antegrad: [run] the graph leaves the size s0 open (2..64). Say --size s0=32, for instance."
+run 2 run "$work/open.graph"; quiet out; err_has "antegrad: [run] the symbol s0 (2..64) has no value. Give it one, for instance --size s0=32."
 run 0 run "$work/open.graph" --size s0=8; out_has "graph @g functional s0=8"; out_has "f32[8,3]"
 run 0 run "$work/open.graph" --input x=9x3; out_has "f32[9,3]"
 sed 's/2..64/2..64 ~ 7/' "$work/open.graph" >"$work/hint.graph"
@@ -146,8 +146,8 @@ run 0 run "$work/hint.graph"; out_has "f32[7,3]"
 run 2 run "$work/open.graph" --size s0=65; err_has "s0=65 is not in 2..64."
 run 2 run "$work/open.graph" --size s1=3; err_has "the graph has no symbol s1. Its symbols are s0 to s0."
 run 2 run "$work/plain.graph" --size s0=3; err_has "All its sizes are numbers."
-run 2 run "$work/open.graph" --size eight; err_has "--size eight is no symbol with a size. Write --size s0=32."
-run 2 run "$work/open.graph" --size s0=8 --input x=9,3; err_has "s0 is 8 and 9 at once."
+run 2 run "$work/open.graph" --size eight; err_has "--size eight is not of the form SYMBOL=SIZE. Write --size s0=32."
+run 2 run "$work/open.graph" --size s0=8 --input x=9,3; err_has "s0 has two values, 8 and 9."
 run 2 run "$work/plain.graph" --input x=4,4; err_has 'input "x" has the shape [4,3] in the graph, not [4,4].'
 run 2 run "$work/plain.graph" --input x; err_has "--input x is neither a file nor a name with a shape."
 
@@ -190,7 +190,7 @@ GRAPH
 run 1 run "$work/cholesky.graph"; quiet out; err_has "antegrad: [LibTorch] "; [[ $(wc -l <"$work/err") == 1 ]] || fail "$what: not one line"
 sed "s/linalg_cholesky/nonsense/" "$work/cholesky.graph" >"$work/nonsense.graph"
 run 1 run "$work/nonsense.graph"; quiet out; err_has "antegrad: ["; err_has "aten.nonsense"
-run 1 run "$work/writes.graph"; quiet out; err_has "antegrad: [run] the graph was traced and writes to its values."
+run 1 run "$work/writes.graph"; quiet out; err_has "antegrad: [run] the graph is a traced one with writes."
 run 1 run "$work/absent.graph"; quiet out; err_has "antegrad: [cli] cannot open"
 echo "graph" >"$work/bad.graph"
 run 1 bench "$work/bad.graph"; quiet out; err_has "antegrad: [parse] line 2"

@@ -41,7 +41,7 @@ std::optional<ReadEntry> check_seal(std::string_view bytes, const Secret* secret
   const auto mac = trailer.digest(), digest = trailer.digest();
   Sha256 hash;
   const auto body_digest = hash.update(body).digest();
-  if (hash.update(mac.view()).digest() != digest) return corrupt("the checksum of the entry does not hold");
+  if (hash.update(mac.view()).digest() != digest) return corrupt("the checksum of the entry is wrong");
   if (!secret) return std::nullopt;
   if (mac.is_zero()) return failed(Outcome::Refused, "the entry has no MAC, and a key is set");
   if (!equal_in_constant_time(mac, mac_of(*secret, body_digest))) {
@@ -86,7 +86,7 @@ ReadEntry read_sections(ByteReader& in) {
     const auto contents = in.raw(row.length);
     if (in.failed()) return corrupt(fmt::format("section \"{}\" does not fit", row.name));
     if (sha256(contents) != row.checksum) {
-      return corrupt(fmt::format("the checksum of section \"{}\" does not hold", row.name));
+      return corrupt(fmt::format("the checksum of section \"{}\" is wrong", row.name));
     }
     out.entry.sections.push_back({std::string(row.name), std::string(contents)});
   }

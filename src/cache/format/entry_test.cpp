@@ -77,7 +77,7 @@ TEST(Entry, DamageIsCorrupt) {
   expect(read(bytes.substr(0, 40)), Outcome::Corrupt, "40 bytes are not its length");
   expect(read(bytes + "x"), Outcome::Corrupt, "bytes are not its length");
   expect(read(std::string(bytes).replace(200, 1, "!")), Outcome::Corrupt,
-         "the checksum of the entry does not hold");
+         "the checksum of the entry is wrong");
 }
 
 TEST(Entry, ForgedTablesAreCorrupt) {
@@ -98,10 +98,9 @@ TEST(Entry, ForgedTablesAreCorrupt) {
   expect(forged(first_row, "\xff\xff"), Outcome::Corrupt, "the table ends in section 0");
   expect(forged(first_length, "\xff\xff\xff\xff\xff\xff\xff\xff"), Outcome::Corrupt,
          "section \"signature\" does not fit");
-  expect(forged(first_length, "\x0b"), Outcome::Corrupt,
-         "the checksum of section \"signature\" does not hold");
+  expect(forged(first_length, "\x0b"), Outcome::Corrupt, "the checksum of section \"signature\" is wrong");
   expect(forged(bytes.size() - kTrailer - 1, "!"), Outcome::Corrupt,
-         "the checksum of section \"object\" does not hold");
+         "the checksum of section \"object\" is wrong");
 }
 
 TEST(Entry, ForgedRestAndDoubleNames) {

@@ -42,7 +42,7 @@ std::string read_items(std::string_view bytes, std::vector<Item>& items) {
   }
   if (bytes.size() < kHead + kDigestBytes) return fmt::format("{} bytes are too few", bytes.size());
   const auto sealed = bytes.substr(0, bytes.size() - kDigestBytes);
-  if (sha256(sealed).view() != bytes.substr(sealed.size())) return "the checksum of the bundle does not hold";
+  if (sha256(sealed).view() != bytes.substr(sealed.size())) return "the checksum of the bundle is wrong";
   const uint64_t count = in.u32();
   ByteReader rest(sealed.substr(kHead));
   if (count > rest.left() / kMinItem) return fmt::format("{} entries do not fit", count);

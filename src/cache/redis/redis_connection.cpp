@@ -181,7 +181,8 @@ RedisFailure RedisConnection::run(std::span<const RedisCommand> commands, uint64
   for (size_t i = 0; i < first.size(); ++i) {
     RedisReply reply;
     if (auto failure = next_reply(bytes_left, patience, reply)) return failure;
-    if (reply.kind == RedisReply::Problem) return {RedisFailure::Other, "it refuses us: " + reply.text};
+    if (reply.kind == RedisReply::Problem)
+      return {RedisFailure::Other, "it refuses the connection: " + reply.text};
   }
   greeted_ = true;
   replies.assign(commands.size(), {});

@@ -50,8 +50,8 @@ TEST(RedisFaultsTest, AServerThatIsKilledAndComesBack) {
   server.kill();
   const auto loaded = store->get(address_of(1));
   EXPECT_EQ(loaded.outcome, Outcome::Miss);
-  EXPECT_EQ(loaded.reason, "the cache at " + server.url() +
-                               " is left alone for a while: cannot connect: Connection refused");
+  EXPECT_EQ(loaded.reason,
+            "the cache at " + server.url() + " is not asked for a while: cannot connect: Connection refused");
   EXPECT_EQ(store->put(address_of(1), sample_entry(1)).reason, loaded.reason);
   int shown = 0;
   EXPECT_FALSE(store->search(address_of(1).key, [&](const Address& address, const Loaded& one) {
@@ -87,7 +87,7 @@ TEST(RedisFaultsTest, AWrongPasswordIsSaid) {
   EXPECT_EQ(open_redis(at("default:right@"))->get(address_of(1)).outcome, Outcome::Hit);
   const auto wrong = open_redis(at(":wrong@"))->get(address_of(1));
   EXPECT_EQ(wrong.outcome, Outcome::Miss);
-  EXPECT_NE(wrong.reason.find("it refuses us: WRONGPASS"), std::string::npos) << wrong.reason;
+  EXPECT_NE(wrong.reason.find("it refuses the connection: WRONGPASS"), std::string::npos) << wrong.reason;
   EXPECT_EQ(wrong.reason.find("wrong@"), std::string::npos) << wrong.reason;
   const auto none = open_redis(at(""))->get(address_of(1));
   EXPECT_NE(none.reason.find("NOAUTH"), std::string::npos) << none.reason;

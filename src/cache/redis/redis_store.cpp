@@ -53,7 +53,7 @@ std::string RedisStore::ask(std::span<const RedisCommand> commands, uint64_t mos
     live.breaker.worked();
     return {};
   }
-  auto reason = fmt::format("the cache at {} is left alone for a while: {}", place(), failure.reason);
+  auto reason = fmt::format("the cache at {} is not asked for a while: {}", place(), failure.reason);
   live.breaker.failed(reason);
   return reason;
 }

@@ -174,7 +174,7 @@ CommandOutput CacheCommands::show() {
     if (loaded.outcome != cache::Outcome::Hit) {
       throw Error(ErrorCode::Io, chosen_,
                   fmt::format("{}: {}", cache::outcome_name(loaded.outcome), loaded.reason),
-                  "antegrad cache verify looks at all entries");
+                  "Check all entries with antegrad cache verify");
     }
     ShownEntry shown{{info, loaded.outcome, {}, {}}, {}};
     if (auto label = cache::label_of(loaded.entry)) shown.entry.label = std::move(*label);
@@ -197,7 +197,7 @@ CommandOutput CacheCommands::clear() {
   if (!yes_) {
     if (::isatty(STDIN_FILENO) != 1) {
       throw UsageError(chosen_, fmt::format("this would remove all entries of {}", directory),
-                       "Say --yes to do it");
+                       "Add --yes to do it");
     }
     const auto count = cache.store().list().size();
     if (!confirmed(fmt::format("Remove {} entries of {}?", count, directory)))

@@ -36,7 +36,7 @@ std::shared_ptr<const cache::Secret> secret_of(const std::string& where, const C
   cache::FileSystem files;
   auto read = cache::read_key_file(files, file);
   if (read.secret) return std::move(read.secret);
-  throw Error(ErrorCode::Io, where, read.reason, "Name another file with --key-file, or put this one right");
+  throw Error(ErrorCode::Io, where, read.reason, "Name another file with --key-file, or correct this one");
 }
 
 /// The prefix of an address: digits of the key and, after a "-", digits of the variant.
@@ -146,7 +146,7 @@ ListedEntry CacheView::find_key(const std::string& beginning) const {
   throw Error(ErrorCode::Io, where_,
               entry.reason.empty() ? fmt::format("entry {} has no label", found.front().address.to_text())
                                    : entry.reason,
-              "antegrad cache verify looks at all entries");
+              "Check all entries with antegrad cache verify");
 }
 
 }  // namespace antegrad::cli

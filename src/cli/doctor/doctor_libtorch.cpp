@@ -18,7 +18,7 @@ void check_versions(Findings& out, const Json& found) {
   const auto version = text("version"), built_for = text("built_for"), own = text("antegrad");
   if (own != ANTEGRAD_VERSION)
     out.problem("antegrad-torch", fmt::format("is of antegrad {}, this command of {}", own, ANTEGRAD_VERSION),
-                "Install antegrad whole, over what is there");
+                "Install all of antegrad again");
   const Json values = {{"version", version}, {"built_for", built_for}, {"path", text("path")}};
   if (version == built_for)
     out.ok("version", fmt::format("{}, which antegrad was built for", version), values);
@@ -36,7 +36,7 @@ void check_libtorch(Findings& out) {
   const auto program = find_torch_program();
   if (!program.path) {
     out.problem("antegrad-torch", fmt::format("is not in {}", program.places.back().parent_path().string()),
-                "Install antegrad whole: antegrad run and bench need it");
+                "Install all of antegrad: antegrad run and bench need it");
     return;
   }
   constexpr const char* kWayOut =

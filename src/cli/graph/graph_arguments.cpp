@@ -45,7 +45,7 @@ using Values = std::vector<std::optional<int64_t>>;
 void set_value(const std::string& where, Values& values, size_t symbol, int64_t value) {
   auto& known = values[symbol];
   if (known && *known != value)
-    throw UsageError(where, fmt::format("s{} is {} and {} at once", symbol, *known, value),
+    throw UsageError(where, fmt::format("s{} has two values, {} and {}", symbol, *known, value),
                      "Give sizes that agree");
   known = value;
 }
@@ -58,7 +58,8 @@ void read_sizes(const std::string& where, const std::vector<std::string>& sizes,
                             : std::nullopt;
     const auto value = symbol ? whole_number(text.substr(equals + 1)) : std::nullopt;
     if (!value)
-      throw UsageError(where, fmt::format("--size {} is no symbol with a size", text), "Write --size s0=32");
+      throw UsageError(where, fmt::format("--size {} is not of the form SYMBOL=SIZE", text),
+                       "Write --size s0=32");
     if (*symbol < 0 || *symbol >= std::ssize(values))
       throw UsageError(where, fmt::format("the graph has no symbol s{}", *symbol),
                        values.empty() ? std::string("All its sizes are numbers")
@@ -140,11 +141,11 @@ std::vector<int64_t> symbol_values(const std::string& where, const ir::Graph& gr
     const auto& [range, hint] = graph.symbols[i];
     if (!values[i] && hint > 0) values[i] = hint;
     if (!values[i])
-      throw UsageError(where, fmt::format("the graph leaves the size s{} open ({})", i, range_text(range)),
-                       fmt::format("Say --size s{}=32, for instance", i));
+      throw UsageError(where, fmt::format("the symbol s{} ({}) has no value", i, range_text(range)),
+                       fmt::format("Give it one, for instance --size s{}=32", i));
     if (*values[i] < range.lower || *values[i] > range.upper)
       throw UsageError(where, fmt::format("s{}={} is not in {}", i, *values[i], range_text(range)),
-                       "Give a size that the graph is for");
+                       "Give a size in that range");
     out.push_back(*values[i]);
   }
   return out;

@@ -29,8 +29,8 @@ ir::Graph runnable(ir::Graph graph) {
   if (graph.stage != ir::Stage::Traced) return graph;
   for (const auto& node : graph.nodes)
     if (!node.effects.writes.empty())
-      throw Error(ErrorCode::Verify, "run", "the graph was traced and writes to its values",
-                  "Give a functional or a joint one, such as antegrad::export_joint makes");
+      throw Error(ErrorCode::Verify, "run", "the graph is a traced one with writes",
+                  "Give a functional or a joint graph, such as antegrad::export_joint returns");
   graph.stage = has_input(graph, ir::InputRole::Tangent) ? ir::Stage::Joint : ir::Stage::Functional;
   ir::verify(graph);
   return graph;

@@ -58,9 +58,11 @@ at::Tensor fit(const std::string& where, const std::string& name, const at::Tens
   for (int64_t d = 0; d < out.dim(); ++d) {
     if (out.stride(d) != 0 || out.size(d) < 2) continue;
     if (!plain.eq(plain.narrow(d, 0, 1)).all().item<bool>())
-      throw UsageError(where,
-                       fmt::format("input \"{}\" repeats its values along dim {} in the graph", name, d),
-                       "Give a tensor that does so too, or none");
+      throw UsageError(
+          where,
+          fmt::format("input \"{}\" is expanded along dim {} in the graph, and the given values differ there",
+                      name, d),
+          "Give a tensor whose values repeat along that dim, or none");
     target = target.narrow(d, 0, 1);
     source = source.narrow(d, 0, 1);
   }
@@ -92,7 +94,7 @@ class Given {
     if (!argument.name.empty()) {
       if (found.size() != 1)
         throw UsageError(where_, fmt::format("{} has {} tensors, not one", argument.file, found.size()),
-                         fmt::format("Say --input {} for several", argument.file));
+                         fmt::format("Write --input {} for several", argument.file));
       tensors_[input_called(where_, graph_, argument.name)] = found[0].second;
       return;
     }
@@ -161,7 +163,7 @@ NamedTensors load_tensors(const std::string& where, const std::string& file) {
   } catch (const c10::Error& error) {
     throw Error(
         ErrorCode::Io, where,
-        fmt::format("{} is no file of tensors: {}", file, first_sentence(error.what_without_backtrace())),
+        fmt::format("{} is not a file of tensors: {}", file, first_sentence(error.what_without_backtrace())),
         "Write it with torch.save, torch::pickle_save or antegrad run --output");
   }
   NamedTensors out;

@@ -109,9 +109,9 @@ FunctionCache FunctionCache::open(const CaptureSettings& settings, const ir::Gra
   cache.digest_ = cache.key_.digest();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   if (took > kSlowKey)
-    log.note(
-        fmt::format("to make the key took {:.0f} ms: the graph has {} MB of constants, which are part of it",
-                    took.count() * 1e3, cache.key_.find(cache::kGraphField)->length >> 20));
+    log.note(fmt::format(
+        "computing the key took {:.0f} ms: the graph has {} MB of constants, which are part of the key",
+        took.count() * 1e3, cache.key_.find(cache::kGraphField)->length >> 20));
   return cache;
 }
 
@@ -185,7 +185,7 @@ std::optional<FunctionCache::Stored> FunctionCache::load() {
   auto part = decode(std::move(*prefetched_));
   prefetched_.reset();
   if (part.outcome == cache::Outcome::Miss && known_at_other_sizes_)
-    part.fail(cache::Outcome::GuardMiss, "what the cache has is for other sizes");
+    part.fail(cache::Outcome::GuardMiss, "the cached entry is for other sizes");
   Stored stored;
   if (part.code) try {
       const auto* bytes = part.entry.find("plan");
@@ -214,7 +214,8 @@ void FunctionCache::put(const std::string& kind, uint64_t variant, std::vector<c
                         const Lowered& code, double seconds) const {
   const trace::Span span("store");
   if (code.is_eager() && lowering_->failures().count != 0) {
-    lowering_->cache_log().note("a pass that could not be compiled, and so is run eagerly, is not stored");
+    lowering_->cache_log().note(
+        "a pass that could not be compiled, and therefore runs eagerly, is not stored");
     return;
   }
   for (const auto& kernel : code.kernels())

@@ -97,8 +97,11 @@ FromCache from_cache(const cache::Digest& key, const cache::Digest* expected, ca
   const auto* bytes = loaded.entry.find("object");
   if (bytes == nullptr) return {{}, cache::Outcome::Corrupt, "an entry of a kernel has no object"};
   if (expected != nullptr && cache::sha256(*bytes) != *expected)
-    return {
-        {}, cache::Outcome::Corrupt, fmt::format("kernel {} is another than it was", key.hex()), {}, true};
+    return {{},
+            cache::Outcome::Corrupt,
+            fmt::format("kernel {} is not the one that the function was stored with", key.hex()),
+            {},
+            true};
   try {
     return {load(key, *bytes), cache::Outcome::Hit, {}, std::move(loaded.store)};
   } catch (const Error& error) {

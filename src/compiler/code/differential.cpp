@@ -212,7 +212,7 @@ std::vector<symbolic::Mark> marks_of(const Options& options) {
   for (const auto& size : options.dynamic_sizes) {
     if (size.tensor < 0 || size.dim < 0 || size.min < 0 || size.max < size.min || size.multiple < 1)
       throw Error(ErrorCode::InvalidArgument, "options",
-                  fmt::format("dynamic({}, {}, {}, {}) with multiples of {} names no size", size.tensor,
+                  fmt::format("dynamic({}, {}, {}, {}) with multiples of {} matches no size", size.tensor,
                               size.dim, size.min, size.max, size.multiple),
                   "Count tensors and dims from 0, and give a range that is not empty");
     marks.push_back({size.tensor, size.dim, {size.min, size.max}, size.multiple, size.name});

@@ -29,9 +29,9 @@ void check_changed_inputs(const Captured& captured, const Leaves& leaves) {
           lifted.tensor.is_same(leaves.tensors[static_cast<size_t>(i)]))
         throw Error(
             ErrorCode::UnsupportedTensor, "compile",
-            fmt::format(
-                "the shape of argument {} changes, and the function reaches the same tensor otherwise", i),
-            "Use the argument only, or pass a view of it");
+            fmt::format("the function changes the shape of argument {}, and also captures the same tensor",
+                        i),
+            "Use only the argument, or pass a view of the tensor");
 }
 
 std::shared_ptr<const Lowered> lower(const TemplateParts& parts, const ir::Graph& graph) {

@@ -135,7 +135,7 @@ void Lowering::tolerate(const Error& error) const {
   const bool ending = dynamic_cast<const process_end::Ending*>(&error) != nullptr;
   if (!ending && (error.code() != ErrorCode::Compile || options_.compile_failure != CompileFailure::Eager))
     throw;
-  trace::warn("compile_failure", error.what(), "That pass runs op by op");
+  trace::warn("compile_failure", error.what(), "That pass runs op by op with LibTorch's kernels");
   std::scoped_lock lock(mutex_);
   ++failures_.count;
   append_unique(failures_.reasons, error.what());

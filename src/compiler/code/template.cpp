@@ -59,7 +59,9 @@ std::string Template::difference(const std::vector<int64_t>& symbols, const Capt
   }
   const auto found = without_input_offsets(captured);
   if (!(expected == found)) return first_difference(expected, found);
-  return parts_.facts.reached_by == facts_of(captured.trace).reached_by ? "" : "gradients take other ways";
+  return parts_.facts.reached_by == facts_of(captured.trace).reached_by
+             ? ""
+             : "other tangents lead to the gradients";
 }
 
 runtime::BackwardFacts Template::backward_facts(const aot::Signature& signature,

@@ -75,7 +75,7 @@ std::string ModuleState::difference() const {
   for (const auto& entry : entries_)
     if (entry.module.use_count() < entry.owners) {
       auto what = difference_of_contents();
-      return what.empty() ? say(entry, "something has let go of it: it may have been replaced") : what;
+      return what.empty() ? say(entry, "it has fewer owners than before: it may have been replaced") : what;
     }
   return difference_of_contents();
 }

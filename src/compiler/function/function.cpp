@@ -175,10 +175,11 @@ bool inside_function() {
 }
 
 void refuse_shared_variable(size_t argument) {
-  throw Error(ErrorCode::UnsupportedArgument, "compile",
-              fmt::format("the function assigns to argument {}, and another one is a part of it or holds it",
-                          argument),
-              "Pass only one of the two, or return the new value");
+  throw Error(
+      ErrorCode::UnsupportedArgument, "compile",
+      fmt::format("the function assigns to argument {}, which contains another argument or is part of one",
+                  argument),
+      "Pass only one of the two, or return the new value");
 }
 
 }  // namespace antegrad::detail

@@ -126,7 +126,7 @@ void Function::Impl::keep_fixed_sizes(const std::vector<std::string>& reasons) {
   std::unique_lock lock(versions_mutex);
   for (const auto& reason : reasons)
     if (append_unique(report.fixed_sizes, reason))
-      trace::warn("fixed_size", reason, "Each value of it is compiled for itself");
+      trace::warn("fixed_size", reason, "Each value gets a version of its own");
 }
 
 /// Throws Error(TooManyVersions), or records that calls run eagerly from now on.
