@@ -167,8 +167,8 @@ void Comparison::check_memory(ir::ValueId value, const std::string& reader, cons
   if (index < 0) return;
   throw Error(
       ErrorCode::Internal, "compare:memory",
-      fmt::format("value %{}, element {}: it was {}, and is {} when it is read by {}; its memory was "
-                  "given away too early, in\n{}",
+      fmt::format("value %{}, element {}: it was {}, and is {} when it is read by {}; its memory was reused "
+                  "too early, in\n{}",
                   value.index, index, value_at(was, index), value_at(is, index), reader, ir::print(graph_)),
       "Use Backend::Eager, and report it");
 }
@@ -196,8 +196,8 @@ void Comparison::after(size_t step, const Registers& registers, Copies& copies) 
     if (index < 0) continue;
     throw Error(
         ErrorCode::Internal, "compare:" + name,
-        fmt::format("output {}, element {}: the kernel gives {}, LibTorch gives {}; it stands for\n{}", i,
-                    index, value_at(actual, index), value_at(results[i].value, index), text),
+        fmt::format("output {}, element {}: the kernel gives {}, LibTorch gives {}; the kernel computes\n{}",
+                    i, index, value_at(actual, index), value_at(results[i].value, index), text),
         "Use Backend::NoFuse or Backend::Eager, and report it");
   }
 }

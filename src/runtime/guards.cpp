@@ -179,7 +179,7 @@ class AliasCheck {
       const auto* base = std::get_if<aot::MakeBase>(&step);
       for (int32_t j = 0; base != nullptr && base->escapes && j < count_; ++j)
         if (storage(j) == storage(base->members[0]) && !stands_for_another(j) && !contains(base->members, j))
-          return fmt::format("input {} is now on the storage that input {} reaches over", j,
+          return fmt::format("input {} is now in the storage that the function accesses beyond input {}", j,
                              base->members[0]);
     }
     return {};

@@ -64,7 +64,7 @@ std::vector<Item> lower_reduction(const ir::Graph& graph, ir::NodeId index, Comb
   }
   const auto reduced = reduced_dims(node, type.sizes.size());
   if (!reduced) {
-    why = "which dims it reduces is not known";
+    why = "the dims that it reduces are not known";
     return {};
   }
   item.combine = combine;
@@ -77,7 +77,7 @@ std::vector<Item> lower_reduction(const ir::Graph& graph, ir::NodeId index, Comb
     may_be_empty = may_be_empty || !is_at_least(graph, type.sizes[d], 1);
   }
   if (may_be_empty && (combine == Combine::Max || combine == Combine::Min)) {
-    why = "LibTorch reports the maximum of nothing";
+    why = "LibTorch throws for extrema of an empty dim";
     return {};
   }
   if (!shrinks) {
@@ -108,7 +108,7 @@ std::vector<Item> lower_factory(const ir::Graph& graph, ir::NodeId index, std::s
   if (number != nullptr) {
     const auto value = as_number(*number);
     const auto held = value ? converted(*value, graph.tensor_type(item.output).dtype) : value;
-    if (!held) why = "its number is not a real one, or more than its type holds";
+    if (!held) why = "its number is not real, or its type cannot represent it";
     if (!held) return {};
     item.number = *held;
     return {item};
@@ -127,7 +127,7 @@ std::vector<Item> lower_factory(const ir::Graph& graph, ir::NodeId index, std::s
       return {item};
     }
   }
-  why = "LibTorch makes this tensor";
+  why = "generated code does not make this tensor";
   return {};
 }
 
@@ -168,7 +168,7 @@ std::vector<Item> lower_random(const ir::Graph& graph, ir::NodeId index, std::st
   const auto dtype = graph.tensor_type(item.output).dtype;
   const auto* state = node.args[0].as<ir::ValueId>();
   const auto* offset = node.args[1].as<ir::Dim>();
-  why = "LibTorch's thread draws these numbers";
+  why = "generated code does not draw these random numbers";
   if (state == nullptr || offset == nullptr) return {};
   item.source = *state;
   item.number = as_number(*offset);
@@ -321,7 +321,7 @@ std::vector<Item> lower_node(ir::Graph& graph, ir::NodeId index, const Settings&
     return {};
   }
   if (node.outputs.size() != 1 || !is_lowered_type(graph.type_of(node.outputs[0]))) {
-    why = "generated code has no such results";
+    why = "generated code does not support results of this kind";
     return {};
   }
   const auto& type = graph.tensor_type(node.outputs[0]);

@@ -37,11 +37,11 @@ std::vector<Item> lower_cat(ir::Graph& graph, ir::NodeId index, std::string& why
   const auto type = graph.tensor_type(node.outputs[0]);
   const auto* dim_arg = find_arg(node, 1);
   const auto given = dim_arg == nullptr ? std::optional<int64_t>(0) : as_int(dim_arg);
-  why = "along which dim is not known";
+  why = "its dim is not known";
   if (!given) return {};
   const auto dim = counted_from_front(*given, type.sizes.size());
   constexpr size_t kMostParts = 16;
-  why = "it has so many parts that copying them is quicker";
+  why = "it has so many parts that copying them is faster";
   if (node.args[0].as<ir::Arg::List>()->size() > kMostParts) return {};
   std::vector<std::pair<ir::ValueId, Box>> parts;
   Box box{std::vector<ir::Dim>(type.sizes.size()), {}};
@@ -84,7 +84,7 @@ std::vector<Item> lower_pad(ir::Graph& graph, ir::NodeId index, std::string& why
   const auto type = graph.tensor_type(node.outputs[0]);
   const auto given = value == nullptr ? std::optional<Number>(int64_t{0}) : as_number(*value);
   const auto number = given ? converted(*given, type.dtype) : given;
-  why = "its padding is not a plain one";
+  why = "generated code does not support this padding";
   if (from == nullptr || !pads || !number || !is_lowered_type(graph.type_of(*from))) return {};
   const auto inner = graph.tensor_type(*from);
   if (inner.numel() == ir::Dim(0) || inner.dtype != type.dtype) return {};
@@ -171,7 +171,7 @@ std::vector<Item> lower_scatter(ir::Graph& graph, ir::NodeId index, std::string&
   const auto type = graph.tensor_type(node.outputs[0]);
   const auto* self = node.args[0].as<ir::ValueId>();
   const auto* source = node.args.size() > 1 ? node.args[1].as<ir::ValueId>() : nullptr;
-  why = "it does not write one box";
+  why = "it does not write one contiguous range of a dim";
   if (self == nullptr || source == nullptr) return {};
   if (graph.tensor_type(*self).dtype != type.dtype || graph.tensor_type(*source).dtype != type.dtype ||
       !is_lowered_type(graph.type_of(*self)))

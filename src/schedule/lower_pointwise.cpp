@@ -85,16 +85,17 @@ class PointwiseLowering {
       return {};
     }
     if (!specialise()) {
-      why = "generated code has no such form of this op";
+      why = "generated code does not support this form of the op";
       return {};
     }
     if (!choose_types()) {
-      why = "its type does not hold one of its numbers";
+      why = "its type cannot represent one of its numbers";
       return {};
     }
     if (item_.result == DType::Bool || jumps(node_.op, item_.expression)) round_operands();
     if (item_.expression.empty() || !settings_.supports(item_.expression, item_.computes)) {
-      why = item_.expression.empty() ? "the op has no formula" : "there is no such function for its type";
+      why = item_.expression.empty() ? "the op has no formula"
+                                     : "generated code has no such function for its type";
       return {};
     }
     item_.expensive = item_.expression.find('(') != std::string::npos &&

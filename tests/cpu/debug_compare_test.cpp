@@ -186,7 +186,7 @@ TEST(DebugCompare, FindsMemoryThatIsGivenAwayTooEarly) {
   program.graph.values[{3}].base = {2};
   const auto found = failure_of(runtime::Executable(program, code_of(*whole), {}, true), {input});
   EXPECT_TRUE(found.starts_with("[compare:memory] value %3, element ")) << found;
-  EXPECT_NE(found.find("its memory was given away too early"), std::string::npos) << found;
+  EXPECT_NE(found.find("its memory was reused too early"), std::string::npos) << found;
   EXPECT_NE(found.find("Use Backend::Eager, and report it"), std::string::npos) << found;
 }
 

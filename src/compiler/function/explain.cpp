@@ -38,7 +38,7 @@ Explanation explain(const Version& version, const Lowering& lowering) {
   out.forward = ir::print(forward);
   if (plan.partition) out.backward = ir::print(plan.partition->backward);
   if (!plan.has_kernels) {
-    out.decisions = "every op by LibTorch\n";
+    out.decisions = "LibTorch runs every op\n";
     return out;
   }
   add_pass("forward", forward, lowering, out);

@@ -50,7 +50,7 @@ void Function::Impl::count_kept(const Call& call, const Recorded& recorded) {
   const bool again = ++kept_calls > std::max(1, options.max_versions) ||
                      (kept_before != nullptr && compiler::match({&kept_before, 1}, call));
   kept_reason =
-      fmt::format("the function kept {} of its tensors in a call before", recorded.captured->trace.kept);
+      fmt::format("the function stored {} of its tensors in an earlier call", recorded.captured->trace.kept);
   std::exception_ptr refusal;
   std::string text;
   try {
