@@ -112,7 +112,7 @@ std::string Caches::nearest_difference(const cache::Key& key, std::string_view k
   if (opened.store == nullptr) return "";
   const auto near = cache::nearest_key(*opened.store, key, kind, name);
   if (!near) return "";
-  return fmt::format("The nearest entry, {}, differs in\n{}", near->info.address.key.hex(),
+  return fmt::format("The nearest entry is {}:\n{}", near->info.address.key.hex(),
                      cache::explain(near->label.key, key));
 }
 
