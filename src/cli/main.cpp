@@ -135,8 +135,7 @@ int exit_of(const CLI::App& app, const CLI::ParseError& error) {
 int run(int argc, char** argv) {
   CLI::App app(
       "Inspects, transforms, runs and times antegrad graphs, maintains caches, checks this machine, and "
-      "shows "
-      "what the compiler did.",
+      "shows what the compiler did.",
       "antegrad");
   app.set_version_flag("--version", kVersion);
   app.require_subcommand(1);

@@ -44,8 +44,8 @@ CLI::App& CacheCommands::add(const std::string& name, const std::string& help, R
   auto& command = *group_->add_subcommand(name, help);
   command
       .add_option("--dir", place_.directory,
-                  "the cache directory; by default $ANTEGRAD_CACHE_DIR,\n$XDG_CACHE_HOME/antegrad or "
-                  "~/.cache/antegrad")
+                  "the cache directory; by default $ANTEGRAD_CACHE_DIR,\n"
+                  "$XDG_CACHE_HOME/antegrad or ~/.cache/antegrad")
       ->type_name("DIR")
       ->check(not_empty());
   command

@@ -37,8 +37,8 @@ void add_common(CLI::App& command, GraphOptions& options) {
   command
       .add_option(
           "--input", options.inputs,
-          "FILE.pt: a tensor, a list of tensors in the order of inputs,\nor a dictionary of tensors by "
-          "name;\n"
+          "FILE.pt: a tensor, a list of tensors in the order of inputs,\n"
+          "or a dictionary of tensors by name;\n"
           "NAME=FILE.pt: one tensor;\n"
           "NAME=SHAPE: random numbers of that shape, such as x=32,8,\nwhich gives symbols their sizes")
       ->type_name("WHAT")
@@ -64,8 +64,8 @@ CLI::App& add_run(CLI::App& app, RunOptions& options) {
   add_common(command, options);
   command
       .add_option("--backend", options.backend,
-                  "eager: op by op, by LibTorch; nofuse: a kernel per op;\ndefault: fused kernels. Without "
-                  "it, $ANTEGRAD_BACKEND")
+                  "eager: op by op, by LibTorch; nofuse: a kernel per op;\n"
+                  "default: fused kernels. Without it, $ANTEGRAD_BACKEND")
       ->type_name("NAME")
       ->check(one_of({"eager", "nofuse", "default"}));
   command.add_option("--output", options.output, "write the outputs to this file, by name")
