@@ -1,5 +1,5 @@
 #pragma once
-// Workloads of our own; make_workload() knows them by name.
+// The workloads of WorkloadSet::More; make_workload() finds them by name.
 #include "workloads.h"
 
 namespace antegrad::benchmarks {

@@ -7,7 +7,7 @@
 
 namespace antegrad::samples {
 
-/// A small generator of our own, so that values depend on the seed only.
+/// A small random generator, so that values depend on the seed only.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
