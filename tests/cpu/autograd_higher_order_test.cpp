@@ -1,4 +1,6 @@
 // Derivatives of derivatives, and random numbers that all passes must agree on.
+#include <ATen/autocast_mode.h>
+
 #include "cpu/training_like_eager.h"
 #include "seeds.h"
 
