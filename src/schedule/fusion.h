@@ -55,13 +55,6 @@ class Fusion {
   int64_t likely(const ir::Dim& dim) const { return graph_.hint_of(dim); }
 
  private:
-  // Beyond these limits compile time grows faster than run time shrinks.
-  static constexpr size_t kMostItems = 128;  ///< items in a group
-  /// The fewest iterations of an inner loop that are worth vectorising.
-  static constexpr int64_t kLeastInner = 16;
-  /// Expensive items in a group: functions that inline to long code.
-  static constexpr int64_t kMostExpensive = 24;
-
   struct Extern {
     ir::NodeId node;
     std::string why;
@@ -76,6 +69,7 @@ class Fusion {
   ClusterId add_cluster(ir::NodeId node);
   void add_item(Item item);
   Item copy_of(ir::ValueId source, const Item& scatter) const;
+  const Target& target() const { return settings_.target; }
   bool is_free(const Item& item) const;
   int64_t count_expensive(const Group& group) const;
   void seed(ItemId item);

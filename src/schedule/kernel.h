@@ -135,7 +135,8 @@ struct Kernel {
   bool operator==(const Kernel&) const = default;
 };
 
-constexpr int64_t kStrip = 64;
+// Part of what a kernel means, on every target.
+constexpr int64_t kStrip = 64;           ///< iterations of the lane loop in one unit
 constexpr int64_t kMostScratch = 16384;  ///< the most elements of a scratch buffer on the stack
 
 /// Returns the type in which values of a dtype are computed.

@@ -7,6 +7,7 @@
 
 #include "ir/graph.h"
 #include "schedule/kernel.h"
+#include "schedule/target.h"
 
 namespace antegrad::schedule {
 
@@ -42,9 +43,10 @@ struct Program {
   const ir::Node& node_of(const RunNode& step) const { return graph.node(step.node); }
 };
 
-/// Limits of fusion.
+/// How a graph is to be scheduled.
 struct Settings {
   bool fuse = true;  ///< false for one kernel per op
+  Target target = cpu_target();
   /// Whether code can be generated for an expression over operands of a type.
   std::function<bool(std::string_view expression, ir::DType operand)> supports;
 };

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "codegen/cpu/expression.h"
 #include "codegen/cpu/kernel_source.h"
+#include "codegen/text/expression.h"
 #include "graph/golden.h"
 #include "ir/text.h"
 #include "passes/pipelines.h"
@@ -30,7 +30,7 @@ std::vector<ir::Graph> read_graphs(const std::filesystem::path& path) {
 schedule::Program program_of(ir::Graph graph) {
   passes::run_pipeline(graph, passes::passes_of("before_fusion"), {});
   schedule::Settings settings;
-  settings.supports = codegen::cpu::expression_supported;
+  settings.supports = codegen::expression_supported;
   return schedule::schedule(graph, settings);
 }
 

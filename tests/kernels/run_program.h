@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "codegen/cpu/expression.h"
+#include "codegen/text/expression.h"
 #include "ir/substitute.h"
 #include "ir/text.h"
 #include "kernels/interpreter.h"
@@ -13,7 +13,7 @@ namespace antegrad::schedule {
 
 inline Settings all_settings() {
   Settings settings;
-  settings.supports = codegen::cpu::expression_supported;
+  settings.supports = codegen::expression_supported;
   return settings;
 }
 

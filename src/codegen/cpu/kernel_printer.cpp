@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "codegen/cpu/c_text.h"
 #include "codegen/cpu/op_text.h"
 #include "codegen/cpu/section_printer.h"
 #include "codegen/cpu/target_text.h"
+#include "codegen/text/c_text.h"
 
 namespace antegrad::codegen::cpu {
 namespace {

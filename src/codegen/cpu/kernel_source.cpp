@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "codegen/cpu/kernel_printer.h"
-#include "codegen/cpu/prelude.h"
+#include "codegen/text/prelude.h"
 
 namespace antegrad::codegen::cpu {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "codegen/cpu/c_text.h"
+#include "codegen/text/c_text.h"
 
 namespace antegrad::codegen::cpu {
 

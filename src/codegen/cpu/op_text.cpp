@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "antegrad/error.h"
-#include "codegen/cpu/c_text.h"
-#include "codegen/cpu/expression.h"
+#include "codegen/text/c_text.h"
+#include "codegen/text/expression.h"
 
 namespace antegrad::codegen::cpu {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "codegen/cpu/names.h"
-#include "codegen/cpu/writer.h"
+#include "codegen/text/writer.h"
 
 namespace antegrad::codegen::cpu {
 

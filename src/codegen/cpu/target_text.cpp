@@ -1,7 +1,7 @@
 #include "codegen/cpu/target_text.h"
 
-#include "codegen/cpu/c_text.h"
 #include "codegen/cpu/op_text.h"
+#include "codegen/text/c_text.h"
 
 namespace antegrad::codegen::cpu {
 namespace {

@@ -3,7 +3,7 @@
 // over, updated in the innermost loop, and finished after the loops. When the loops run in blocks, there is
 // also a variable per block.
 #include "codegen/cpu/names.h"
-#include "codegen/cpu/writer.h"
+#include "codegen/text/writer.h"
 
 namespace antegrad::codegen::cpu {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "antegrad/error.h"
-#include "codegen/cpu/expression.h"
+#include "codegen/text/expression.h"
 #include "compiler/cache/function_cache.h"
 #include "compiler/code/progress.h"
 #include "ir/substitute.h"
@@ -119,7 +119,7 @@ schedule::Program Lowering::program(const ir::Graph& graph) const {
   const trace::Span span("schedule");
   schedule::Settings settings;
   settings.fuse = options_.backend != Backend::NoFuse;
-  settings.supports = codegen::cpu::expression_supported;
+  settings.supports = codegen::expression_supported;
   auto program = schedule::schedule(graph, settings);
   ir::verify(program.graph);  // the memory plan relies on it
   return program;

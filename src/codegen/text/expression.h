@@ -8,7 +8,7 @@
 
 #include "ir/types.h"
 
-namespace antegrad::codegen::cpu {
+namespace antegrad::codegen {
 
 /// Prints the expression with arguments[0] for a, arguments[1] for b, … Arithmetic is C arithmetic in the
 /// operand type: every operation rounds or wraps to it. && and || evaluate both sides. Adds the names of
@@ -20,4 +20,4 @@ std::string expression_text(std::string_view text, ir::DType operand,
 /// Whether the expression can be printed: it parses, and all its functions exist for the operand type.
 bool expression_supported(std::string_view text, ir::DType operand);
 
-}  // namespace antegrad::codegen::cpu
+}  // namespace antegrad::codegen

@@ -1,5 +1,5 @@
 // The prelude's texts, and the functions with exact results: conversions, selections, integers, random bits.
-#include "codegen/cpu/prelude.h"
+#include "codegen/text/prelude.h"
 
 #include <gtest/gtest.h>
 
@@ -10,10 +10,10 @@
 #include <set>
 
 #include "antegrad/error.h"
-#include "codegen/cpu/prelude_testing.h"
+#include "codegen/text/prelude_testing.h"
 #include "util/philox.h"
 
-namespace antegrad::codegen::cpu {
+namespace antegrad::codegen {
 namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity(), kNaN = std::numeric_limits<float>::quiet_NaN();
@@ -314,4 +314,4 @@ TEST(PreludeInteger, WrapsAround) {
 }
 
 }  // namespace
-}  // namespace antegrad::codegen::cpu
+}  // namespace antegrad::codegen

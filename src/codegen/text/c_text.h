@@ -6,7 +6,7 @@
 
 #include "schedule/kernel.h"
 
-namespace antegrad::codegen::cpu {
+namespace antegrad::codegen {
 
 std::string_view memory_type(ir::DType dtype);  ///< of an element in memory: "uint16_t" for f16 and bf16
 std::string_view scalar_type(ir::DType dtype);  ///< of a variable: "float" for f16 and bf16, "_Bool" for bool
@@ -20,4 +20,4 @@ std::string literal(ir::DType dtype, const std::string& number, bool is_double);
 /// calls to `functions`.
 std::string dim_text(const ir::Dim& dim, std::set<std::string>& functions);
 
-}  // namespace antegrad::codegen::cpu
+}  // namespace antegrad::codegen

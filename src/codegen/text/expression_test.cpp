@@ -1,11 +1,11 @@
-#include "codegen/cpu/expression.h"
+#include "codegen/text/expression.h"
 
 #include <gtest/gtest.h>
 
 #include "antegrad/error.h"
 #include "ir/ops.h"
 
-namespace antegrad::codegen::cpu {
+namespace antegrad::codegen {
 namespace {
 
 using ir::DType;
@@ -91,4 +91,4 @@ TEST(Expression, EveryArgumentMustBeGiven) {
 }
 
 }  // namespace
-}  // namespace antegrad::codegen::cpu
+}  // namespace antegrad::codegen

@@ -10,9 +10,9 @@
 #include <random>
 #include <set>
 
-#include "codegen/cpu/prelude_testing.h"
+#include "codegen/text/prelude_testing.h"
 
-namespace antegrad::codegen::cpu {
+namespace antegrad::codegen {
 namespace {
 
 constexpr double kMaxUlp = 2;
@@ -214,4 +214,4 @@ std::string isa_name(const testing::TestParamInfo<std::string>& info) {
 INSTANTIATE_TEST_SUITE_P(Isas, Accuracy, ::testing::ValuesIn(testable_isas()), isa_name);
 
 }  // namespace
-}  // namespace antegrad::codegen::cpu
+}  // namespace antegrad::codegen

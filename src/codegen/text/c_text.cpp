@@ -1,4 +1,4 @@
-#include "codegen/cpu/c_text.h"
+#include "codegen/text/c_text.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include "schedule/kernel.h"
 #include "util/ids.h"
 
-namespace antegrad::codegen::cpu {
+namespace antegrad::codegen {
 
 using ir::DType;
 
@@ -139,4 +139,4 @@ std::string dim_text(const ir::Dim& dim, std::set<std::string>& functions) {
   return DimPrinter(functions).sum(dim);
 }
 
-}  // namespace antegrad::codegen::cpu
+}  // namespace antegrad::codegen

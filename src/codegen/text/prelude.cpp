@@ -1,4 +1,4 @@
-#include "codegen/cpu/prelude.h"
+#include "codegen/text/prelude.h"
 
 #include <algorithm>
 #include <array>
@@ -8,37 +8,37 @@
 
 #include "antegrad/error.h"
 
-namespace antegrad::codegen::cpu {
+namespace antegrad::codegen {
 namespace {
 
 constexpr std::string_view kTexts[] = {
-#include "codegen/cpu/prelude/base.h"
+#include "codegen/text/prelude/base.h"
     ,
-#include "codegen/cpu/prelude/round.h"
+#include "codegen/text/prelude/round.h"
     ,
-#include "codegen/cpu/prelude/select.h"
+#include "codegen/text/prelude/select.h"
     ,
-#include "codegen/cpu/prelude/exp.h"
+#include "codegen/text/prelude/exp.h"
     ,
-#include "codegen/cpu/prelude/log.h"
+#include "codegen/text/prelude/log.h"
     ,
-#include "codegen/cpu/prelude/hyperbolic.h"
+#include "codegen/text/prelude/hyperbolic.h"
     ,
-#include "codegen/cpu/prelude/trig.h"
+#include "codegen/text/prelude/trig.h"
     ,
-#include "codegen/cpu/prelude/erf.h"
+#include "codegen/text/prelude/erf.h"
     ,
-#include "codegen/cpu/prelude/power.h"
+#include "codegen/text/prelude/power.h"
     ,
-#include "codegen/cpu/prelude/divide.h"
+#include "codegen/text/prelude/divide.h"
     ,
-#include "codegen/cpu/prelude/special.h"
+#include "codegen/text/prelude/special.h"
     ,
-#include "codegen/cpu/prelude/integer.h"
+#include "codegen/text/prelude/integer.h"
     ,
-#include "codegen/cpu/prelude/half.h"
+#include "codegen/text/prelude/half.h"
     ,
-#include "codegen/cpu/prelude/random.h"
+#include "codegen/text/prelude/random.h"
 };
 
 struct Type {
@@ -171,4 +171,4 @@ std::string prelude_for(const std::vector<std::string>& functions) {
   return text;
 }
 
-}  // namespace antegrad::codegen::cpu
+}  // namespace antegrad::codegen

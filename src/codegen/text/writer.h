@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace antegrad::codegen::cpu {
+namespace antegrad::codegen {
 
 /// Writes lines of C, indented by nesting.
 class Writer {
@@ -38,4 +38,4 @@ class Writer {
   std::string text_;
 };
 
-}  // namespace antegrad::codegen::cpu
+}  // namespace antegrad::codegen

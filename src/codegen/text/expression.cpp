@@ -1,4 +1,4 @@
-#include "codegen/cpu/expression.h"
+#include "codegen/text/expression.h"
 
 #include <fmt/format.h>
 
@@ -8,11 +8,11 @@
 #include <numbers>
 
 #include "antegrad/error.h"
-#include "codegen/cpu/c_text.h"
-#include "codegen/cpu/functions.h"
+#include "codegen/text/c_text.h"
+#include "codegen/text/functions.h"
 #include "schedule/kernel.h"
 
-namespace antegrad::codegen::cpu {
+namespace antegrad::codegen {
 namespace {
 
 using ir::DType;
@@ -257,4 +257,4 @@ bool expression_supported(std::string_view text, DType operand) {
   }
 }
 
-}  // namespace antegrad::codegen::cpu
+}  // namespace antegrad::codegen

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <random>
 
-#include "codegen/cpu/prelude_testing.h"
+#include "codegen/text/prelude_testing.h"
 #include "util/philox.h"
 
-namespace antegrad::codegen::cpu {
+namespace antegrad::codegen {
 namespace {
 
 class PreludeRandom : public ::testing::TestWithParam<std::string> {};
@@ -184,4 +184,4 @@ std::string isa_name(const testing::TestParamInfo<std::string>& info) {
 INSTANTIATE_TEST_SUITE_P(Isas, PreludeRandom, ::testing::ValuesIn(testable_isas()), isa_name);
 
 }  // namespace
-}  // namespace antegrad::codegen::cpu
+}  // namespace antegrad::codegen

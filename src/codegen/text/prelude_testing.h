@@ -16,9 +16,9 @@
 #include <string>
 #include <vector>
 
-#include "codegen/cpu/prelude.h"
+#include "codegen/text/prelude.h"
 
-namespace antegrad::codegen::cpu {
+namespace antegrad::codegen {
 
 /// The signature of ag_pow_f32 is {"ag_pow_f32", "float", {"float", "float"}}. A function without arguments
 /// gets no loop.
@@ -126,4 +126,4 @@ class CompiledPrelude {
   void* library_ = nullptr;
 };
 
-}  // namespace antegrad::codegen::cpu
+}  // namespace antegrad::codegen

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace antegrad::codegen::cpu {
+namespace antegrad::codegen {
 
 /// A block: the names it defines, its text and the indices of the blocks it uses directly or transitively, in
 /// order.
@@ -32,4 +32,4 @@ bool prelude_has(std::string_view name);
 /// order of prelude_blocks(). Throws Error(Internal) for an unknown name.
 std::string prelude_for(const std::vector<std::string>& functions);
 
-}  // namespace antegrad::codegen::cpu
+}  // namespace antegrad::codegen

@@ -1,6 +1,6 @@
-#include "codegen/cpu/writer.h"
+#include "codegen/text/writer.h"
 
-namespace antegrad::codegen::cpu {
+namespace antegrad::codegen {
 
 void Writer::comment(std::string_view text) {
   while (!text.empty()) {
@@ -14,4 +14,4 @@ void Writer::comment(std::string_view text) {
   }
 }
 
-}  // namespace antegrad::codegen::cpu
+}  // namespace antegrad::codegen

@@ -1,10 +1,10 @@
-#include "codegen/cpu/functions.h"
+#include "codegen/text/functions.h"
 
 #include <fmt/format.h>
 
-#include "codegen/cpu/prelude.h"
+#include "codegen/text/prelude.h"
 
-namespace antegrad::codegen::cpu {
+namespace antegrad::codegen {
 
 using ir::DType;
 
@@ -21,4 +21,4 @@ std::optional<std::string> function_name(std::string_view function, DType type) 
   return std::nullopt;
 }
 
-}  // namespace antegrad::codegen::cpu
+}  // namespace antegrad::codegen
