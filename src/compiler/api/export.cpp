@@ -1,6 +1,5 @@
 #include "antegrad/export.h"
 
-#include <ATen/ops/empty_strided.h>
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
 #include <torch/nn/module.h>
@@ -8,32 +7,21 @@
 #include <unordered_set>
 
 #include "antegrad/error.h"
-#include "aot/aliasing.h"
-#include "capture/below_recording.h"
-#include "capture/convert.h"
 #include "compiler/api/environment.h"
 #include "compiler/api/export_graph.h"
-#include "compiler/api/graph_signature.h"
+#include "compiler/api/runnable_graph.h"
 #include "compiler/code/captured.h"
 #include "compiler/code/kept.h"
 #include "compiler/code/watch.h"
 #include "ir/text.h"
-#include "ir/verify.h"
-#include "runtime/executable.h"
 
 namespace antegrad {
 
 struct Exported::Impl {
-  explicit Impl(ir::Graph exported)
-      : graph(std::move(exported)),
-        text(ir::print(graph)),
-        signature(compiler::signature_of(graph)),
-        executable(graph) {}
+  explicit Impl(ir::Graph exported) : runnable(std::move(exported)), text(ir::print(runnable.graph())) {}
 
-  ir::Graph graph;
+  compiler::RunnableGraph runnable;
   std::string text;
-  GraphSignature signature;
-  runtime::Executable executable;
   std::vector<std::pair<std::string, at::Tensor>> lifted;
 };
 
@@ -106,64 +94,18 @@ void check_gradients(const capture::Trace& trace) {
                 "Use export_inference(), or arguments or parameters that require gradients");
 }
 
-// --- running
-
-bool same_sizes(const ir::TensorType& a, const ir::TensorType& b) {
-  const bool same_device = a.device.kind == b.device.kind &&
-                           (a.device.index == b.device.index || a.device.index < 0 || b.device.index < 0);
-  return a.dtype == b.dtype && same_device && a.sizes == b.sizes;
-}
-
-at::Tensor empty_of(const ir::TensorType& type) {
-  return at::empty_strided(capture::constants(type.sizes), capture::constants(type.strides),
-                           capture::options_of(type));
-}
-
-/// Returns the given tensor with the strides that the graph was captured for.
-at::Tensor fit(const at::Tensor& given, const ir::Input& input, const ir::Type& wanted) {
-  const auto* type = wanted.tensor();
-  if (!given.defined() && type != nullptr && input.role == ir::InputRole::Tangent)
-    return empty_of(*type).zero_();
-  const auto found =
-      given.defined() ? ir::Type(capture::type_of(given, given.device())) : ir::Type(ir::ScalarKind::None);
-  const bool fits = type != nullptr && found.tensor() != nullptr ? same_sizes(*type, *found.tensor())
-                                                                 : type == nullptr && !given.defined();
-  if (!fits)
-    throw Error(ErrorCode::InvalidArgument, "export:run",
-                fmt::format("input '{}' is {} where the graph takes {}", input.name, ir::print(found),
-                            ir::print(wanted)),
-                "Pass what the function was exported for, or export it again");
-  if (type == nullptr) return given;
-  const auto plain = given.resolve_conj().resolve_neg();
-  if (found.tensor()->strides == type->strides) return plain;
-  // Nothing can be copied into an expanded layout; a contiguous tensor supports every view that such a layout
-  // supports.
-  return aot::overlaps_itself(*type) ? plain.contiguous() : empty_of(*type).copy_(plain);
-}
-
-void separate_from(std::unordered_set<const c10::StorageImpl*> taken, std::vector<at::Tensor>& outputs) {
-  for (auto& output : outputs) {
-    if (!output.defined()) continue;
-    if (taken.count(output.storage().unsafeGetStorageImpl()) > 0) output = output.clone();
-    taken.insert(output.storage().unsafeGetStorageImpl());
-  }
-}
-
 }  // namespace
 
 Exported Exported::parse(std::string_view graph) {
-  auto parsed = ir::parse(graph);
-  ir::verify(parsed);
-  compiler::signature_of(parsed);  // throws for an invalid signature before anything relies on it
-  return Exported(std::make_shared<const Impl>(std::move(parsed)));
+  return Exported(std::make_shared<const Impl>(compiler::RunnableGraph::parse(graph)));
 }
 
 const std::string& Exported::graph() const { return impl_->text; }
-const GraphSignature& Exported::signature() const { return impl_->signature; }
+const GraphSignature& Exported::signature() const { return impl_->runnable.signature(); }
 const std::vector<std::pair<std::string, at::Tensor>>& Exported::lifted() const { return impl_->lifted; }
 
 std::vector<at::Tensor> Exported::run(std::vector<at::Tensor> inputs) const {
-  const auto& graph = impl_->graph;
+  const auto& graph = impl_->runnable.graph();
   if (detail::capturing())
     throw Error(ErrorCode::UnsupportedOp, "export:run", "an exported graph runs inside a captured function",
                 "Call the function that was exported instead");
@@ -172,16 +114,7 @@ std::vector<at::Tensor> Exported::run(std::vector<at::Tensor> inputs) const {
                 fmt::format("{} tensors were given where the graph has {} inputs", inputs.size(),
                             graph.inputs.size()),
                 "GraphSignature::print() lists them");
-  std::unordered_set<const c10::StorageImpl*> taken;
-  capture::BelowRecording below;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    inputs[i] = fit(inputs[i], graph.inputs[i], graph.type_of(graph.inputs[i].value));
-    if (inputs[i].defined()) taken.insert(inputs[i].storage().unsafeGetStorageImpl());
-  }
-  std::vector<at::Tensor> outputs;
-  impl_->executable.run(inputs, outputs);
-  separate_from(std::move(taken), outputs);
-  return outputs;
+  return impl_->runnable.run(std::move(inputs), "export:run");
 }
 
 Exported detail::export_graph(const Options& given, ExportKind kind, const Leaves& leaves,
@@ -201,7 +134,8 @@ Exported detail::export_graph(const Options& given, ExportKind kind, const Leave
   compiler::run_passes(options, true, compiler::has_lazy_bits(traced), Rng::Eager, graph);
   auto impl = std::make_shared<Exported::Impl>(std::move(graph));
   for (size_t k = 0; k < traced.lifted.size(); ++k)
-    impl->lifted.emplace_back(impl->graph.inputs[traced.user_inputs + k].name, traced.lifted[k].tensor);
+    impl->lifted.emplace_back(impl->runnable.graph().inputs[traced.user_inputs + k].name,
+                              traced.lifted[k].tensor);
   return Exported(std::move(impl));
 }
 
