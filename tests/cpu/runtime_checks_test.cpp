@@ -148,7 +148,8 @@ TEST(RuntimeChecks, ParametersThatAreTensorsAreChecked) {
   };
   const auto coin = [](const Tensor& p) { return at::bernoulli(p); };
   const auto noise = [](const Tensor& s) { return at::normal(0.5, s); };
-  auto coins = compile(coin), noises = compile(noise);
+  auto coins = compile(coin);
+  auto noises = compile(noise);
   for (const float number : {0.F, 0.5F, 1.F, 1.5F, -0.25F, nan}) {
     auto x = torch::full({3, 5}, 0.25);
     x[2][4] = number;
