@@ -48,7 +48,7 @@ void BackwardPass::plan() {
     const auto place = static_cast<uint32_t>(part.items.size());
     if (!item.needed || item.kind == NodeKind::Accumulate) {
       if (place != 0 && node.num_inputs() == 1 && has_traceable_tensor_hooks(node))
-        part.ends.push_back({index, place});
+        part.trailing.push_back({index, place});
       plan.after.push_back({index, nullptr});
       continue;
     }
@@ -70,7 +70,7 @@ void BackwardPass::plan() {
   }
   close(plan);
   find_incoming();
-  find_ends();
+  find_trailing();
   PhaseClock::mark(Phase::Order);
 }
 
@@ -102,12 +102,13 @@ void BackwardPass::find_incoming() {
   }
 }
 
-/// Drops ends whose gradient does not come from their segment alone: their hooks cannot be part of it.
-void BackwardPass::find_ends() {
-  std::unordered_map<uint32_t, uint32_t> segment_of;  // by slot of the end
+/// Drops trailing nodes whose gradient does not come from their segment alone: their hooks cannot be part of
+/// it.
+void BackwardPass::find_trailing() {
+  std::unordered_map<uint32_t, uint32_t> segment_of;  // by slot of the trailing node
   for (const auto& step : steps_)
     if (step.part != nullptr)
-      for (const auto& end : step.part->ends)
+      for (const auto& end : step.part->trailing)
         segment_of[graph_.items[end.item].first_slot] = graph_.items[step.part->items[0]].step;
   if (segment_of.empty()) return;
   for_each_link([&](uint32_t step, const PassGraph::Link& link) {
@@ -116,8 +117,9 @@ void BackwardPass::find_ends() {
   });
   for (auto& step : steps_)
     if (step.part != nullptr)
-      std::erase_if(step.part->ends,
-                    [&](const End& end) { return segment_of.count(graph_.items[end.item].first_slot) == 0; });
+      std::erase_if(step.part->trailing, [&](const TrailingNode& end) {
+        return segment_of.count(graph_.items[end.item].first_slot) == 0;
+      });
 }
 
 void BackwardPass::add(uint32_t slot, at::Tensor&& gradient) {
@@ -195,28 +197,28 @@ void BackwardPass::run_part(Part part, const RunSegment& run,
 /// Returns false when nothing was run.
 bool BackwardPass::run_segment(Segment& segment, const RunSegment& run) {
   variable_list gradients;
-  for (const auto& slot : segment.incoming()) gradients.push_back(slots_[slot.slot]);
+  for (const auto& slot : segment.plan().part.incoming) gradients.push_back(slots_[slot.slot]);
   const auto let_go = [&] {
-    for (const auto& slot : segment.incoming()) slots_[slot.slot].reset();
+    for (const auto& slot : segment.plan().part.incoming) slots_[slot.slot].reset();
     segment.release(task_.keep_graph_);
   };
   auto results = run(segment, std::move(gradients), let_go);
   if (!results) return false;
   auto result = results->begin();
-  for (const auto slot : segment.outgoing()) add(slot, std::move(*result++));
-  for (const auto& slot : segment.asked_for()) {
-    const auto item = segment.items()[slot.place];
+  for (const auto slot : segment.plan().outgoing) add(slot, std::move(*result++));
+  for (const auto& slot : segment.plan().part.asked_for) {
+    const auto item = segment.plan().part.items[slot.place];
     variable_list incoming(graph_.node(item).num_inputs());
     incoming[slot.input] = std::move(*result++);
     capture(graph_.items[item], incoming, slot.input);
   }
-  for (const auto& slot : segment.retained()) {
-    const auto item = segment.items()[slot.place];
+  for (const auto& slot : segment.plan().retained) {
+    const auto item = segment.plan().part.items[slot.place];
     auto& retained = retained_[item];
     retained.resize(graph_.node(item).num_inputs());
     retained[slot.input] = std::move(*result++);
   }
-  for (const auto& end : segment.ends()) hooks_done_.insert(end.item);
+  for (const auto& end : segment.plan().part.trailing) hooks_done_.insert(end.item);
   return true;
 }
 

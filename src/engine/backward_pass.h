@@ -48,7 +48,7 @@ class BackwardPass {
   template <class Call>
   void for_each_link(const Call& call) const;
   void find_incoming();
-  void find_ends();
+  void find_trailing();
   void run_item(uint32_t item);
   void retain(uint32_t item);
   void run_part(Part part, const RunSegment& run, const std::function<void(const std::string&)>& note);

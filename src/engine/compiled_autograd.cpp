@@ -188,7 +188,7 @@ struct Inside {
 std::optional<variable_list> run_segment(engine::Segment& segment, variable_list&& gradients,
                                          const std::function<void()>& let_go) {
   auto& passes = Passes::instance();
-  const auto nodes = segment.items().size();
+  const auto nodes = segment.plan().nodes.size();
   PhaseClock::mark(Phase::Give);
   const auto function = passes.find(segment.structure());
   if (function == nullptr) return std::nullopt;
