@@ -15,8 +15,10 @@ namespace {
 constexpr size_t kMaxSnapshotBytes = size_t{64} << 20;
 
 /// Takes hooks off the tensor until the end of the capture: an in-place op would move them to the tensor's
-/// new history. The real history keeps them.
+/// new history. The real history keeps them. A tensor without hooks is not written to: other threads may use
+/// it.
 void set_hooks_aside(torch::autograd::AutogradMeta& meta, c10::TensorImpl& saved) {
+  if (!meta.retains_grad_ && meta.cpp_hooks_list_ == nullptr) return;
   auto own = std::make_unique<torch::autograd::AutogradMeta>();
   own->retains_grad_ = std::exchange(meta.retains_grad_, own->retains_grad_);
   own->cpp_hooks_list_ = std::move(meta.cpp_hooks_list_);
@@ -25,7 +27,11 @@ void set_hooks_aside(torch::autograd::AutogradMeta& meta, c10::TensorImpl& saved
 
 void restore_hooks(torch::autograd::AutogradMeta& meta, const c10::TensorImpl& saved) {
   const auto* own = static_cast<const torch::autograd::AutogradMeta*>(saved.autograd_meta());
-  if (own == nullptr) return;
+  if (own == nullptr) {
+    if (meta.retains_grad_) meta.retains_grad_ = false;
+    if (meta.cpp_hooks_list_ != nullptr) meta.cpp_hooks_list_.reset();
+    return;
+  }
   meta.retains_grad_ = own->retains_grad_;
   meta.cpp_hooks_list_ = own->cpp_hooks_list_;
 }
