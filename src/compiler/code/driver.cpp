@@ -91,6 +91,8 @@ const Captured& Driver::capture(const Call& call, Recorded& recorded) const {
 
 void Driver::generalize(const Call& call, const Versions& versions, Recorded& recorded) {
   recorded.program = sizes_.generalize(call, *recorded.captured, versions);
+  recorded.guards =
+      guards_of_capture(settings_.options, call, *recorded.captured, recorded.program->found.shapes);
 }
 
 void Driver::record(const Call& call, const Versions& versions, Recorded& recorded) {
@@ -114,12 +116,11 @@ std::shared_ptr<Version> Driver::compile(const Call& call, Recorded& recorded) c
   const auto& captured = *recorded.captured;
   const auto& trace = captured.trace;
   check_changed_inputs(captured, call.leaves);
-  auto guards = guards_of_capture(options, call, captured, recorded.program->found.shapes);
   std::shared_ptr<detail::Function> gradients;
   if (trace.differentiable && trace.views.empty()) gradients = GradientFunction::make_function(options);
   auto parts = compile_program(settings_, std::move(*recorded.program), facts_of(trace));
   const auto version = std::make_shared<Version>(
-      std::move(guards), std::make_shared<const Template>(std::move(parts), options.backward_ahead),
+      std::move(*recorded.guards), std::make_shared<const Template>(std::move(parts), options.backward_ahead),
       std::move(gradients), trace.counts.real_kernels);
   auto instance = version->make_instance(settings_, call, captured);  // runtime/
   if (!instance)

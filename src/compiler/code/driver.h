@@ -18,7 +18,8 @@ struct Recorded {
   std::string reason;                ///< why no version serves the call
   std::optional<Captured> captured;  ///< keeps lifted tensors alive until Match::inputs does
   std::optional<GeneralProgram> program;
-  std::string eager_reason;  ///< why the call runs eagerly; empty when it is to be compiled
+  std::optional<VersionGuards> guards;  ///< of the call, made on its thread
+  std::string eager_reason;             ///< why the call runs eagerly; empty when it is to be compiled
   /// The function kept tensors while it was captured at other sizes; they may have replaced some that this
   /// call needs.
   bool kept_elsewhere = false;

@@ -151,8 +151,10 @@ std::optional<Match> Function::Impl::make_version(const Call& call, Recorded rec
     version = std::make_shared<Version>(compiler::guards_of_attempt(options, call, recorded.met));
   }
   if (unchanged && !unchanged()) return std::nullopt;
-  auto match = compiler::match_new_version(version, call);
-  if (!match)
+  // Another thread must not look at the tensors: the caller may change them right now.
+  std::optional<Match> match;
+  if (!unchanged) match = compiler::match_new_version(version, call);
+  if (!unchanged && !match)
     throw Error(ErrorCode::Internal, "compile",
                 "a captured graph does not serve the call it was captured for: " + version->mismatch(call));
   if (!version->is_eager()) {
