@@ -3,6 +3,7 @@
 #include <ATen/ops/empty_strided.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "antegrad/error.h"
@@ -18,9 +19,19 @@
 namespace antegrad::compiler {
 namespace {
 
+/// Whether an argument was expanded when the graph was captured. Other arguments are not, and kernels would
+/// read them as if they were.
+bool takes_expanded(const ir::Graph& graph) {
+  return std::any_of(graph.inputs.begin(), graph.inputs.end(), [&](const ir::Input& input) {
+    const auto* type = graph.type_of(input.value).tensor();
+    return type != nullptr && aot::overlaps_itself(*type);
+  });
+}
+
 std::shared_ptr<const runtime::Executable> compiled(const ir::Graph& graph, const Options& options) {
   const Lowering lowering(options);
-  if (!lowering.makes_kernels(graph)) return std::make_shared<const runtime::Executable>(graph);
+  if (!lowering.makes_kernels(graph) || takes_expanded(graph))
+    return std::make_shared<const runtime::Executable>(graph);
   auto prepared = graph;
   lowering.prepare(prepared);
   return lower(lowering, prepared)->at({});

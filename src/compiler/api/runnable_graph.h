@@ -18,7 +18,8 @@ class RunnableGraph {
  public:
   /// LibTorch runs every op.
   explicit RunnableGraph(ir::Graph graph);
-  /// Kernels are compiled for the whole graph, including both passes of a joint one.
+  /// Kernels are compiled for the whole graph, including both passes of a joint one. LibTorch runs every op
+  /// of a graph that was captured with expanded arguments.
   RunnableGraph(ir::Graph graph, const Options& options);
 
   /// Reads and verifies the text of an exported graph. Throws Error(Parse) and Error(Verify).
