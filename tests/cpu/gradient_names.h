@@ -92,11 +92,6 @@ inline const std::vector<std::pair<std::string, std::string>> kOpsNotSwept = {
     {"chalf", "complex half has no random numbers, nor most kernels, on the CPU"},
     {"masked_select", "the size of its result depends on data: refused, see data_dependent_shape_test"},
     {"__rmod__", "LibTorch has no derivative of a number's remainder"},
-    {"cov", "refused: a check in it reads data"},
-    {"corrcoef", "uses cov"},
-    {"quantile", "refused: a check in it reads data"},
-    {"nanquantile", "refused: a check in it reads data"},
-    {"istft", "refused: a check in it reads data"},
     {"combinations", "uses masked_select"},
     {"nn.functional.one_hot", "of integers only"},
 };
