@@ -358,7 +358,8 @@ void note_kept_outputs(const KeptTensors& kept, const std::vector<ir::ValueId>& 
   const auto& graph = trace.graph;
   for (size_t i = 0; i < trace.output_ends.size(); ++i) {
     const auto value = trace.output_ends[i].value;
-    if (!value.valid()) continue;
+    if (!value.valid() || trace.output_ends[i].same_as_input >= 0)
+      continue;  // an argument is returned as such
     for (size_t k = 0; k < kept.fakes.size(); ++k)
       if (graph.storage_of(values[k]) == graph.storage_of(value))
         trace.kept_outputs.push_back({static_cast<int32_t>(i), kept.fakes[k], values[k] == value,
