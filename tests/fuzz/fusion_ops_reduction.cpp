@@ -140,7 +140,9 @@ FusionOp group_norm() {
     return true;
   };
   return {"group_norm", propose, [](const Tensors& t, const FusionStep& s) {
-            return at::group_norm(t[0], s.ints[0], t[1], t[2], 1e-2, false);
+            // LibTorch's backward kernel for half tensors in channels-last layout writes out of bounds.
+            const bool is_half = at::isReducedFloatingType(t[0].scalar_type());
+            return at::group_norm(is_half ? t[0].contiguous() : t[0], s.ints[0], t[1], t[2], 1e-2, false);
           }};
 }
 

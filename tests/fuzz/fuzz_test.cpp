@@ -37,6 +37,12 @@ std::optional<std::string> difference_of(const Program& program, Way way) {
   try {
     auto difference = check(
         program, [way](Fn f) { return compile_in(way, std::move(f), {}); }, options);
+    // An argument that the function has stored is another tensor on its memory.
+    const bool keeps = to_string(program).find("// kept") != std::string::npos;
+    if (difference && keeps &&
+        (difference->find("identical to is input") != std::string::npos ||
+         difference->find("a view of is input") != std::string::npos))
+      return std::nullopt;
     // After set_ a tensor keeps its version counter and its base, which a rebuilt view does not have.
     if (difference && has_set && difference->find("_version()") != std::string::npos) return std::nullopt;
     return difference;
