@@ -55,7 +55,7 @@ TEST_F(CacheSizes, EntriesAreNotUsedWhereTheFunctionDoesSomethingElse) {
   EXPECT_GT(second.report().cache.misses, 0u);
 }
 
-TEST_F(CacheSizes, AnEntryForOtherSizesIsAGuardMiss) {
+TEST_F(CacheSizes, AMarkedRangeOfSizesHasOneEntry) {
   Options options;
   options.dynamic_sizes = {dynamic(0, 0, 8, 64)};
   const auto first = compile(&chain, options);

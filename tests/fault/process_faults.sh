@@ -29,7 +29,7 @@ case $kind in
       echo "$threads threads: $(((runs + 2) / 3)) runs of 8 children"
     done ;;
   memory)
-    for ((mb = 20; mb <= 1500; mb += mb < 400 ? 20 * 20 / runs : 300)); do try limit "$mb"; done ;;
+    for ((mb = 20; mb <= 1500; mb += mb < 400 ? (runs < 400 ? 400 / runs : 1) : 300)); do try limit "$mb"; done ;;
 esac
 echo "$failures failures"
 ((failures == 0))
