@@ -13,16 +13,16 @@ namespace {
 // The minimum encoded size of each, in bytes.
 constexpr size_t kMinSymbol = 3, kMinValue = 3, kMinInput = 2, kMinNode = 4, kMinOutput = 3, kMinAttr = 2;
 
-class Nested {
+class NestedRead {
  public:
-  explicit Nested(Decoder& from) : from_(from) {
+  explicit NestedRead(Decoder& from) : from_(from) {
     if (from.nesting >= kMaxBinaryNesting)
       from.fail(fmt::format("graphs, lists or types are nested deeper than {}", kMaxBinaryNesting));
     ++from_.nesting;
   }
-  ~Nested() { --from_.nesting; }
-  Nested(const Nested&) = delete;
-  Nested& operator=(const Nested&) = delete;
+  ~NestedRead() { --from_.nesting; }
+  NestedRead(const NestedRead&) = delete;
+  NestedRead& operator=(const NestedRead&) = delete;
 
  private:
   Decoder& from_;
@@ -169,7 +169,7 @@ class GraphReader {
       case 13:
         return GraphPtr(from_.in.flag() ? std::make_shared<const Graph>(from_.graph()) : nullptr);
       case 14: {
-        const Nested nested(from_);
+        const NestedRead nested(from_);
         return args();
       }
       default:
@@ -257,7 +257,7 @@ Symbol Decoder::symbol() {
 }
 
 Type Decoder::type() {
-  const Nested nested(*this);
+  const NestedRead nested(*this);
   Type out;
   switch (in.u8()) {  // the index of the alternative in Type::v
     case 0:
@@ -276,7 +276,7 @@ Type Decoder::type() {
 }
 
 Graph Decoder::graph() {
-  const Nested nested(*this);
+  const NestedRead nested(*this);
   const size_t outer = symbols;
   Graph out = GraphReader(*this).graph();
   symbols = outer;

@@ -32,16 +32,16 @@ double rounded_half(DType dtype, float number) {
 }
 
 /// The half-open range of an integer type, as doubles.
-struct Range {
+struct IntegerRange {
   double low, above;
 };
 
-Range range_of(DType dtype) {
+IntegerRange range_of(DType dtype) {
   const auto bits = static_cast<int>(8 * size_in_bytes(dtype));
   const bool is_signed =
       dtype == DType::I8 || dtype == DType::I16 || dtype == DType::I32 || dtype == DType::I64;
-  return is_signed ? Range{-std::ldexp(1.0, bits - 1), std::ldexp(1.0, bits - 1)}
-                   : Range{0, std::ldexp(1.0, bits)};
+  return is_signed ? IntegerRange{-std::ldexp(1.0, bits - 1), std::ldexp(1.0, bits - 1)}
+                   : IntegerRange{0, std::ldexp(1.0, bits)};
 }
 
 }  // namespace

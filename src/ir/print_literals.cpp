@@ -10,7 +10,7 @@ namespace antegrad::ir {
 namespace {
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool is_word(char c) { return is_letter(c) || (c >= '0' && c <= '9'); }
+bool is_word_character(char c) { return is_letter(c) || (c >= '0' && c <= '9'); }
 
 void print_dims(std::string& out, const std::vector<Dim>& dims, char open, char close) {
   out += open;
@@ -39,14 +39,15 @@ void print_nested(std::string& out, std::string_view kind, const Type* element) 
 }  // namespace
 
 bool is_identifier(std::string_view text) {
-  return !text.empty() && is_letter(text[0]) && std::all_of(text.begin(), text.end(), is_word);
+  return !text.empty() && is_letter(text[0]) && std::all_of(text.begin(), text.end(), is_word_character);
 }
 
 bool is_op_name(std::string_view text) {
   const size_t dot = text.find('.');
   if (dot == std::string_view::npos || !is_identifier(text.substr(0, dot))) return false;
   for (size_t i = dot; i < text.size(); ++i) {
-    if (text[i] == '.' ? i + 1 == text.size() || text[i + 1] == '.' : !is_word(text[i])) return false;
+    if (text[i] == '.' ? i + 1 == text.size() || text[i + 1] == '.' : !is_word_character(text[i]))
+      return false;
   }
   return true;
 }

@@ -8,13 +8,13 @@
 namespace antegrad::schedule {
 namespace {
 
-const ir::Dim& kOne = *new const ir::Dim(1);
+const ir::Dim& kOneElement = *new const ir::Dim(1);
 
 /// Whether every reduced dim has a larger stride than every kept dim.
 bool reduces_slow_dims(const ir::Graph& graph, const ir::TensorType& type, const std::vector<bool>& reduced) {
   int64_t most_kept = 0, least_reduced = std::numeric_limits<int64_t>::max();
   for (size_t d = 0; d < reduced.size(); ++d) {
-    if (type.sizes[d] == kOne) continue;
+    if (type.sizes[d] == kOneElement) continue;
     const auto stride = likely_stride(graph, type.strides[d]);
     if (reduced[d])
       least_reduced = std::min(least_reduced, stride);
@@ -50,7 +50,7 @@ bool Fusion::reduce(Group& group, ItemId index, const std::vector<Atoms>& placem
     if (keep.empty()) {
       const bool small = likely(group.product(all)) <= target().small_reduction;
       if (!small || !group.sinks.empty()) return make_sink(group, index, red, false);
-      group.split_into({group.add_atom(kOne)}, all);
+      group.split_into({group.add_atom(kOneElement)}, all);
       return true;
     }
     const auto fast = fast_atom(item, placement);
@@ -112,7 +112,8 @@ void Fusion::finish(GroupId group_index, ItemId index) {
   const auto chunks = groups_[group_index].chunks;
   const auto output = sink.output;
   const auto type = graph_.tensor_type(output);
-  const bool whole = type.numel() == kOne && sink.result == ir::DType::F32 && sink.combine == Combine::Sum;
+  const bool whole =
+      type.numel() == kOneElement && sink.result == ir::DType::F32 && sink.combine == Combine::Sum;
   if (chunks.is(1) && type.dtype == sink.result) return;
   std::vector<ir::Dim> sizes = {chunks};
   sizes.insert(sizes.end(), type.sizes.begin(), type.sizes.end());

@@ -7,7 +7,7 @@
 namespace antegrad::schedule {
 namespace {
 
-const ir::Dim& kOne = *new const ir::Dim(1);
+const ir::Dim& kOneDim = *new const ir::Dim(1);
 
 void replace_in(Atoms& atoms, int32_t atom, const Atoms& by) {
   const auto found = std::ranges::find(atoms, atom);
@@ -143,7 +143,7 @@ std::optional<Dims> Group::regroup(Dims in, const std::vector<ir::Dim>& in_sizes
     else
       for (auto atom : *in[d]) pieces.push_back({atom, extents[atom]});
   }
-  std::erase_if(pieces, [](const Piece& piece) { return piece.extent == kOne; });
+  std::erase_if(pieces, [](const Piece& piece) { return piece.extent == kOneDim; });
   Dims out;
   size_t next = 0;
   for (const auto& size : out_sizes) {
@@ -181,7 +181,7 @@ std::optional<Dims> Group::through(const ir::Node& view, const Dims& in, const s
     for (size_t d = 0; d < in.size(); ++d) {
       if (in_sizes[d] == out_sizes[d + added])
         out[d + added] = in[d];
-      else if (!(in_sizes[d] == kOne))
+      else if (!(in_sizes[d] == kOneDim))
         return std::nullopt;
     }
     return out;

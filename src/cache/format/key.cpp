@@ -12,7 +12,7 @@
 namespace antegrad::cache {
 namespace {
 
-constexpr std::string_view kMagic("AGKEY1\n\0", 8);
+constexpr std::string_view kKeyMagic("AGKEY1\n\0", 8);
 constexpr uint64_t kMinStoredField = 2 + 1 + 8 + 32 + 2;
 
 bool is_name(std::string_view name) {
@@ -21,7 +21,7 @@ bool is_name(std::string_view name) {
 }
 
 void write_head(ByteWriter& out, size_t count) {
-  out.raw(kMagic);
+  out.raw(kKeyMagic);
   out.u32(static_cast<uint32_t>(count));
 }
 
@@ -138,7 +138,7 @@ std::string Key::store() const {
 
 std::optional<Key> Key::load(std::string_view bytes) {
   ByteReader in(bytes);
-  if (in.raw(kMagic.size()) != kMagic) return std::nullopt;
+  if (in.raw(kKeyMagic.size()) != kKeyMagic) return std::nullopt;
   const uint64_t count = in.u32();
   if (count > kMaxFields || count * kMinStoredField > in.left()) return std::nullopt;
   Key key;

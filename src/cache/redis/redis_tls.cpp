@@ -11,7 +11,7 @@
 namespace antegrad::cache {
 namespace {
 
-constexpr size_t kPiece = 16 << 10;
+constexpr size_t kRecord = 16 << 10;
 
 struct FreeContext {
   void operator()(SSL_CTX* context) const { ::SSL_CTX_free(context); }
@@ -62,7 +62,7 @@ RedisFailure RedisTls::prepare(const RedisPlace& place, const std::string& ca_fi
 }
 
 RedisFailure RedisTls::send_waiting(RedisPatience& patience) {
-  std::array<char, kPiece> piece;
+  std::array<char, kRecord> piece;
   for (;;) {
     const int size = ::BIO_read(::SSL_get_wbio(session_.get()), piece.data(), piece.size());
     if (size <= 0) return {};
@@ -71,7 +71,7 @@ RedisFailure RedisTls::send_waiting(RedisPatience& patience) {
 }
 
 RedisFailure RedisTls::receive_more(RedisPatience& patience) {
-  std::array<char, kPiece> piece;
+  std::array<char, kRecord> piece;
   size_t got = 0;
   if (auto failure = socket_.receive(piece.data(), piece.size(), got, patience)) return failure;
   ::BIO_write(::SSL_get_rbio(session_.get()), piece.data(), static_cast<int>(got));
@@ -104,7 +104,7 @@ RedisFailure RedisTls::open(const RedisPlace& place, const std::string& ca_file,
 
 RedisFailure RedisTls::send(std::string_view bytes, RedisPatience& patience) {
   while (!bytes.empty()) {
-    const auto piece = bytes.substr(0, kPiece);
+    const auto piece = bytes.substr(0, kRecord);
     const int size = static_cast<int>(piece.size());
     const auto step = [&] { return ::SSL_write(session_.get(), piece.data(), size); };
     if (auto failure = drive(step, patience)) return failure;
@@ -115,7 +115,7 @@ RedisFailure RedisTls::send(std::string_view bytes, RedisPatience& patience) {
 
 RedisFailure RedisTls::receive(char* bytes, size_t room, size_t& got, RedisPatience& patience) {
   const auto step = [&] {
-    const int size = ::SSL_read(session_.get(), bytes, static_cast<int>(std::min<size_t>(room, kPiece)));
+    const int size = ::SSL_read(session_.get(), bytes, static_cast<int>(std::min<size_t>(room, kRecord)));
     got = size > 0 ? static_cast<size_t>(size) : 0;
     return size;
   };

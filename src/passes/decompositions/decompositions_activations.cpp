@@ -117,7 +117,7 @@ void glu_backward(Builder& b, const Call& call) {
   b.define(call.output(0), b.emit("aten.cat", {ir::Arg::List{by_first, by_second}, dim}, std::move(type)));
 }
 
-constexpr DecompositionRow kRows[] = {
+constexpr DecompositionRow kActivationsRows[] = {
     {"aten.gelu", gelu},
     {"aten.gelu_backward", gelu_backward},
     {"aten.silu_backward", silu_backward},
@@ -130,6 +130,6 @@ constexpr DecompositionRow kRows[] = {
 
 }  // namespace
 
-std::span<const DecompositionRow> activation_decompositions() { return kRows; }
+std::span<const DecompositionRow> activation_decompositions() { return kActivationsRows; }
 
 }  // namespace antegrad::passes

@@ -141,7 +141,7 @@ void batch_norm_backward(Builder& b, const Call& call) {
   if (call.has_output(2)) b.define(call.output(2), b.sum(grad, batch.dims));
 }
 
-constexpr DecompositionRow kRows[] = {
+constexpr DecompositionRow kBatchNormRows[] = {
     {"aten.native_batch_norm", batch_norm<3, 5, 6>},
     {"aten._native_batch_norm_legit", batch_norm<3, 5, 6>},
     {"aten._native_batch_norm_legit_functional", batch_norm<3, 5, 6>},
@@ -152,6 +152,6 @@ constexpr DecompositionRow kRows[] = {
 
 }  // namespace
 
-std::span<const DecompositionRow> batch_norm_decompositions() { return kRows; }
+std::span<const DecompositionRow> batch_norm_decompositions() { return kBatchNormRows; }
 
 }  // namespace antegrad::passes

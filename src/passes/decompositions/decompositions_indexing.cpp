@@ -110,7 +110,7 @@ void embedding_dense_backward(Builder& b, const Call& call) {
   b.emit_as(call.output(0), "aten.embedding_dense_backward", {masked, indices, call.arg(2), -1, false});
 }
 
-constexpr DecompositionRow kRows[] = {
+constexpr DecompositionRow kIndexingRows[] = {
     {"aten.stack", stack},
     {"aten.embedding_dense_backward", embedding_dense_backward},
     {"aten.slice_backward", slice_backward},
@@ -122,6 +122,6 @@ constexpr DecompositionRow kRows[] = {
 
 }  // namespace
 
-std::span<const DecompositionRow> indexing_decompositions() { return kRows; }
+std::span<const DecompositionRow> indexing_decompositions() { return kIndexingRows; }
 
 }  // namespace antegrad::passes

@@ -121,7 +121,7 @@ void group_norm_backward(Builder& b, const Call& call) {
   if (call.has_output(2)) b.define(call.output(2), b.sum(grad, outer));
 }
 
-constexpr DecompositionRow kRows[] = {
+constexpr DecompositionRow kLayerNormRows[] = {
     {"aten.native_layer_norm", layer_norm},
     {"aten.native_layer_norm_backward", layer_norm_backward},
     {"aten.native_group_norm", group_norm},
@@ -130,6 +130,6 @@ constexpr DecompositionRow kRows[] = {
 
 }  // namespace
 
-std::span<const DecompositionRow> layer_norm_decompositions() { return kRows; }
+std::span<const DecompositionRow> layer_norm_decompositions() { return kLayerNormRows; }
 
 }  // namespace antegrad::passes

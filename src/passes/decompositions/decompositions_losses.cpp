@@ -136,7 +136,7 @@ void soft_margin_loss_backward(Builder& b, const Call& call) {
   b.define(call.output(0), b.mul(b.div(b.mul(target, exp), b.add(exp, 1.0)), grad));
 }
 
-constexpr DecompositionRow kRows[] = {
+constexpr DecompositionRow kLossesRows[] = {
     {"aten.mse_loss", mse_loss},
     {"aten.mse_loss_backward", mse_loss_backward},
     {"aten.smooth_l1_loss", smooth_l1_loss},
@@ -152,6 +152,6 @@ constexpr DecompositionRow kRows[] = {
 
 }  // namespace
 
-std::span<const DecompositionRow> loss_decompositions() { return kRows; }
+std::span<const DecompositionRow> loss_decompositions() { return kLossesRows; }
 
 }  // namespace antegrad::passes

@@ -33,7 +33,7 @@ void variance(Builder& b, const Call& call) {
   if (kMean) b.define(call.output(1), mean);
 }
 
-constexpr DecompositionRow kRows[] = {
+constexpr DecompositionRow kMomentsRows[] = {
     {"aten.var.correction", variance<false, false>},
     {"aten.std.correction", variance<true, false>},
     {"aten.var_mean.correction", variance<false, true>},
@@ -57,6 +57,6 @@ Moments moments_of(Builder& b, Value x, const Dims& dims, bool keepdim) {
   return {mean, b.clamp_min(b.sub(average(squares), b.square(shift)), 0)};
 }
 
-std::span<const DecompositionRow> moment_decompositions() { return kRows; }
+std::span<const DecompositionRow> moment_decompositions() { return kMomentsRows; }
 
 }  // namespace antegrad::passes

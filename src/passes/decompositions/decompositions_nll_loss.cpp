@@ -77,7 +77,7 @@ void nll_loss_backward(Builder& b, const Call& call) {
   b.define(call.output(0), b.where(hit, grad, 0.0));
 }
 
-constexpr DecompositionRow kRows[] = {
+constexpr DecompositionRow kNllLossRows[] = {
     {"aten.nll_loss_forward", nll_loss_forward},
     {"aten.nll_loss_backward", nll_loss_backward},
     {"aten.nll_loss2d_forward", nll_loss_forward},
@@ -86,6 +86,6 @@ constexpr DecompositionRow kRows[] = {
 
 }  // namespace
 
-std::span<const DecompositionRow> nll_loss_decompositions() { return kRows; }
+std::span<const DecompositionRow> nll_loss_decompositions() { return kNllLossRows; }
 
 }  // namespace antegrad::passes

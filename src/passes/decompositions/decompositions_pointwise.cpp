@@ -50,7 +50,7 @@ void rrelu_backward(Builder& b, const Call& call) {
   b.define(call.output(0), b.where(positive, grad, b.mul(grad, (lower + upper) / 2)));
 }
 
-constexpr DecompositionRow kRows[] = {
+constexpr DecompositionRow kPointwiseRows[] = {
     {"aten.addcmul", add_product<false>},
     {"aten.addcdiv", add_product<true>},
     {"aten.logit", logit},
@@ -65,6 +65,6 @@ Value add_product_of(Builder& b, Value self, Value left, Value right, double val
   return b.add(self, divides ? b.div(left, right) : b.mul(left, right));
 }
 
-std::span<const DecompositionRow> pointwise_decompositions() { return kRows; }
+std::span<const DecompositionRow> pointwise_decompositions() { return kPointwiseRows; }
 
 }  // namespace antegrad::passes

@@ -95,7 +95,7 @@ void logical(Builder& b, const Call& call) {
   b.define(call.output(0), b.reduce(op, truth, call.dims_or_all(1, b.rank(x)), call.flag(2, false)));
 }
 
-constexpr DecompositionRow kRows[] = {
+constexpr DecompositionRow kReductionsRows[] = {
     {"aten.sum", sum},
     {"aten.sum.dim_IntList", sum_dims},
     {"aten.nansum", nansum},
@@ -129,6 +129,6 @@ Value norm_of(Builder& b, Value x, double p, const Dims& dims, bool keepdim) {
   return b.pow(b.sum(b.pow(b.abs(x), p), dims, keepdim), 1 / p);
 }
 
-std::span<const DecompositionRow> reduction_decompositions() { return kRows; }
+std::span<const DecompositionRow> reduction_decompositions() { return kReductionsRows; }
 
 }  // namespace antegrad::passes

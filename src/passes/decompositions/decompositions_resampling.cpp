@@ -110,7 +110,7 @@ void upsample_nearest_backward(Builder& b, const Call& call) {
   b.define(call.output(0), b.sum(grad, summed));
 }
 
-constexpr DecompositionRow kRows[] = {
+constexpr DecompositionRow kResamplingRows[] = {
     {"aten.avg_pool2d", avg_pool2d},
     {"aten.avg_pool2d_backward", avg_pool2d_backward},
     {"aten._adaptive_avg_pool2d", adaptive_avg_pool2d},
@@ -123,6 +123,6 @@ constexpr DecompositionRow kRows[] = {
 
 }  // namespace
 
-std::span<const DecompositionRow> resampling_decompositions() { return kRows; }
+std::span<const DecompositionRow> resampling_decompositions() { return kResamplingRows; }
 
 }  // namespace antegrad::passes

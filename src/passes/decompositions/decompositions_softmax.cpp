@@ -7,7 +7,7 @@
 namespace antegrad::passes {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kInf = std::numeric_limits<double>::infinity();
 
 struct Rows {
   Value x;
@@ -36,7 +36,7 @@ void softmax(Builder& b, const Call& call) {
 void safe_softmax(Builder& b, const Call& call) {
   const auto in = rows(b, call, 0, 1);
   const auto most = largest(b, in);
-  const auto result = b.where(b.compare("eq", most, -kInfinity), 0.0, softmax_of(b, in, most));
+  const auto result = b.where(b.compare("eq", most, -kInf), 0.0, softmax_of(b, in, most));
   b.define(call.output(0), result);
 }
 
@@ -66,12 +66,12 @@ void logsumexp(Builder& b, const Call& call) {
   if (dims.empty()) throw NotHandled();
   const bool keepdim = call.flag(2, false);
   const auto most = b.reduce("aten.amax", x, dims, true);
-  const auto shift = b.where(b.compare("eq", b.abs(most), kInfinity), 0.0, most);
+  const auto shift = b.where(b.compare("eq", b.abs(most), kInf), 0.0, most);
   const auto log = b.log(b.sum(b.exp(b.sub(x, shift)), dims, keepdim));
   b.define(call.output(0), b.add(log, keepdim ? shift : b.squeeze(shift, dims)));
 }
 
-constexpr DecompositionRow kRows[] = {
+constexpr DecompositionRow kSoftmaxRows[] = {
     {"aten._softmax", softmax},
     {"aten._log_softmax", log_softmax},
     {"aten._safe_softmax", safe_softmax},
@@ -82,6 +82,6 @@ constexpr DecompositionRow kRows[] = {
 
 }  // namespace
 
-std::span<const DecompositionRow> softmax_decompositions() { return kRows; }
+std::span<const DecompositionRow> softmax_decompositions() { return kSoftmaxRows; }
 
 }  // namespace antegrad::passes

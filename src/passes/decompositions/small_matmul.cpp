@@ -72,7 +72,7 @@ void add_product(Builder& b, const Call& call) {
   b.define(call.output(0), result);
 }
 
-constexpr DecompositionRow kRows[] = {
+constexpr DecompositionRow kSmallMatmulRows[] = {
     {"aten.mm", product<matrix_product>},        {"aten.bmm", product<matrix_product>},
     {"aten.addmm", add_product<matrix_product>}, {"aten.baddbmm", add_product<matrix_product>},
     {"aten.mv", product<vector_product>},        {"aten.addmv", add_product<vector_product>},
@@ -80,8 +80,8 @@ constexpr DecompositionRow kRows[] = {
 };
 
 Decomposition rule_of(std::string_view op) {
-  const auto* row = std::ranges::find(kRows, op, &DecompositionRow::op);
-  return row != std::end(kRows) ? row->build : nullptr;
+  const auto* row = std::ranges::find(kSmallMatmulRows, op, &DecompositionRow::op);
+  return row != std::end(kSmallMatmulRows) ? row->build : nullptr;
 }
 
 }  // namespace

@@ -30,9 +30,9 @@ struct Sum {
   ValueId other;
 };
 
-class Merger {
+class PadMerger {
  public:
-  explicit Merger(ir::Graph& graph)
+  explicit PadMerger(ir::Graph& graph)
       : graph_(graph), definition_(definitions(graph)), reads_(reads_by_nodes(graph)) {
     for (const auto& output : graph.outputs)
       if (output.value.valid()) ++reads_[output.value];
@@ -188,6 +188,6 @@ class Merger {
 
 }  // namespace
 
-bool merge_pads(ir::Graph& graph) { return is_functional(graph) && Merger(graph).run(); }
+bool merge_pads(ir::Graph& graph) { return is_functional(graph) && PadMerger(graph).run(); }
 
 }  // namespace antegrad::passes
