@@ -211,5 +211,20 @@ TEST(GradientErrors, SecondDerivativesOfAFunctionThatChanged) {
                {a}, [&] { torch::autograd::grad({out}, {a}, {}, true, /*create_graph=*/true); });
 }
 
+TEST(GradientErrors, SecondDerivativesWhereAnArgumentBecomesALeaf) {
+  auto compiled = compile([](const Tensor& x, Tensor y) {
+    const auto before = x * y;
+    y.requires_grad_();
+    return before.sum() + y.exp().sum();
+  });
+  const auto x = torch::randn({3}).requires_grad_(), y = torch::randn({3});
+  const auto first = torch::autograd::grad({compiled(x, y)}, {x, y}, {}, true)[1];
+  EXPECT_TRUE(at::allclose(first, y.detach().exp()));
+  auto z = torch::randn({3});
+  const auto out = compiled(x, z);
+  expect_error(ErrorCode::NeedsGrad, "backward", "this compiled function has no second derivatives", {},
+               [&] { torch::autograd::grad({out}, {z}, {}, true, true); });
+}
+
 }  // namespace
 }  // namespace antegrad::test

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "antegrad/error.h"
@@ -32,6 +33,14 @@ void check_changed_inputs(const Captured& captured, const Leaves& leaves) {
             fmt::format("the function changes the shape of argument {}, and also captures the same tensor",
                         i),
             "Use only the argument, or pass a view of the tensor");
+}
+
+/// Whether the function calls requires_grad_() on an argument. What it did with the argument before has no
+/// gradient, which a run with the argument as it is afterwards would not show.
+bool makes_leaves_of_arguments(const capture::Trace& trace) {
+  return std::any_of(trace.inputs.begin(), trace.inputs.end(), [](const capture::TracedInput& input) {
+    return input.end.requires_grad && !input.end.required_grad && !input.end.history_changed;
+  });
 }
 
 std::shared_ptr<const Lowered> lower(const TemplateParts& parts, const ir::Graph& graph) {
@@ -117,7 +126,8 @@ std::shared_ptr<Version> Driver::compile(const Call& call, Recorded& recorded) c
   const auto& trace = captured.trace;
   check_changed_inputs(captured, call.leaves);
   std::shared_ptr<detail::Function> gradients;
-  if (trace.differentiable && trace.views.empty()) gradients = GradientFunction::make_function(options);
+  if (trace.differentiable && trace.views.empty() && !makes_leaves_of_arguments(trace))
+    gradients = GradientFunction::make_function(options);
   auto parts = compile_program(settings_, std::move(*recorded.program), facts_of(trace));
   const auto version = std::make_shared<Version>(
       std::move(*recorded.guards), std::make_shared<const Template>(std::move(parts), options.backward_ahead),
