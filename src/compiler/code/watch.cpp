@@ -80,10 +80,9 @@ std::string ModuleState::difference() const {
   return difference_of_contents();
 }
 
-bool ModuleState::lost_owner(const torch::nn::Module* module) const {
+bool ModuleState::lost_owner(const torch::nn::Module& module) const {
   return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {
-    return entry.module.use_count() < entry.owners &&
-           (module == nullptr || entry.module.lock().get() == module);
+    return entry.module.use_count() < entry.owners && entry.module.lock().get() == &module;
   });
 }
 

@@ -26,8 +26,8 @@ class ModuleState {
   std::string difference_of_contents() const;
 
   bool dead() const;  ///< whether a submodule no longer exists
-  /// Whether the module has lost an owner since; with null, whether any of the modules has.
-  bool lost_owner(const torch::nn::Module* module) const;
+  /// Whether this module has lost an owner since.
+  bool lost_owner(const torch::nn::Module& module) const;
 
   /// Returns the name of a parameter or buffer of the modules, such as "layer1.weight"; "" for any other
   /// tensor.

@@ -32,7 +32,7 @@ void Version::check_not_replaced(const Options& options, const Call& call,
   const auto& modules = guards_.modules;
   for (size_t k = 0; modules != nullptr && k < options.watch.size(); ++k) {
     const auto& module = options.watch[k];
-    if (!module || !modules->lost_owner(module.get())) continue;
+    if (!module || !modules->lost_owner(*module)) continue;
     const ModuleState own({module});
     const auto was_used = [&](const VersionGuards::Lifted& lifted) {
       const at::Tensor tensor(lifted.tensor.lock());
