@@ -1,4 +1,4 @@
-// Makes scripted.pt, the TorchScript module that tests/cpu/jit_test.cpp runs.
+// Makes scripted.pt, the TorchScript module that tests/cpu/calls/jit_test.cpp runs.
 //
 // Written in C++ because importing torch in Python loads the CUDA libraries, which this project does without;
 // the classes below are what torch.jit.script makes of the same modules. Not part of the build: compile it
