@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
 #include <filesystem>
 #include <tuple>
 
 #include "antegrad/error.h"
 #include "cache/directory/local_store.h"
+#include "cli/environment.h"
 #include "cli/errors.h"
 #include "cli/text.h"
 
@@ -18,11 +18,6 @@ namespace {
 
 constexpr size_t kMinDigits = 4;
 constexpr size_t kMaxCandidates = 8;
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
 
 std::string directory_of(const CachePlace& place) {
   if (!place.directory.empty()) return place.directory;

@@ -13,7 +13,7 @@
 namespace antegrad::cli {
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kDoctorExamples =
     "Each line is ok, a warning or a problem; the last two come with a way out. Nothing is changed.\n"
     "\n"
     "Examples:\n"
@@ -90,15 +90,10 @@ size_t Findings::count(Check::State state) const {
                                            [state](const Check& check) { return check.state == state; }));
 }
 
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-
 CLI::App& add_doctor(CLI::App& app, DoctorOptions& options) {
   auto& command = *app.add_subcommand("doctor", "check machine, LibTorch, compilers, cache and environment");
   command.add_flag("--json", options.json, "print JSON");
-  command.footer(kExamples);
+  command.footer(kDoctorExamples);
   return command;
 }
 

@@ -56,7 +56,4 @@ void check_compilers(Findings& out);
 void check_cache(Findings& out);
 void check_environment(Findings& out);
 
-/// Returns the value of an environment variable; "" when it is not set.
-std::string environment(const char* name);
-
 }  // namespace antegrad::cli

@@ -14,6 +14,8 @@
 #include "cache/redis/redis_store.h"
 #include "cache/redis/redis_url.h"
 #include "cli/doctor/doctor.h"
+#include "cli/elapsed.h"
+#include "cli/environment.h"
 #include "cli/text.h"
 
 namespace antegrad::cli {
@@ -21,10 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr uint64_t kFull = uint64_t{16} << 20, kScarce = uint64_t{1} << 30;
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 /// Returns why a directory is not writable; "" when it is. Tries with an unnamed file, so that nothing is
 /// left behind.

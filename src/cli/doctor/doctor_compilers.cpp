@@ -5,6 +5,8 @@
 
 #include "antegrad/error.h"
 #include "cli/doctor/doctor.h"
+#include "cli/elapsed.h"
+#include "cli/environment.h"
 #include "cli/text.h"
 #include "toolchain/clang_plugin.h"
 #include "toolchain/module.h"
@@ -18,10 +20,6 @@ constexpr const char* kSource =
     "  for (long i = 0; i < n; ++i) x[i] = x[i] * 2.0f + 1.0f;\n"
     "}\n";
 using Trial = void (*)(float*, long);
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 /// The result of compiling a tiny kernel.
 struct Outcome {

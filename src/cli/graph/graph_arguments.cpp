@@ -12,7 +12,7 @@
 namespace antegrad::cli {
 namespace {
 
-std::optional<int64_t> whole_number(std::string_view text) {
+std::optional<int64_t> parse_whole_number(std::string_view text) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
@@ -24,7 +24,7 @@ std::optional<std::vector<int64_t>> shape_of(std::string_view text) {
   std::vector<int64_t> sizes;
   while (!text.empty()) {
     const auto end = text.find_first_of(",x");
-    const auto size = whole_number(text.substr(0, end));
+    const auto size = parse_whole_number(text.substr(0, end));
     if (!size || (end != text.npos && end + 1 == text.size())) return std::nullopt;
     sizes.push_back(*size);
     text = end == text.npos ? std::string_view() : text.substr(end + 1);
@@ -54,9 +54,9 @@ void read_sizes(const std::string& where, const std::vector<std::string>& sizes,
   for (const auto& text : sizes) {
     const auto equals = text.find('=');
     const auto symbol = text.starts_with('s') && equals != text.npos
-                            ? whole_number(text.substr(1, equals - 1))
+                            ? parse_whole_number(text.substr(1, equals - 1))
                             : std::nullopt;
-    const auto value = symbol ? whole_number(text.substr(equals + 1)) : std::nullopt;
+    const auto value = symbol ? parse_whole_number(text.substr(equals + 1)) : std::nullopt;
     if (!value)
       throw UsageError(where, fmt::format("--size {} is not of the form SYMBOL=SIZE", text),
                        "Write --size s0=32");

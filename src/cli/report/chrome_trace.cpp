@@ -7,7 +7,7 @@
 namespace antegrad::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 int64_t number(const nlohmann::json& event, const char* name) {
   const auto found = event.find(name);
@@ -18,14 +18,14 @@ std::string text(const nlohmann::json& event, const char* name) {
   return found != event.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-Json metadata(const char* what, int64_t pid, int64_t tid, const std::string& name) {
+OrderedJson metadata(const char* what, int64_t pid, int64_t tid, const std::string& name) {
   return {{"ph", "M"}, {"name", what}, {"pid", pid}, {"tid", tid}, {"args", {{"name", name}}}};
 }
 
 /// The events of one process. Times are relative to `origin`, which is in microseconds since 1970.
 class ProcessEvents {
  public:
-  ProcessEvents(const TraceFile& trace, int64_t origin, Json& out) : trace_(trace), out_(out) {
+  ProcessEvents(const TraceFile& trace, int64_t origin, OrderedJson& out) : trace_(trace), out_(out) {
     for (const auto& event : trace.events) {
       if (event["e"] == "process") {
         pid_ = number(event, "pid");
@@ -54,7 +54,7 @@ class ProcessEvents {
     if (threads_.emplace(tid, true).second)
       out_.push_back(metadata("thread_name", pid_, tid, "thread " + std::to_string(tid)));
     const auto detail = text(event, "detail");
-    Json args = Json::object();
+    OrderedJson args = OrderedJson::object();
     if (const auto f = number(event, "f"); f != 0)
       args["function"] = names_.count(f) ? names_[f] : std::to_string(f);
     if (const auto v = number(event, "v"); v != 0) args["version"] = v;
@@ -79,11 +79,11 @@ class ProcessEvents {
   }
 
   const TraceFile& trace_;
-  Json& out_;
+  OrderedJson& out_;
   int64_t pid_ = 0, shift_ = 0;
   std::map<int64_t, std::string> names_;
   std::map<int64_t, bool> threads_;
-  std::map<int64_t, Json> open_;
+  std::map<int64_t, OrderedJson> open_;
 };
 
 }  // namespace
@@ -93,10 +93,10 @@ std::string chrome_trace(const std::vector<TraceFile>& traces) {
   for (const auto& trace : traces)
     for (const auto& event : trace.events)
       if (event["e"] == "process") origin = std::min(origin, number(event, "unix_us"));
-  auto events = Json::array();
+  auto events = OrderedJson::array();
   for (const auto& trace : traces) ProcessEvents(trace, origin, events).add();
-  const Json out = {{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}};
-  return out.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const OrderedJson out = {{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}};
+  return out.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 }  // namespace antegrad::cli

@@ -7,6 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "cli/elapsed.h"
 #include "cli/files.h"
 #include "cli/progress_bar.h"
 #include "cli/text.h"
@@ -19,14 +20,10 @@
 namespace antegrad::cli {
 namespace {
 
-constexpr const char* kWhere = "bench";
+constexpr const char* kBench = "bench";
 constexpr size_t kFewest = 5;  ///< the fewest runs of each, however long they take
 constexpr double kInfinite = std::numeric_limits<double>::max();  ///< JSON has no infinity
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 struct Times {
   double median = 0, low = 0, high = 0;  ///< low and high are the 10th and 90th percentiles
@@ -159,7 +156,7 @@ std::string table_of(const Result& result) {
 std::string bench_graph(const BenchOptions& options) {
   if (options.threads > 0) at::set_num_threads(options.threads);
   const auto graph = runnable(ir::parse(read_file(options.file)));
-  const auto inputs = make_inputs(kWhere, graph, options);
+  const auto inputs = make_inputs(kBench, graph, options);
   auto settings = compiler::with_environment({});
   settings.backend = Backend::Default;
   settings.cache = Cache::Off;

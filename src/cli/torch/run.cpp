@@ -16,7 +16,7 @@
 namespace antegrad::cli {
 namespace {
 
-constexpr const char* kWhere = "run";
+constexpr const char* kRun = "run";
 
 Options options_of(const RunOptions& given) {
   auto options = compiler::with_environment({});
@@ -75,13 +75,13 @@ std::string table(const NamedTensors& outputs) {
 std::string run_graph(const RunOptions& options) {
   if (options.threads > 0) at::set_num_threads(options.threads);
   const auto graph = runnable(ir::parse(read_file(options.file)));
-  const auto inputs = make_inputs(kWhere, graph, options);
+  const auto inputs = make_inputs(kRun, graph, options);
   const auto code = CompiledGraph::compiled(graph, options_of(options), inputs.symbols);
   const auto results = code.run(inputs.tensors);
   const auto names = names_of_outputs(graph);
   NamedTensors outputs;
   for (size_t i = 0; i < results.size(); ++i) outputs.emplace_back(names[i], results[i]);
-  if (!options.output.empty()) save_tensors(kWhere, options.output, outputs);
+  if (!options.output.empty()) save_tensors(kRun, options.output, outputs);
   auto text = head(graph, inputs.symbols, code) + table(outputs);
   if (!options.print) return text;
   for (const auto& [name, tensor] : outputs) {

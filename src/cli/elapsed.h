@@ -1,0 +1,10 @@
+#pragma once
+#include <chrono>
+
+namespace antegrad::cli {
+
+inline double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace antegrad::cli
