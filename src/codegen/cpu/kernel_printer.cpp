@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "codegen/cpu/op_text.h"
 #include "codegen/cpu/section_printer.h"
 #include "codegen/cpu/target_text.h"
 #include "codegen/text/c_text.h"
+#include "codegen/text/op_text.h"
 
 namespace antegrad::codegen::cpu {
 namespace {
@@ -292,7 +292,7 @@ class KernelPrinter {
 
   const Kernel& kernel_;
   KernelPlan plan_;
-  Names names_;
+  LaneNames names_;
   bool checks_;
   std::set<int32_t> outside_of_strips_;  ///< buffers used outside of the strip function
 };

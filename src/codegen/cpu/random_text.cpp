@@ -12,7 +12,7 @@ bool is_normal(const Op& op) {
 bool is_64(const Op& op) { return op.random == RandomKind::Bits64 || op.random == RandomKind::Normal64; }
 std::string_view word(const Op& op) { return is_64(op) ? "uint64_t" : "uint32_t"; }
 
-std::string row_call(Names& names, const Op& op, const std::string& into, const std::string& first,
+std::string row_call(LaneNames& names, const Op& op, const std::string& into, const std::string& first,
                      const std::string& count) {
   const auto row = names.function(is_64(op) ? "ag_philox_row_64" : "ag_philox_row");
   const auto stream = names.buffer(op.buffer);
@@ -22,14 +22,14 @@ std::string row_call(Names& names, const Op& op, const std::string& into, const 
 
 /// Returns a normally distributed number; elements at even and odd places form pairs that share their random
 /// words.
-std::string normal_call(Names& names, const Op& op, const std::string& place) {
+std::string normal_call(LaneNames& names, const Op& op, const std::string& place) {
   const auto function = names.function(is_64(op) ? "ag_normal_f64" : "ag_normal_f32");
   return fmt::format("{0}(r{1}[({2}) & ~1ll], r{1}[({2}) | 1], ({2}) & 1)", function, op.result, place);
 }
 
 }  // namespace
 
-void print_random_tile(Writer& writer, Names& names, const Op& op, const Tile& tile) {
+void print_random_tile(Writer& writer, LaneNames& names, const Op& op, const Tile& tile) {
   const auto first = names.affine(op.address, {{tile.loop, tile.first}});
   if (!is_normal(op)) {
     writer.line("{} r{}[{}];", word(op), op.result, tile.capacity);
@@ -43,12 +43,12 @@ void print_random_tile(Writer& writer, Names& names, const Op& op, const Tile& t
                              tile.count + " + 2"));
 }
 
-std::string random_from_tile(Names& names, const Op& op, const std::string& iteration) {
+std::string random_from_tile(LaneNames& names, const Op& op, const std::string& iteration) {
   if (!is_normal(op)) return fmt::format("r{}[{}]", op.result, iteration);
   return normal_call(names, op, fmt::format("{} + o{}", iteration, op.result));
 }
 
-std::string random_element(Writer& writer, Names& names, const Op& op) {
+std::string random_element(Writer& writer, LaneNames& names, const Op& op) {
   const auto element = names.affine(op.address);
   const auto words = fmt::format("r{}", op.result);
   writer.line("{} {}[2];", word(op), words);

@@ -16,10 +16,10 @@ struct Tile {
 };
 
 /// Prints an array of numbers for the loop that follows.
-void print_random_tile(Writer& writer, Names& names, const schedule::Op& op, const Tile& tile);
+void print_random_tile(Writer& writer, LaneNames& names, const schedule::Op& op, const Tile& tile);
 /// Returns the number for an iteration, counted from the first of the tile.
-std::string random_from_tile(Names& names, const schedule::Op& op, const std::string& iteration);
+std::string random_from_tile(LaneNames& names, const schedule::Op& op, const std::string& iteration);
 /// Returns the number for the current iteration; prints the statements it needs.
-std::string random_element(Writer& writer, Names& names, const schedule::Op& op);
+std::string random_element(Writer& writer, LaneNames& names, const schedule::Op& op);
 
 }  // namespace antegrad::codegen::cpu

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "util/ids.h"
+#include "codegen/text/names.h"
 
 namespace antegrad::codegen::cpu {
 namespace {
@@ -216,20 +216,6 @@ class SectionPlanner {
   std::set<int32_t> written_;
 };
 
-size_t scalar_count(const Kernel& kernel) {
-  int32_t largest = -1;
-  for (const auto& section : kernel.sections)
-    for (const auto& op : section.ops) largest = std::max(largest, op.result);
-  return largest + 1;
-}
-
-DType result_type(const Op& op) {
-  static constexpr DType kRandom[] = {DType::U32, DType::U64, DType::F32, DType::F64};
-  if (op.code == OpCode::Random) return kRandom[ordinal(op.random)];
-  if (op.code == OpCode::Index) return DType::I64;
-  return schedule::compute_type(op.dtype);
-}
-
 /// Marks the scalars that a section without loops, or a Reduce, defines for later sections as per-lane
 /// arrays.
 void mark_lanes(const Kernel& kernel, KernelPlan& plan, size_t index) {
@@ -261,11 +247,8 @@ size_t SectionPlan::find_position(const schedule::Indirect& part) const {
 
 KernelPlan plan_kernel(const Kernel& kernel) {
   KernelPlan plan;
-  plan.types.assign(scalar_count(kernel), DType::F32);
+  plan.types = scalar_types(kernel);
   plan.per_lane.assign(plan.types.size(), false);
-  for (const auto& section : kernel.sections)
-    for (const auto& op : section.ops)
-      if (op.result >= 0) plan.types[op.result] = result_type(op);
   int accumulates = 0;
   std::set<std::string> taken;
   for (size_t i = 0; i < kernel.sections.size(); ++i) {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "codegen/cpu/op_text.h"
 #include "codegen/cpu/random_text.h"
 #include "codegen/cpu/target_text.h"
 #include "codegen/text/c_text.h"
+#include "codegen/text/op_text.h"
 
 namespace antegrad::codegen::cpu {
 namespace {
@@ -16,7 +16,7 @@ using schedule::OpCode;
 
 class SectionPrinter {
  public:
-  SectionPrinter(Writer& writer, Names& names, const SectionPlan& plan, const Bounds& bounds)
+  SectionPrinter(Writer& writer, LaneNames& names, const SectionPlan& plan, const Bounds& bounds)
       : writer_(writer), names_(names), plan_(plan), bounds_(bounds), ops_(plan.section->ops) {}
 
   /// Prints the body of the loop at depth - 1, including inner loops.
@@ -201,7 +201,7 @@ class SectionPrinter {
   }
 
   Writer& writer_;
-  Names& names_;
+  LaneNames& names_;
   const SectionPlan& plan_;
   const Bounds& bounds_;
   const std::vector<Op>& ops_;
@@ -211,7 +211,7 @@ class SectionPrinter {
 
 }  // namespace
 
-void print_section(Writer& writer, Names& names, const SectionPlan& plan, const Bounds& bounds) {
+void print_section(Writer& writer, LaneNames& names, const SectionPlan& plan, const Bounds& bounds) {
   SectionPrinter(writer, names, plan, bounds).print_body(0);
 }
 

@@ -14,7 +14,7 @@ using Bounds = std::map<int32_t, std::pair<std::string, std::string>>;
 /// Prints the loops and statements of one section. The surrounding code defines the variables of the outer
 /// loops, accumulators, `bad`, `begin`, `end` and, in a kernel with lanes, `first` and the number of lanes
 /// `n`.
-void print_section(Writer& writer, Names& names, const SectionPlan& plan, const Bounds& bounds);
+void print_section(Writer& writer, LaneNames& names, const SectionPlan& plan, const Bounds& bounds);
 
 /// Whether the kernel addresses anything by an index from a tensor.
 bool checks_indices(const KernelPlan& plan);

@@ -1,7 +1,7 @@
 #include "codegen/cpu/target_text.h"
 
-#include "codegen/cpu/op_text.h"
 #include "codegen/text/c_text.h"
+#include "codegen/text/op_text.h"
 
 namespace antegrad::codegen::cpu {
 namespace {
@@ -14,8 +14,23 @@ using schedule::OpCode;
 
 const Op& op_of(const SectionPlan& plan, const Target& target) { return plan.section->ops[target.op]; }
 
+/// Returns the type and the initial value of a target's variable.
+std::string variable_type(const Target& target, Combine combine) {
+  if (target.form == Target::Form::Ordered) return target.type == DType::F32 ? "int32_t" : "int64_t";
+  // Vectors of bytes would not match the wider values beside them.
+  if (combine == Combine::Any || combine == Combine::All || target.type == DType::Bool) return "int32_t";
+  return std::string(scalar_type(target.type));
+}
+
+std::string initial_value(LaneNames& names, const Target& target, Combine combine) {
+  const auto plain = neutral_text(target.type, combine);
+  if (target.form != Target::Form::Ordered) return plain;
+  return fmt::format(
+      "{}({})", names.function(fmt::format("ag_order_{}_{}", name(combine), ir::name(target.type))), plain);
+}
+
 /// Declares and initialises a variable or a per-lane array.
-void declare(Writer& writer, const Names& names, const Target& target, std::string_view type,
+void declare(Writer& writer, const LaneNames& names, const Target& target, std::string_view type,
              const std::string& name, const std::string& value) {
   if (!target.per_lane) {
     writer.line("{} {} = {};", type, name, value);
@@ -26,7 +41,7 @@ void declare(Writer& writer, const Names& names, const Target& target, std::stri
 }
 
 /// Returns the chunk's accumulator of an op: a variable, or an element of memory.
-std::string accumulator(Names& names, const Op& op, const Target& target) {
+std::string accumulator(LaneNames& names, const Op& op, const Target& target) {
   if (op.address.terms.empty())
     return names.kernel().lane >= 0 ? "*" + target.accumulator : target.accumulator;
   schedule::Affine address = op.address;
@@ -34,7 +49,7 @@ std::string accumulator(Names& names, const Op& op, const Target& target) {
   return fmt::format("{}[{}]", target.accumulator, names.affine(address));
 }
 
-std::string value_of(Names& names, const Op& op, const Target& target) {
+std::string value_of(LaneNames& names, const Op& op, const Target& target) {
   const auto value = names.scalar(op.args[0]);
   const auto type = names.type(op.args[0]);
   const bool truth = target.type == DType::Bool || op.combine == Combine::Any || op.combine == Combine::All;
@@ -52,26 +67,26 @@ bool is_of_block(const SectionPlan& plan, const Target& target) {
 
 }  // namespace
 
-DType accumulator_type(const Names& names, const Op& op, const Target& target) {
+DType accumulator_type(const LaneNames& names, const Op& op, const Target& target) {
   if (!op.address.terms.empty()) return names.memory(op.buffer);
   return target.type == DType::F32 && op.combine == Combine::Sum ? DType::F64 : target.type;
 }
 
-void begin_target(Writer& writer, Names& names, const SectionPlan& plan, const Target& target) {
+void begin_target(Writer& writer, LaneNames& names, const SectionPlan& plan, const Target& target) {
   const auto& op = op_of(plan, target);
   if (target.form == Form::Direct) return;
   if (is_of_block(plan, target))
     declare(writer, names, target, "double", target.total, "0.0");
   else
     declare(writer, names, target, variable_type(target, op.combine), target.name,
-            neutral_text(names, target, op.combine));
+            initial_value(names, target, op.combine));
 }
 
-void begin_block(Writer& writer, Names& names, const SectionPlan& plan, const Target& target) {
+void begin_block(Writer& writer, LaneNames& names, const SectionPlan& plan, const Target& target) {
   if (is_of_block(plan, target)) declare(writer, names, target, "float", target.name, "0.0f");
 }
 
-void combine_target(Writer& writer, Names& names, const SectionPlan& plan, const Target& target) {
+void combine_target(Writer& writer, LaneNames& names, const SectionPlan& plan, const Target& target) {
   const auto& op = op_of(plan, target);
   const auto value = value_of(names, op, target);
   if (target.form == Form::Direct) {
@@ -84,7 +99,7 @@ void combine_target(Writer& writer, Names& names, const SectionPlan& plan, const
               combine_text(target.per_lane ? target.name + "[l]" : target.name, value, type, op.combine));
 }
 
-void end_block(Writer& writer, Names& names, const SectionPlan& plan, const Target& target) {
+void end_block(Writer& writer, LaneNames& names, const SectionPlan& plan, const Target& target) {
   if (!is_of_block(plan, target)) return;
   if (target.per_lane)
     writer.line("for (int64_t l = 0; l < n; ++l) {}[l] += {}[l];", target.total, target.name);
@@ -92,7 +107,7 @@ void end_block(Writer& writer, Names& names, const SectionPlan& plan, const Targ
     writer.line("{} += {};", target.total, target.name);
 }
 
-void end_target(Writer& writer, Names& names, const SectionPlan& plan, const Target& target) {
+void end_target(Writer& writer, LaneNames& names, const SectionPlan& plan, const Target& target) {
   const auto& op = op_of(plan, target);
   if (target.form == Form::Direct) return;
   auto value = target.form == Form::Widened ? target.total : target.name;

@@ -7,13 +7,13 @@
 
 namespace antegrad::codegen::cpu {
 
-void begin_target(Writer& writer, Names& names, const SectionPlan& plan, const Target& target);
-void begin_block(Writer& writer, Names& names, const SectionPlan& plan, const Target& target);
-void combine_target(Writer& writer, Names& names, const SectionPlan& plan, const Target& target);
-void end_block(Writer& writer, Names& names, const SectionPlan& plan, const Target& target);
-void end_target(Writer& writer, Names& names, const SectionPlan& plan, const Target& target);
+void begin_target(Writer& writer, LaneNames& names, const SectionPlan& plan, const Target& target);
+void begin_block(Writer& writer, LaneNames& names, const SectionPlan& plan, const Target& target);
+void combine_target(Writer& writer, LaneNames& names, const SectionPlan& plan, const Target& target);
+void end_block(Writer& writer, LaneNames& names, const SectionPlan& plan, const Target& target);
+void end_target(Writer& writer, LaneNames& names, const SectionPlan& plan, const Target& target);
 
 /// Returns the type of an accumulator while its chunk runs; sums of floats use double.
-ir::DType accumulator_type(const Names& names, const schedule::Op& op, const Target& target);
+ir::DType accumulator_type(const LaneNames& names, const schedule::Op& op, const Target& target);
 
 }  // namespace antegrad::codegen::cpu

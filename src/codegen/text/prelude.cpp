@@ -156,18 +156,29 @@ const std::vector<PreludeBlock>& prelude_blocks() { return prelude().blocks; }
 
 bool prelude_has(std::string_view name) { return prelude().index.contains(name); }
 
-std::string prelude_for(const std::vector<std::string>& functions) {
+PreludeForms::PreludeForms(std::string_view file) { append_file(blocks_, file); }
+
+const std::string* PreludeForms::find(const PreludeBlock& block) const {
+  for (const auto& form : blocks_)
+    if (form.names.front() == block.names.front()) return &form.text;
+  return nullptr;
+}
+
+std::string prelude_for(const std::vector<std::string>& functions, const PreludeForms* forms) {
   const auto& [blocks, index] = prelude();
   std::set<int> needed = {0};  // the integer types
   for (const auto& name : functions) {
     const auto found = index.find(name);
     if (found == index.end())
-      throw Error(ErrorCode::Internal, "codegen:cpu", "there is no function " + name + " in the prelude");
+      throw Error(ErrorCode::Internal, "codegen", "there is no function " + name + " in the prelude");
     needed.insert(found->second);
     needed.insert(blocks[found->second].uses.begin(), blocks[found->second].uses.end());
   }
   std::string text;
-  for (const int i : needed) text += blocks[i].text;
+  for (const int i : needed) {
+    const auto* form = forms == nullptr ? nullptr : forms->find(blocks[i]);
+    text += form == nullptr ? blocks[i].text : *form;
+  }
   return text;
 }
 

@@ -22,9 +22,10 @@ class Writer {
     line(format, std::forward<Args>(args)...);
     ++depth_;
   }
-  void close() {
+  void close() { close_with(""); }
+  void close_with(std::string_view after) {
     --depth_;
-    line("}}");
+    line("}}{}", after);
   }
   void pragma(std::string_view text) { text_ += fmt::format("#pragma {}\n", text); }
   void append(std::string_view text) { text_ += text; }

@@ -1,4 +1,4 @@
-#include "codegen/cpu/op_text.h"
+#include "codegen/text/op_text.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "codegen/text/c_text.h"
 #include "codegen/text/expression.h"
 
-namespace antegrad::codegen::cpu {
+namespace antegrad::codegen {
 
 using ir::DType;
 using schedule::Combine;
@@ -71,13 +71,6 @@ std::string value_text(Names& names, const Op& op) {
   }
 }
 
-std::string variable_type(const Target& target, Combine combine) {
-  if (target.form == Target::Form::Ordered) return target.type == DType::F32 ? "int32_t" : "int64_t";
-  // Vectors of bytes would not match the wider values beside them.
-  if (combine == Combine::Any || combine == Combine::All || target.type == DType::Bool) return "int32_t";
-  return std::string(scalar_type(target.type));
-}
-
 namespace {
 
 std::string integer_limit(DType type, bool largest) {
@@ -98,13 +91,6 @@ std::string neutral_text(DType type, Combine combine) {
   if (!extremum) return literal(type, combine == Combine::Product ? int64_t{1} : int64_t{0});
   if (ir::is_floating(type)) return literal(type, combine == Combine::Max ? -kInfinity : kInfinity);
   return integer_limit(type, combine == Combine::Min);
-}
-
-std::string neutral_text(Names& names, const Target& target, Combine combine) {
-  const auto plain = neutral_text(target.type, combine);
-  if (target.form != Target::Form::Ordered) return plain;
-  return fmt::format(
-      "{}({})", names.function(fmt::format("ag_order_{}_{}", name(combine), ir::name(target.type))), plain);
 }
 
 std::string_view clause(Combine combine, DType type) {
@@ -136,4 +122,4 @@ std::string combine_text(const std::string& into, const std::string& value, DTyp
                      combine == Combine::Max ? "MAX" : "MIN", into, value);
 }
 
-}  // namespace antegrad::codegen::cpu
+}  // namespace antegrad::codegen

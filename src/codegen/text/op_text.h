@@ -2,9 +2,9 @@
 // C text of single ops.
 #include <string>
 
-#include "codegen/cpu/names.h"
+#include "codegen/text/names.h"
 
-namespace antegrad::codegen::cpu {
+namespace antegrad::codegen {
 
 std::string from_memory(Names& names, ir::DType memory, const std::string& element);
 std::string to_memory(Names& names, ir::DType memory, const std::string& value, ir::DType type);
@@ -12,10 +12,7 @@ std::string to_memory(Names& names, ir::DType memory, const std::string& value, 
 /// Returns the value of an op that defines a scalar from others: Constant, Index, Compute, Cast.
 std::string value_text(Names& names, const schedule::Op& op);
 
-/// The type and the initial value of a target's variable.
-std::string variable_type(const Target& target, schedule::Combine combine);
-std::string neutral_text(Names& names, const Target& target, schedule::Combine combine);
-/// For elements in memory and plain variables.
+/// Returns the neutral element of a combination, for elements in memory and plain variables.
 std::string neutral_text(ir::DType type, schedule::Combine combine);
 /// Returns the statement that combines `value` into `into`, both of a plain type.
 std::string combine_text(const std::string& into, const std::string& value, ir::DType type,
@@ -23,4 +20,4 @@ std::string combine_text(const std::string& into, const std::string& value, ir::
 /// Returns the operator of an OpenMP reduction clause.
 std::string_view clause(schedule::Combine combine, ir::DType type);
 
-}  // namespace antegrad::codegen::cpu
+}  // namespace antegrad::codegen
