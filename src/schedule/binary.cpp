@@ -11,7 +11,7 @@
 namespace antegrad::schedule {
 namespace {
 
-constexpr size_t kMinKernel = 11, kMinStep = 2, kMinDecision = 3;
+constexpr size_t kMinKernel = 12, kMinStep = 2, kMinDecision = 3;
 
 void write_step(ir::Encoder& to, const Step& step) {
   to.out.u8(static_cast<uint8_t>(step.index()));

@@ -8,7 +8,7 @@ namespace antegrad::schedule {
 namespace {
 
 // The minimum encoded sizes in bytes.
-constexpr size_t kMinBuffer = 4, kMinClear = 2, kMinSection = 2, kMinTerm = 2, kMinIndirect = 4;
+constexpr size_t kMinBuffer = 5, kMinClear = 2, kMinSection = 2, kMinTerm = 2, kMinIndirect = 4;
 constexpr size_t kMinOp = 15;
 constexpr size_t kAnyScalar = std::numeric_limits<int32_t>::max();  // the bound is checked by check_scalars()
 
@@ -75,6 +75,7 @@ class KernelReader {
     if (out_.symbols < 0) from_.fail(fmt::format("a kernel over {} symbols", out_.symbols));
     from_.symbols = out_.symbols;
     out_.name = from_.string();
+    out_.device = from_.enumerator(ir::Device::Kind::Meta);
     out_.text = from_.string();
     read_buffers();
     out_.loops = from_.dims();
@@ -104,6 +105,7 @@ class KernelReader {
       buffer.dtype = from_.enumerator(ir::DType::F8E5M2);
       buffer.elements = from_.dim();
       buffer.spill = from_.int32();
+      buffer.host = from_.in.flag();
       return buffer;
     });
     const auto count = static_cast<int64_t>(out_.buffers.size());
@@ -178,12 +180,14 @@ class KernelReader {
 void write_kernel(ir::Encoder& to, const Kernel& kernel) {
   to.out.signed_varint(kernel.symbols);
   to.string(kernel.name);
+  to.enumerator(kernel.device);
   to.string(kernel.text);
   to.list(kernel.buffers, [&](const Buffer& buffer) {
     to.enumerator(buffer.kind);
     to.enumerator(buffer.dtype);
     to.dim(buffer.elements);
     to.out.signed_varint(buffer.spill);
+    to.out.flag(buffer.host);
   });
   to.dims(kernel.loops);
   to.indices(kernel.outer);

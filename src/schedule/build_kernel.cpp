@@ -34,7 +34,7 @@ class KernelBuilder {
         stored_(stored),
         plan_(plan_loops(fusion, group_, stored)),
         stages_(fusion, group_, plan_, stored),
-        out_(fusion, plan_) {}
+        out_(fusion, plan_, group_.device) {}
 
   BuiltKernel run() {
     // Sections may only use what earlier sections define, so items are emitted by stage.
@@ -43,6 +43,7 @@ class KernelBuilder {
     for (auto index : items) emit_roots(index);
     BuiltKernel built{out_.finish(), out_.owners()};
     auto& kernel = built.kernel;
+    kernel.device = group_.device.kind;
     kernel.loops = plan_.extents;
     kernel.outer = plan_.outer;
     kernel.lane = plan_.lane;
@@ -126,7 +127,7 @@ class KernelBuilder {
     op.args = {emit_operand(index, source.operands.size() - 1, where)};
     op.buffer = out_.buffer(source.output, Buffer::Kind::Output);
     const auto& type = graph().tensor_type(source.output);
-    owner_ = true;
+    owner_ = fusion_.target_of(group_).scatter == Target::Scatter::Owner;
     if (!source.source.valid() || fusion_.is_zero(source.source)) {
       ir::Dim per_position = 1;
       for (size_t d = 1; d < type.sizes.size(); ++d) per_position = per_position * type.sizes[d];

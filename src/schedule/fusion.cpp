@@ -155,7 +155,7 @@ std::optional<Dims> Fusion::dims_in(Group& group, ir::ValueId id) const {
 
 /// Whether rows are so long that the scalar work done once per row does not matter.
 bool Fusion::has_long_rows(const Group& group) const {
-  return likely(group.product(group.spaces[0])) >= target().long_row;
+  return likely(group.product(group.spaces[0])) >= target_of(group).long_row;
 }
 
 /// Maps dims that no operand in the group determines to inner loops of the group, adding a space if needed.
@@ -191,7 +191,7 @@ bool Fusion::bind(Group& group, const Item& item, Dims& dims) const {
   }
   ir::Dim wanted = 1;
   for (auto d : open) wanted = wanted * item.sizes[d];
-  const auto too_short = [&](const ir::Dim& n) { return likely(n) < 2 * target().least_inner; };
+  const auto too_short = [&](const ir::Dim& n) { return likely(n) < 2 * target_of(group).least_inner; };
   if (group.lane >= 0 || too_short(wanted) || too_short(group.product(group.spaces[0]))) return false;
   Atoms space;
   for (auto d : open) {
@@ -222,8 +222,9 @@ bool Fusion::join(ItemId index, GroupId group_index) {
   auto& group = groups_[group_index];
   const auto& item = items_[index];
   const auto cluster = clusters_.find(group.cluster);
-  if (std::ssize(group.items) >= target().most_items ||
-      (item.expensive && count_expensive(group) >= target().most_expensive))
+  const auto& target = target_of(group);
+  if (!(device_of(item) == group.device) || std::ssize(group.items) >= target.most_items ||
+      (item.expensive && count_expensive(group) >= target.most_expensive))
     return false;
   const auto reads = clusters_read(item);
   for (auto read : reads)
@@ -290,6 +291,7 @@ void Fusion::seed(ItemId index) {
   const auto group_index = groups_.push_back({});
   const auto cluster = add_cluster(items_[index].node);
   groups_[group_index].cluster = cluster;
+  groups_[group_index].device = device_of(items_[index]);
   for (auto read : clusters_read(items_[index])) {
     clusters_.depend(cluster, read);
     set_start(cluster, start_of(read));

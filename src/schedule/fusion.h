@@ -29,6 +29,7 @@ class Fusion {
   const IdMap<ItemId, Item>& items() const { return items_; }
   const Item& item(ItemId id) const { return items_[id]; }
   const Group& group(GroupId id) const { return groups_[id]; }
+  const Target& target_of(const Group& group) const { return *settings_.target_for(group.device); }
 
   struct Unit {
     GroupId group;    ///< not valid for an extern call
@@ -69,7 +70,7 @@ class Fusion {
   ClusterId add_cluster(ir::NodeId node);
   void add_item(Item item);
   Item copy_of(ir::ValueId source, const Item& scatter) const;
-  const Target& target() const { return settings_.target; }
+  const ir::Device& device_of(const Item& item) const { return graph_.tensor_type(item.output).device; }
   bool is_free(const Item& item) const;
   int64_t count_expensive(const Group& group) const;
   void seed(ItemId item);

@@ -123,8 +123,9 @@ void Fusion::merge_operands(ItemId index) {
 
 bool Fusion::merge(GroupId into, GroupId other, ItemId index) {
   auto *a = &groups_[into], *b = &groups_[other];
-  if (std::ssize(a->items) + std::ssize(b->items) > target().most_items ||
-      count_expensive(*a) + count_expensive(*b) > target().most_expensive ||
+  const auto& target = target_of(*a);
+  if (!(a->device == b->device) || std::ssize(a->items) + std::ssize(b->items) > target.most_items ||
+      count_expensive(*a) + count_expensive(*b) > target.most_expensive ||
       (!a->chunks.is(0) && !b->chunks.is(0) && a->chunks != b->chunks))
     return false;
   if (!clusters_.may_merge(a->cluster, b->cluster)) return false;

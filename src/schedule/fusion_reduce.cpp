@@ -48,7 +48,7 @@ bool Fusion::reduce(Group& group, ItemId index, const std::vector<Atoms>& placem
   if (!group.split) {
     const auto all = group.all_atoms();
     if (keep.empty()) {
-      const bool small = likely(group.product(all)) <= target().small_reduction;
+      const bool small = likely(group.product(all)) <= target_of(group).small_reduction;
       if (!small || !group.sinks.empty()) return make_sink(group, index, red, false);
       group.split_into({group.add_atom(kOneElement)}, all);
       return true;
@@ -61,13 +61,13 @@ bool Fusion::reduce(Group& group, ItemId index, const std::vector<Atoms>& placem
     const bool keeps_fast = std::ranges::find(keep, fast) != keep.end();
     const auto& type = graph_.tensor_type(item.operands[0].value);
     if (keeps_fast && reduces_slow_dims(graph_, type, item.reduced) &&
-        likely(group.product(red)) >= 2 * target().least_inner) {
+        likely(group.product(red)) >= 2 * target_of(group).least_inner) {
       if (!group.sink_outer.empty() && !same_set(group.sink_outer, red)) return false;
       return make_sink(group, index, red, true);
     }
     if (!group.sink_outer.empty() && (keeps_fast || !same_set(group.sink_outer, keep))) return false;
     const bool short_rows =
-        likely(group.product(red)) < target().least_inner && likely(group.product(keep)) >= kStrip;
+        likely(group.product(red)) < target_of(group).least_inner && likely(group.product(keep)) >= kStrip;
     const bool side_by_side = !keeps_fast && short_rows && group.sink_outer.empty();
     group.split_into(keep, red, keeps_fast ? fast : side_by_side ? fast_atom(item, placement, true) : -1);
     return true;
@@ -93,15 +93,15 @@ ir::Dim Fusion::chunks_for(const Group& group, const Atoms& outer, bool columns)
     return min(max(n, least), most);
   };
   const auto all = group.all_atoms();
-  const auto by_work =
-      clamped(floor_div(group.product(all), target().elements_per_chunk), 1, target().most_chunks);
+  const auto by_work = clamped(floor_div(group.product(all), target_of(group).elements_per_chunk), 1,
+                               target_of(group).most_chunks);
   if (!columns) return by_work;
   // A chunk adds floats one after the other: limits how many, for accuracy.
-  const auto by_length = floor_div(group.product(outer), target().rows_per_chunk);
+  const auto by_length = floor_div(group.product(outer), target_of(group).rows_per_chunk);
   auto columns_count = group.product(without(all, outer));
   if (!is_at_least(graph_, columns_count, 1)) columns_count = max(columns_count, 1);
-  const auto most = clamped(floor_div(target().partial_elements, columns_count), target().least_column_chunks,
-                            target().most_column_chunks);
+  const auto most = clamped(floor_div(target_of(group).partial_elements, columns_count),
+                            target_of(group).least_column_chunks, target_of(group).most_column_chunks);
   const auto chunks = clamped(max(by_work, by_length), 1, most);
   return range_of(graph_, chunks).upper <= 1 ? ir::Dim(1) : chunks;
 }
@@ -118,7 +118,7 @@ void Fusion::finish(GroupId group_index, ItemId index) {
   std::vector<ir::Dim> sizes = {chunks};
   sizes.insert(sizes.end(), type.sizes.begin(), type.sizes.end());
   const auto dtype = whole ? ir::DType::F64 : sink.result;
-  const auto partial = graph_.add_value(ir::contiguous_tensor(dtype, sizes));
+  const auto partial = graph_.add_value(ir::contiguous_tensor(dtype, sizes, type.device));
   places_.add(graph_, partial);
   sink.output = partial;
   makers_[partial] = {index};

@@ -23,6 +23,7 @@ using Dims = std::vector<std::optional<Atoms>>;
 class Group {
  public:
   ClusterId cluster;         ///< its node in the dependency graph
+  ir::Device device;         ///< of what its items compute
   bool is_absorbed = false;  ///< merged into another group, which now has its items
   std::vector<ItemId> items;
   std::vector<ir::Dim> extents;  ///< per atom, including atoms that were split and are no longer in use

@@ -101,6 +101,6 @@ std::optional<ir::Dim> as_dim(const Number& number);  ///< nothing unless it is 
 size_t counted_from_front(int64_t dim, size_t rank);  ///< resolves negative dims
 bool equals(const Number& number, double value);  ///< for all sizes; false for numbers that depend on sizes
 bool is_made_of_sizes(const Number& number);
-bool is_lowered_type(const ir::Type& type);  ///< a tensor on the CPU of a type that generated code handles
+bool is_lowered_type(const ir::Type& type);  ///< a tensor of a type that generated code handles
 
 }  // namespace antegrad::schedule

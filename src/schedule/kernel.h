@@ -99,6 +99,8 @@ struct Buffer {
   /// Scratch: the buffer with a row per unit that is used instead when there are more than kMostScratch
   /// elements; -1 when there never are.
   int32_t spill = -1;
+  /// Input of a kernel for a CUDA device: it is at most 16 bytes in host memory, which are passed by value.
+  bool host = false;
   bool operator==(const Buffer&) const = default;
 };
 
@@ -120,8 +122,12 @@ struct Buffer {
 ///   with owner: positions of the first indirect part of its Scatter ops. Each call runs all iterations of
 ///     all loops, but scatters only to positions in [begin, end), in order, after setting these positions
 ///     of the `clear` buffers to zero.
+///
+/// A kernel for a CUDA device runs all units in one launch (codegen/cuda/mapping.h). Its Scatter ops use
+/// atomics instead of owners, and whoever launches it sets the `clear` buffers to zero before.
 struct Kernel {
   std::string name;
+  ir::Device::Kind device = ir::Device::Kind::Cpu;
   std::string text;  ///< the fused part of the graph, for readers of the generated code
   std::vector<Buffer> buffers;
   std::vector<ir::Dim> loops;  ///< extents

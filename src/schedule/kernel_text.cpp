@@ -67,6 +67,7 @@ std::string buffer_text(const Buffer& buffer) {
   static constexpr std::string_view kKinds[] = {"in", "out", "scratch"};
   auto out = fmt::format("{} {}[{}]", kKinds[ordinal(buffer.kind)], ir::name(buffer.dtype),
                          buffer.elements.to_string());
+  if (buffer.host) out = "host " + out;
   return buffer.spill < 0 ? out : fmt::format("{} or b{}", out, buffer.spill);
 }
 
@@ -81,7 +82,8 @@ std::string to_string(const Literal& number) {
 }
 
 std::string to_string(const Kernel& kernel) {
-  auto out = fmt::format("kernel {}\n", kernel.name);
+  const bool is_cuda = kernel.device == ir::Device::Kind::Cuda;
+  auto out = fmt::format("kernel {}{}\n", kernel.name, is_cuda ? " for cuda" : "");
   for (size_t i = 0; i < kernel.buffers.size(); ++i)
     out += fmt::format("  b{}: {}\n", i, buffer_text(kernel.buffers[i]));
   out += fmt::format("  for {}", loop_list(kernel, kernel.outer));

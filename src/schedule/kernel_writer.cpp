@@ -117,7 +117,8 @@ int32_t KernelWriter::buffer(ir::ValueId value, Buffer::Kind kind) {
   for (size_t d = 0; d < type.sizes.size(); ++d) elements = elements + (type.sizes[d] - 1) * type.strides[d];
   owners_.push_back(owner);
   buffer_of_owner_.push_back(static_cast<int32_t>(buffers_.size()));
-  buffers_.push_back({kind, type.dtype, elements});
+  const bool is_host = type.device.kind == ir::Device::Kind::Cpu && device_.kind == ir::Device::Kind::Cuda;
+  buffers_.push_back({kind, type.dtype, elements, -1, is_host});
   return buffer_of_owner_.back();
 }
 

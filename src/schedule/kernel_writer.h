@@ -16,7 +16,8 @@ struct Where {
 /// Collects the ops, scalars and buffers of a kernel.
 class KernelWriter {
  public:
-  KernelWriter(const Fusion& fusion, const LoopPlan& plan) : fusion_(fusion), plan_(plan) {}
+  KernelWriter(const Fusion& fusion, const LoopPlan& plan, const ir::Device& device)
+      : fusion_(fusion), plan_(plan), device_(device) {}
 
   std::string comment;  ///< the comment of the ops that are added next
 
@@ -47,6 +48,7 @@ class KernelWriter {
 
   const Fusion& fusion_;
   const LoopPlan& plan_;
+  const ir::Device& device_;
   std::map<Where, Section> sections_;
   std::vector<Buffer> buffers_;
   std::vector<ir::ValueId> owners_;

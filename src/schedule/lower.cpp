@@ -267,7 +267,7 @@ std::optional<std::vector<int64_t>> as_ints(const ir::Arg& arg) {
 
 bool is_lowered_type(const ir::Type& type) {
   const auto* tensor = type.tensor();
-  if (tensor == nullptr || tensor->device.kind != ir::Device::Kind::Cpu) return false;
+  if (tensor == nullptr || tensor->device.kind == ir::Device::Kind::Meta) return false;
   switch (tensor->dtype) {
     case DType::U8:
     case DType::I8:
@@ -314,6 +314,37 @@ bool fits(const ir::Graph& graph, const Item& item) {
   return true;
 }
 
+/// Whether a kernel on another device can be passed the value by value: numbers and states of generators.
+bool is_small_on_host(const ir::Graph& graph, ir::ValueId id) {
+  const auto* type = graph.type_of(graph.storage_of(id)).tensor();
+  if (type == nullptr || type->device.kind != ir::Device::Kind::Cpu) return false;
+  const auto bytes = type->numel() * ir::size_in_bytes(type->dtype);
+  return bytes.is_constant() && bytes.constant() <= 16 && type->is_contiguous();
+}
+
+/// Returns why LibTorch has to run a node although there is a lowering: because of the devices of its
+/// tensors.
+std::string refused_by_device(const ir::Graph& graph, const std::vector<Item>& items,
+                              const Settings& settings) {
+  for (const auto& item : items) {
+    const auto& type = graph.tensor_type(item.output);
+    const auto* target = settings.target_for(type.device);
+    const auto can_read = [&](ir::ValueId id) {
+      return !id.valid() || graph.tensor_type(id).device == type.device ||
+             (target->device == ir::Device::Kind::Cuda && is_small_on_host(graph, id));
+    };
+    const bool reads =
+        can_read(item.source) &&
+        std::ranges::all_of(item.operands, [&](const Operand& operand) { return can_read(operand.value); });
+    if (!reads) return "its tensors are on different devices";
+    if (item.form != Form::Scatter || target->scatter == Target::Scatter::Owner) continue;
+    if (target->scatter == Target::Scatter::LibTorch) return "atomics would add in any order";
+    if (ir::size_in_bytes(type.dtype) < 2)
+      return fmt::format("there are no atomics for {}", ir::name(type.dtype));
+  }
+  return {};
+}
+
 std::vector<Item> lower_node(ir::Graph& graph, ir::NodeId index, const Settings& settings, std::string& why) {
   const auto& node = graph.node(index);
   if (!node.effects.none() || node.functional) {
@@ -325,6 +356,10 @@ std::vector<Item> lower_node(ir::Graph& graph, ir::NodeId index, const Settings&
     return {};
   }
   const auto& type = graph.tensor_type(node.outputs[0]);
+  if (settings.target_for(type.device) == nullptr) {
+    why = fmt::format("there is no generated code for {}", to_string(type.device));
+    return {};
+  }
   if (graph.storage_of(node.outputs[0]) != node.outputs[0] || type.numel() == ir::Dim(0) ||
       !ir::is_dense(type) || !(type.offset == ir::Dim(0))) {
     why = "the result is empty, or its memory is not dense";
@@ -350,6 +385,10 @@ std::vector<Item> lower_node(ir::Graph& graph, ir::NodeId index, const Settings&
 
 std::vector<Item> lower(ir::Graph& graph, ir::NodeId node, const Settings& settings, std::string& why) {
   auto items = lower_node(graph, node, settings, why);
+  if (auto refusal = refused_by_device(graph, items, settings); !refusal.empty()) {
+    why = std::move(refusal);
+    return {};
+  }
   if (std::ranges::all_of(items, [&](const Item& item) { return fits(graph, item); })) return items;
   why = "which of its dims are broadcast depends on the values of symbols";
   return {};

@@ -7,7 +7,7 @@ using ir::DType;
 
 bool is_index(const ir::Graph& graph, ir::ValueId id) {
   const auto* type = graph.type_of(id).tensor();
-  return type != nullptr && type->device.kind == ir::Device::Kind::Cpu &&
+  return type != nullptr && type->device.kind != ir::Device::Kind::Meta &&
          (type->dtype == DType::I64 || type->dtype == DType::I32);
 }
 

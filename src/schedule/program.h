@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -47,8 +48,12 @@ struct Program {
 struct Settings {
   bool fuse = true;  ///< false for one kernel per op
   Target target = cpu_target();
+  std::optional<Target> cuda = {};  ///< for tensors on CUDA devices; without it LibTorch computes them
   /// Whether code can be generated for an expression over operands of a type.
   std::function<bool(std::string_view expression, ir::DType operand)> supports;
+
+  /// Returns the target for tensors on a device; null if LibTorch computes them.
+  const Target* target_for(const ir::Device& device) const;
 };
 
 Program schedule(const ir::Graph& graph, const Settings& settings);

@@ -99,7 +99,7 @@ class Scheduler {
       const auto node = fusion_->item(index).node;
       if (decision.nodes.empty() || decision.nodes.back() != node.index) decision.nodes.push_back(node.index);
     }
-    add_memory(built);
+    add_memory(built, fusion_->group(group).device);
     const auto count = units(built.kernel);
     const auto grain = grain_of(built.kernel, [&](const ir::Dim& dim) { return fusion_->likely(dim); });
     const auto sections = built.kernel.sections.size();
@@ -111,12 +111,13 @@ class Scheduler {
   }
 
   /// Adds values for memory that only the kernel uses.
-  void add_memory(BuiltKernel& built) {
+  void add_memory(BuiltKernel& built, const ir::Device& device) {
     size_t passed = 0;
     for (const auto& buffer : built.kernel.buffers) {
       if (buffer.kind == Buffer::Kind::Scratch) continue;
       auto& id = built.buffers[passed++];
-      if (!id.valid()) id = out_.graph.add_value(ir::contiguous_tensor(buffer.dtype, {buffer.elements}));
+      if (!id.valid())
+        id = out_.graph.add_value(ir::contiguous_tensor(buffer.dtype, {buffer.elements}, device));
     }
   }
 
@@ -176,6 +177,11 @@ class Scheduler {
 };
 
 }  // namespace
+
+const Target* Settings::target_for(const ir::Device& device) const {
+  if (device.kind == target.device) return &target;
+  return cuda && device.kind == cuda->device ? &*cuda : nullptr;
+}
 
 Program schedule(const ir::Graph& graph, const Settings& settings) {
   auto viewed = graph;

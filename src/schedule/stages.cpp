@@ -6,6 +6,7 @@ namespace antegrad::schedule {
 Stages::Stages(const Fusion& fusion, const Group& group, const LoopPlan& plan,
                const ir::PerValue<bool>& stored)
     : fusion_(fusion), group_(group), plan_(plan), stored_(stored) {
+  expensive_ = std::ranges::count_if(group_.items, [&](ItemId index) { return item(index).expensive; });
   for (auto index : group_.items) {
     int32_t stage = 0;
     for (const auto& operand : item(index).operands)
@@ -59,7 +60,10 @@ ir::Dim Stages::elements_of_space(int32_t space) const {
 
 bool Stages::runs_again(ItemId index) const {
   if (!item(index).expensive || group_.lane >= 0 || plan_.outer.empty()) return true;
-  return fusion_.likely(elements_of_space(space_.at(index))) > kMostScratch;
+  const auto elements = elements_of_space(space_.at(index));
+  if (const auto most = fusion_.target_of(group_).scratch_bytes; most > 0)
+    return !elements.is_constant() || elements.constant() * expensive_ * 8 > most;
+  return fusion_.likely(elements) > kMostScratch;
 }
 
 bool Stages::can_reload(ItemId index) const {

@@ -33,6 +33,7 @@ class Stages {
   const LoopPlan& plan_;
   const ir::PerValue<bool>& stored_;
   std::map<ItemId, int32_t> stage_, space_;
+  int64_t expensive_ = 0;           ///< how many items are expensive
   std::map<ItemId, int32_t> need_;  ///< the last stage that needs it
 };
 

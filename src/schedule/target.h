@@ -2,6 +2,7 @@
 #include <cstdint>
 
 #include "ir/types.h"
+#include "schedule/device_facts.h"
 
 namespace antegrad::schedule {
 
@@ -9,6 +10,13 @@ namespace antegrad::schedule {
 /// never their results, except for the order in which floats are added.
 struct Target {
   ir::Device::Kind device = ir::Device::Kind::Cpu;
+  DeviceFacts facts;  ///< of a CUDA device
+
+  /// How kernels scatter: each unit of work to positions of its own, or all of them with atomics, which
+  /// combine in any order; or LibTorch does.
+  enum class Scatter : uint8_t { Owner, Atomic, LibTorch } scatter = Scatter::Owner;
+  /// The most bytes that a unit of work keeps for its later sections; 0 for no limit.
+  int64_t scratch_bytes = 0;
 
   // --- what one kernel holds; beyond this, compile time grows faster than run time shrinks
   int64_t most_items = 128;
@@ -30,5 +38,7 @@ struct Target {
 
 /// The processor that the program runs on.
 Target cpu_target();
+/// A CUDA device. `deterministic` leaves scatters to LibTorch, since atomics add floats in any order.
+Target cuda_target(const DeviceFacts& facts, bool deterministic = false);
 
 }  // namespace antegrad::schedule

@@ -38,9 +38,9 @@ class Interpreter {
 
   /// Returns whether all indices were in range.
   bool run() {
+    for (const auto& [buffer, elements] : kernel_.clear)
+      for (auto& number : memory_[static_cast<size_t>(buffer)]) number = {};
     if (kernel_.owner) {
-      for (const auto& [buffer, elements] : kernel_.clear)
-        for (auto& number : memory_[static_cast<size_t>(buffer)]) number = {};
       run_outer(0);
     } else if (kernel_.chunks.is(0)) {
       run_all(0, value(units(kernel_)));
