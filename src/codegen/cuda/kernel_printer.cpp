@@ -1,0 +1,278 @@
+#include "codegen/cuda/kernel_printer.h"
+
+#include <algorithm>
+
+#include "codegen/cuda/accumulator_text.h"
+#include "codegen/cuda/reduce_text.h"
+#include "codegen/cuda/section_printer.h"
+#include "codegen/text/c_text.h"
+#include "codegen/text/op_text.h"
+
+namespace antegrad::codegen::cuda {
+namespace {
+
+using schedule::Buffer;
+using schedule::Kernel;
+using schedule::Op;
+using schedule::OpCode;
+using Form = Mapping::Form;
+
+class KernelPrinter {
+ public:
+  KernelPrinter(const Kernel& kernel, const Mapping& mapping)
+      : kernel_(kernel), mapping_(mapping), plan_(plan_kernel(kernel, mapping)), names_(kernel) {}
+
+  PrintedKernel run() {
+    Writer body(1);
+    print_empty_checks(body);
+    if (mapping_.form == Form::Flat || mapping_.form == Form::All)
+      print_flat(body);
+    else
+      print_rows(body);
+    if (checks_indices()) body.line("if (bad != 0) *error = 1;");
+    Writer out;
+    out.comment(kernel_.text);
+    out.comment(to_string(mapping_));
+    out.open("AG_KERNEL({}) {}({}) {{", mapping_.threads, kernel_.name, parameters());
+    print_declarations(out);
+    out.append(body.text());
+    out.close();
+    return {out.text(), names_.functions(), checks_indices()};
+  }
+
+ private:
+  bool checks_indices() const {
+    for (const auto& section : kernel_.sections)
+      for (const auto& op : section.ops)
+        if (!op.indirect.empty()) return true;
+    return false;
+  }
+  bool has_chunks() const { return !kernel_.chunks.is(0); }
+
+  std::string parameters() const {
+    std::string out;
+    for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
+      const auto& buffer = kernel_.buffers[i];
+      if (buffer.kind == Buffer::Kind::Scratch) continue;
+      const auto constant = buffer.kind == Buffer::Kind::Input ? "const " : "";
+      out += buffer.host ? fmt::format("AG_PARAMETER AgHost h{}, ", i)
+                         : fmt::format("{}{}* b{}, ", constant, memory_type(buffer.dtype), i);
+    }
+    for (int32_t i = 0; i < kernel_.symbols; ++i) out += fmt::format("long long s{}, ", i);
+    return out + "unsigned int* error";
+  }
+
+  void print_declarations(Writer& out) {
+    if (!mapping_.shared_bytes.is(0)) out.line("AG_SHARED(ag_shared);");
+    for (size_t i = 0; i < names_.used_dims().size(); ++i)
+      out.line("const int64_t d{} = {};", i, dim_text(names_.used_dims()[i], names_.functions()));
+    for (const auto i : names_.used_buffers())
+      if (kernel_.buffers[i].host)
+        out.line("const {0}* b{1} = (const {0}*)h{1}.words;", memory_type(kernel_.buffers[i].dtype), i);
+    if (checks_indices()) out.line("uint32_t bad = 0;");
+  }
+
+  /// Prints early returns for indexed dims of size 0: every index is out of range then, and there is no
+  /// element to read instead.
+  void print_empty_checks(Writer& out) {
+    for (const auto& section : kernel_.sections)
+      for (const auto& op : section.ops)
+        for (const auto& part : op.indirect) {
+          if (part.size.is_constant() && part.size.constant() > 0) continue;
+          auto condition = fmt::format("{} <= 0", names_.dim(part.size));
+          for (const auto loop : kernel_.outer) condition += fmt::format(" && {} > 0", names_.extent(loop));
+          for (const auto loop : section.loops) condition += fmt::format(" && {} > 0", names_.extent(loop));
+          out.open("if ({}) {{", condition);
+          out.line("*error = 1;");
+          out.line("return;");
+          out.close();
+        }
+  }
+
+  // --- Flat, All
+
+  void print_flat(Writer& out) {
+    SectionPrinter sections(out, names_, plan_, mapping_);
+    const auto slots = fmt::format("ag_shared + {}", plan_.slots);
+    begin_accumulators(out, names_, plan_, mapping_);
+    for (size_t i = 0; i < plan_.sections.size(); ++i) {
+      const auto& section = plan_.sections[i];
+      if (!section.has_loops() && mapping_.form == Form::All) {
+        sections.print_once(i, "");
+        continue;
+      }
+      sections.print(i, flat_span(section));
+    }
+    end_accumulators(out, names_, plan_, mapping_, slots);
+  }
+
+  Span flat_span(const SectionPlan& section) {
+    const auto total = iterations(kernel_, section.spread);
+    const auto step = int64_t{mapping_.threads} * section.vector, tile = step * mapping_.unroll;
+    Span span;
+    span.count = names_.dim(total);
+    span.step = fmt::format("{}", step);
+    span.batch = mapping_.unroll;
+    span.loops = mapping_.form == Form::All;
+    span.guarded = span.loops || !is_multiple(total, tile);
+    span.start = fmt::format("({})AG_BLOCK * {} + AG_THREAD", index_type(mapping_), tile);
+    if (section.vector > 1) span.start += fmt::format(" * {}", section.vector);
+    if (span.loops)
+      span.more = fmt::format("({}){} * {}", index_type(mapping_), names_.dim(kernel_.chunks), tile);
+    return span;
+  }
+
+  // --- Rows, Columns
+
+  void print_rows(Writer& out) {
+    const auto per_row = mapping_.threads_per_row, rows = mapping_.rows_per_block;
+    const bool columns = mapping_.form == Form::Columns;
+    if (rows > 1)
+      out.line("const int32_t row_of_block = AG_THREAD {} {};", columns ? '%' : '/',
+               columns ? rows : per_row);
+    if (per_row > 1)
+      out.line("const int32_t t = AG_THREAD {} {};", columns ? '/' : '%', columns ? rows : per_row);
+    const auto type = index_type(mapping_);
+    const auto units = names_.dim(iterations(kernel_, kernel_.outer));
+    const auto mine = rows > 1 ? " + row_of_block" : "";
+    begin_accumulators(out, names_, plan_, mapping_);
+    if (has_chunks()) {
+      out.open("for ({0} first = ({0})AG_BLOCK * {1}; first < {2}; first += ({0}){3} * {1}) {{", type, rows,
+               units, names_.dim(kernel_.chunks));
+      out.line("const {} unit = first{};", type, mine);
+    } else {
+      out.line("const {0} unit = ({0})AG_BLOCK * {1}{2};", type, rows, mine);
+    }
+    const bool partial =
+        rows > 1 && !(is_multiple(iterations(kernel_, kernel_.outer), rows) && !units.empty());
+    active_ = partial ? "active" : "";
+    if (partial) out.line("const bool active = unit < {};", units);
+    print_split(out, partial ? "(active ? unit : 0)" : "unit");
+    print_unit(out);
+    if (has_chunks()) {
+      if (per_row > 1) print_barrier(out, mapping_);
+      out.close();
+    }
+    end_accumulators(out, names_, plan_, mapping_, fmt::format("ag_shared + {}", plan_.slots));
+  }
+
+  void print_split(Writer& out, const std::string& unit) {
+    const auto type = index_type(mapping_);
+    const auto unsigned_type = mapping_.wide ? "uint64_t" : "uint32_t";
+    auto rest = unit;
+    for (size_t i = kernel_.outer.size(); i-- > 0;) {
+      const auto loop = kernel_.outer[i];
+      if (i == 0) {
+        out.line("const {} i{} = {};", type, loop, rest);
+        break;
+      }
+      out.line("const {0} i{1} = ({0})(({2}){3} % {4});", type, loop, unsigned_type, rest,
+               names_.extent(loop));
+      out.line("const {0} q{1} = ({0})(({2}){3} / {4});", type, loop, unsigned_type, rest,
+               names_.extent(loop));
+      rest = fmt::format("q{}", loop);
+    }
+  }
+
+  void print_unit(Writer& out) {
+    for (size_t i = 0; i < plan_.keeps.size(); ++i) {
+      const auto& keep = plan_.keeps[i];
+      out.line("{} keep{}[{}][{}];", memory_type(keep.dtype), i, keep.trips, keep.vector);
+    }
+    for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
+      if (plan_.scratch[i] < 0) continue;
+      const auto& buffer = kernel_.buffers[i];
+      const auto bytes = (buffer.elements.constant() * ir::size_in_bytes(buffer.dtype) + 15) / 16 * 16;
+      out.line("{0}* b{1} = ({0}*)(ag_shared + {2}{3});", memory_type(buffer.dtype), i, plan_.scratch[i],
+               mapping_.rows_per_block > 1 ? fmt::format(" + row_of_block * {}", bytes) : "");
+    }
+    SectionPrinter sections(out, names_, plan_, mapping_);
+    for (size_t i = 0; i < plan_.sections.size(); ++i) {
+      if (i > 0 && needs_barrier(i)) print_barrier(out, mapping_);
+      if (plan_.sections[i].has_loops())
+        print_looped(out, sections, i);
+      else
+        sections.print_once(i, first_condition());
+    }
+  }
+
+  std::string first_condition() const {
+    if (mapping_.threads_per_row == 1) return active_;
+    return active_.empty() ? "t == 0" : "active && t == 0";
+  }
+
+  /// Whether a section accesses memory that another thread of the row may have accessed in an earlier
+  /// section.
+  bool needs_barrier(size_t index) const {
+    const auto stores = [&](size_t i) {
+      const auto& section = plan_.sections[i];
+      for (size_t k = 0; k < section.ops.size(); ++k)
+        if (section.ops[k].code == OpCode::Store && section.plans[k].keep < 0) return true;
+      return false;
+    };
+    // A reduction that ended the section before has been a barrier for the whole block.
+    const auto& before = plan_.sections[index - 1];
+    const bool block_barrier = (mapping_.form == Form::Columns || mapping_.threads_per_row > 32) &&
+                               std::any_of(before.ops.begin(), before.ops.end(),
+                                           [](const Op& op) { return op.code == OpCode::Reduce; });
+    if (block_barrier) return false;
+    if (stores(index)) return true;
+    for (size_t i = 0; i < index; ++i)
+      if (stores(i)) return true;
+    return false;
+  }
+
+  void print_looped(Writer& out, SectionPrinter& sections, size_t index) {
+    const auto& section = plan_.sections[index];
+    std::vector<Partial> partials;
+    for (size_t i = 0; i < section.ops.size(); ++i) {
+      const auto& op = section.ops[i];
+      if (op.code != OpCode::Reduce) continue;
+      const auto type = reduced_type(op);
+      partials.push_back(
+          {fmt::format("r{}", op.result), section.plans[i].wide ? ir::DType::F64 : type, op.combine});
+      out.line("{} r{} = {};", reduction_type(partials.back().type), op.result,
+               neutral_text(partials.back().type, op.combine));
+    }
+    sections.print(index, row_span(section));
+    print_row_combination(out, mapping_, partials, fmt::format("ag_shared + {}", plan_.slots));
+    for (const auto& op : section.ops)
+      if (op.code == OpCode::Reduce) {
+        const auto type = scalar_type(names_.type(op.result));
+        out.line("const {} v{} = ({})r{};", type, op.result, type, op.result);
+      }
+  }
+
+  Span row_span(const SectionPlan& section) {
+    const auto count = iterations(kernel_, section.spread);
+    const auto step = int64_t{mapping_.threads_per_row} * section.vector;
+    Span span;
+    span.count = names_.dim(count);
+    span.step = fmt::format("{}", step);
+    span.start = mapping_.threads_per_row == 1 ? "0" : "t";
+    if (section.vector > 1 && mapping_.threads_per_row > 1)
+      span.start += fmt::format(" * {}", section.vector);
+    span.batch = section.serial.empty() ? mapping_.unroll : 1;
+    if (section.trips > 0)
+      while (section.trips % span.batch != 0) span.batch /= 2;
+    else
+      while (span.batch > 1 && count.is_constant() && count.constant() < step * span.batch) span.batch /= 2;
+    span.guarded = !is_multiple(count, step * span.batch);
+    span.active = active_;
+    return span;
+  }
+
+  const Kernel& kernel_;
+  const Mapping& mapping_;
+  KernelPlan plan_;
+  Names names_;
+  std::string active_;
+};
+
+}  // namespace
+
+PrintedKernel print_kernel(const Kernel& kernel, const Mapping& mapping) {
+  return KernelPrinter(kernel, mapping).run();
+}
+
+}  // namespace antegrad::codegen::cuda

@@ -1,0 +1,17 @@
+#pragma once
+#include <set>
+#include <string>
+
+#include "codegen/cuda/mapping.h"
+
+namespace antegrad::codegen::cuda {
+
+struct PrintedKernel {
+  std::string text;
+  std::set<std::string> functions;  ///< functions of the prelude that it calls
+  bool checks_indices = false;
+};
+
+PrintedKernel print_kernel(const schedule::Kernel& kernel, const Mapping& mapping);
+
+}  // namespace antegrad::codegen::cuda

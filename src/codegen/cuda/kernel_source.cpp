@@ -1,0 +1,57 @@
+#include "codegen/cuda/kernel_source.h"
+
+#include "codegen/cuda/kernel_printer.h"
+#include "codegen/text/prelude.h"
+
+namespace antegrad::codegen::cuda {
+namespace {
+
+constexpr std::string_view kDevice =
+#include "codegen/cuda/prelude/device.h"
+    ;
+constexpr std::string_view kCommon =
+#include "codegen/cuda/prelude/common.h"
+    ;
+constexpr std::string_view kForms =
+#include "codegen/cuda/prelude/forms.h"
+    ;
+
+/// An index out of range is replaced by 0, so that nothing outside the buffer is accessed.
+constexpr std::string_view kIndexing =
+    R"(AG_INLINE uint32_t ag_outside(int64_t index, int64_t size, int wraps) {
+  const int64_t at = wraps && index < 0 ? index + size : index;
+  return (uint64_t)at >= (uint64_t)size;
+}
+AG_INLINE int64_t ag_position(int64_t index, int64_t size, int wraps) {
+  const int64_t at = wraps && index < 0 ? index + size : index;
+  return (uint64_t)at >= (uint64_t)size ? 0 : at;
+}
+)";
+
+const PreludeForms& forms() {
+  static const auto& instance = *new const PreludeForms(kForms);
+  return instance;
+}
+
+}  // namespace
+
+std::string_view device_source() { return kDevice; }
+
+std::string kernel_source(const schedule::Kernel& kernel, const Mapping& mapping) {
+  return print_kernel(kernel, mapping).text;
+}
+
+std::string portable_source(const schedule::Kernel& kernel, const Mapping& mapping) {
+  auto printed = print_kernel(kernel, mapping);
+  printed.functions.insert("AG_INLINE");
+  auto out = prelude_for({printed.functions.begin(), printed.functions.end()}, &forms());
+  out += kCommon;
+  if (printed.checks_indices) out += kIndexing;
+  return out + "\n" + printed.text;
+}
+
+std::string unit_source(const schedule::Kernel& kernel, const Mapping& mapping) {
+  return std::string(kDevice) + portable_source(kernel, mapping);
+}
+
+}  // namespace antegrad::codegen::cuda

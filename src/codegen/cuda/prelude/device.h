@@ -1,0 +1,38 @@
+R"ag(
+#define _Bool bool
+#define __INT8_TYPE__ signed char
+#define __UINT8_TYPE__ unsigned char
+#define __INT16_TYPE__ short
+#define __UINT16_TYPE__ unsigned short
+#define __INT32_TYPE__ int
+#define __UINT32_TYPE__ unsigned int
+#define __INT64_TYPE__ long long
+#define __UINT64_TYPE__ unsigned long long
+#define __FLT_EPSILON__ 0x1p-23f
+#define __DBL_EPSILON__ 0x1p-52
+#define __FMA__ 1
+#define __builtin_memcpy memcpy
+#define __builtin_fabsf fabsf
+#define __builtin_fabs fabs
+#define __builtin_sqrtf __fsqrt_rn
+#define __builtin_sqrt __dsqrt_rn
+#define __builtin_copysignf copysignf
+#define __builtin_copysign copysign
+#define __builtin_fmaf __fmaf_rn
+#define __builtin_fma __fma_rn
+#define __builtin_inff() __int_as_float(0x7f800000)
+#define __builtin_inf() __longlong_as_double(0x7ff0000000000000ll)
+#define __builtin_nanf(text) __int_as_float(0x7fc00000)
+#define __builtin_nan(text) __longlong_as_double(0x7ff8000000000000ll)
+#define restrict __restrict__
+#define AG_KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
+#define AG_PARAMETER const __grid_constant__
+#define AG_THREAD ((int)threadIdx.x)
+#define AG_BLOCK ((int)blockIdx.x)
+#define AG_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
+#define AG_SYNC() __syncthreads()
+#define AG_SYNC_WARP() __syncwarp()
+#define AG_SHFL_XOR(x, mask) __shfl_xor_sync(0xffffffffu, x, mask)
+#define AG_ATOMIC_ADD(at, x) atomicAdd(at, x)
+#define AG_CAS(at, old, now) atomicCAS(at, old, now)
+)ag"
