@@ -2,7 +2,7 @@
 // A training step as every benchmark runs it, and its peak memory.
 #include <antegrad/antegrad.h>
 
-#include "../tests/counting_allocator.h"
+#include "../tests/support/counting_allocator.h"
 #include "workloads.h"
 
 namespace antegrad::benchmarks {

@@ -1,5 +1,5 @@
 # Runs the tests that call backward() or grad() with compiled autograd for every backward pass
-# (ANTEGRAD_TEST_COMPILED_AUTOGRAD=1, compiled_autograd_switch.cpp). Left out:
+# (ANTEGRAD_TEST_COMPILED_AUTOGRAD=1, support/compiled_autograd_switch.cpp). Left out:
 #   compiled_autograd_*               enable and disable it themselves
 #   fuzz_test, dynamic_fuzz_test      gradient_fuzz_test covers gradients of random programs
 #   c_api_errors cache_keys decompose_cases determinism export_errors unsupported_op

@@ -10,7 +10,7 @@
 #include "cache/format/hash.h"
 #include "cache_fixture.h"
 #include "compiler/cache/kernel_cache.h"
-#include "seeds.h"
+#include "support/seeds.h"
 
 namespace antegrad::test {
 

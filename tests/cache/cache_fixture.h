@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <functional>
 
-#include "closeness.h"
-#include "seeds.h"
+#include "support/closeness.h"
+#include "support/seeds.h"
 
 namespace antegrad::test {
 

@@ -2,7 +2,7 @@
 // function.
 #include "cache_fixture.h"
 #include "compiler/cache/kernel_cache.h"
-#include "seeds.h"
+#include "support/seeds.h"
 
 namespace antegrad::test {
 namespace {

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "cache_fixture.h"
-#include "seeds.h"
+#include "support/seeds.h"
 
 namespace antegrad::test {
 namespace {

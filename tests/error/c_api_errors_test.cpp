@@ -3,8 +3,8 @@
 
 #include <thread>
 
-#include "c_functions.h"
 #include "error/expect_error.h"
+#include "support/c_functions.h"
 
 namespace antegrad::test {
 namespace {

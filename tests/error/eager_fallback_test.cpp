@@ -1,6 +1,6 @@
 // Options::unsupported = Eager: functions that cannot be captured run uncompiled, and the report counts them.
 #include "error/expect_error.h"
-#include "seeds.h"
+#include "support/seeds.h"
 
 namespace antegrad::test {
 namespace {

@@ -1,10 +1,10 @@
 // Failures at any point: user code throws at a random op during capture, or memory runs out in a call or in a
 // backward pass. Afterwards the inputs are unchanged, nothing is leaked, and the next call gives eager's
 // result.
-#include "counting_allocator.h"
 #include "error/expect_error.h"
 #include "runtime/memory_pool.h"
-#include "seeds.h"
+#include "support/counting_allocator.h"
+#include "support/seeds.h"
 
 namespace antegrad::test {
 namespace {

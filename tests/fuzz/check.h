@@ -3,8 +3,8 @@
 #include <optional>
 #include <string>
 
-#include "closeness.h"
 #include "fuzz/program.h"
+#include "support/closeness.h"
 
 /// Compares a compiled program with eager LibTorch.
 namespace antegrad::fuzz {

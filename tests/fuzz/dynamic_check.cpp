@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
-#include "closeness.h"
 #include "fuzz/compare.h"
 #include "fuzz/dynamic_op.h"
 #include "fuzz/script.h"
 #include "fuzz/tangent.h"
+#include "support/closeness.h"
 
 namespace antegrad::fuzz {
 namespace {

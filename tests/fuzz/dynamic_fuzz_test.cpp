@@ -7,11 +7,11 @@
 #include <cstdlib>
 #include <iostream>
 
-#include "closeness.h"
 #include "fuzz/driver.h"
 #include "fuzz/dynamic_check.h"
 #include "fuzz/rng.h"
 #include "fuzz/script.h"
+#include "support/closeness.h"
 
 namespace antegrad::fuzz {
 namespace {

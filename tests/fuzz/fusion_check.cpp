@@ -8,10 +8,10 @@
 #include <functional>
 #include <set>
 
-#include "closeness.h"
 #include "fuzz/fusion_op.h"
 #include "fuzz/script.h"
 #include "fuzz/tangent.h"
+#include "support/closeness.h"
 
 namespace antegrad::fuzz {
 namespace {

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "fuzz/fusion_op.h"
-#include "rounding.h"
+#include "support/rounding.h"
 
 namespace antegrad::fuzz {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "intercept.h"
+#include "support/intercept.h"
 
 /// Writes a check as a C++ program that does not need the fuzzer. Calls are recorded where LibTorch
 /// dispatches them, so ops need no code for it.

@@ -10,7 +10,7 @@
 #include <random>
 
 #include "fuzz/rng.h"
-#include "seeds.h"
+#include "support/seeds.h"
 
 namespace antegrad::fuzz {
 namespace {

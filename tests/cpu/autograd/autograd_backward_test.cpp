@@ -1,7 +1,7 @@
 // What backward() and grad() may be asked for: retained graphs, some outputs, some inputs, tangents of any
 // layout.
-#include "cpu/training_like_eager.h"
-#include "seeds.h"
+#include "support/seeds.h"
+#include "support/training_like_eager.h"
 
 namespace antegrad::test {
 namespace {

@@ -1,5 +1,5 @@
 // torch::autograd::Function, grad() and backward() inside compiled functions.
-#include "cpu/training_like_eager.h"
+#include "support/training_like_eager.h"
 
 namespace antegrad::test {
 namespace {

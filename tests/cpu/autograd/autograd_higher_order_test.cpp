@@ -1,8 +1,8 @@
 // Derivatives of derivatives, and random numbers that all passes must agree on.
 #include <ATen/autocast_mode.h>
 
-#include "cpu/training_like_eager.h"
-#include "seeds.h"
+#include "support/seeds.h"
+#include "support/training_like_eager.h"
 
 namespace antegrad::test {
 namespace {

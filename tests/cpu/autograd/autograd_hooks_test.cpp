@@ -1,7 +1,7 @@
 // Hooks, retained gradients and anomaly mode, outside and inside of compiled functions.
 #include <torch/csrc/autograd/anomaly_mode.h>
 
-#include "cpu/training_like_eager.h"
+#include "support/training_like_eager.h"
 
 namespace antegrad::test {
 namespace {

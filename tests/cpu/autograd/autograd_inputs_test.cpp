@@ -1,5 +1,5 @@
 // All kinds of arguments and captured tensors that gradients flow to.
-#include "cpu/training_like_eager.h"
+#include "support/training_like_eager.h"
 
 namespace antegrad::test {
 namespace {

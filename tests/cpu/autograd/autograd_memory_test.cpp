@@ -1,6 +1,6 @@
 // The backward pass owns what only it reads, and reuses that memory for gradients while it computes them.
-#include "counting_allocator.h"
-#include "cpu/training_like_eager.h"
+#include "support/counting_allocator.h"
+#include "support/training_like_eager.h"
 
 namespace antegrad::test {
 namespace {

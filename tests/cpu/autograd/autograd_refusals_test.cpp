@@ -1,5 +1,5 @@
 // What eager refuses or barely allows is refused or allowed when compiled, with eager's messages.
-#include "cpu/training_like_eager.h"
+#include "support/training_like_eager.h"
 
 namespace antegrad::test {
 namespace {

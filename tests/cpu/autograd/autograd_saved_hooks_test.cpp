@@ -5,7 +5,7 @@
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/saved_variable_hooks.h>
 
-#include "cpu/training_like_eager.h"
+#include "support/training_like_eager.h"
 
 namespace antegrad::test {
 namespace {

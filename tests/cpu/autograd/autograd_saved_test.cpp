@@ -1,6 +1,6 @@
 // What the backward pass reads: writes to it in between are detected where eager detects them, and it lives
 // no longer than in eager.
-#include "cpu/training_like_eager.h"
+#include "support/training_like_eager.h"
 
 namespace antegrad::test {
 namespace {

@@ -1,7 +1,7 @@
 // backward() with create_graph runs the function again over fakes, which must not be observable.
-#include "cpu/training.h"
-#include "cpu/training_like_eager.h"
-#include "seeds.h"
+#include "support/seeds.h"
+#include "support/training.h"
+#include "support/training_like_eager.h"
 
 namespace antegrad::test {
 namespace {

@@ -1,9 +1,9 @@
 // Training together with its surroundings: optimizers, autocast, normalisation, donated memory.
 #include <ATen/autocast_mode.h>
 
-#include "cpu/training.h"
-#include "cpu/training_like_eager.h"
-#include "seeds.h"
+#include "support/seeds.h"
+#include "support/training.h"
+#include "support/training_like_eager.h"
 
 namespace antegrad::test {
 namespace {

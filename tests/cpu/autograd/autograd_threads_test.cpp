@@ -1,7 +1,7 @@
 // Compiled functions in many threads, and nested in each other.
 #include <thread>
 
-#include "cpu/training_like_eager.h"
+#include "support/training_like_eager.h"
 
 namespace antegrad::test {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <thread>
 
-#include "seeds.h"
+#include "support/seeds.h"
 
 namespace {
 

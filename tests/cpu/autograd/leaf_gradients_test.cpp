@@ -7,8 +7,8 @@
 
 #include <thread>
 
-#include "cpu/training_like_eager.h"
-#include "seeds.h"
+#include "support/seeds.h"
+#include "support/training_like_eager.h"
 
 namespace antegrad::test {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include "seeds.h"
+#include "support/seeds.h"
 
 namespace antegrad {
 namespace {

@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "cpu/same_as_eager.h"
+#include "support/same_as_eager.h"
 
 namespace {
 

@@ -9,9 +9,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "closeness.h"
 #include "compiler/cache/kernel_cache.h"
-#include "seeds.h"
+#include "support/closeness.h"
+#include "support/seeds.h"
 #include "toolchain/isa.h"
 
 namespace antegrad::test {

@@ -1,7 +1,7 @@
 // Programs of kernels and extern calls: memory, threads, errors, comparison. More about memory is in
 // program_memory_test.cpp.
-#include "cpu/backend_programs.h"
-#include "closeness.h"
+#include "cpu/backend/backend_programs.h"
+#include "support/closeness.h"
 
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>

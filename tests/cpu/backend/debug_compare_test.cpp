@@ -8,7 +8,7 @@
 #include "ir/text.h"
 #include "runtime/executable.h"
 #include "runtime/placement.h"
-#include "seeds.h"
+#include "support/seeds.h"
 
 namespace antegrad {
 namespace {

@@ -11,8 +11,8 @@
 #include <map>
 #include <thread>
 
-#include "cpu/same_as_eager.h"
-#include "seeds.h"
+#include "support/same_as_eager.h"
+#include "support/seeds.h"
 
 namespace antegrad::test {
 namespace {

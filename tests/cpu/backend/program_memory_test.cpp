@@ -1,12 +1,12 @@
 // Where values of programs are stored, and for how long.
 #include <gtest/gtest.h>
 
-#include "closeness.h"
-#include "cpu/backend_programs.h"
+#include "cpu/backend/backend_programs.h"
 #include "runtime/memory_plan.h"
 #include "runtime/memory_pool.h"
 #include "runtime/overwrite.h"
 #include "runtime/placement.h"
+#include "support/closeness.h"
 
 namespace antegrad::test {
 namespace {

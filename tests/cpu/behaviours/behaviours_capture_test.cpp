@@ -1,8 +1,8 @@
 // Capture and functionalization: arguments, results, what the graph holds, ambient modes.
 #include <ATen/autocast_mode.h>
 
-#include "closeness.h"
-#include "cpu/against_eager.h"
+#include "support/against_eager.h"
+#include "support/closeness.h"
 
 namespace antegrad::test {
 namespace {

@@ -1,5 +1,5 @@
 // Inputs that share memory with each other.
-#include "cpu/against_eager.h"
+#include "support/against_eager.h"
 
 namespace antegrad::test {
 namespace {

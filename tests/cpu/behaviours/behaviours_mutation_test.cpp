@@ -1,5 +1,5 @@
 // Inputs and captured tensors that the function changes in place.
-#include "cpu/against_eager.h"
+#include "support/against_eager.h"
 
 namespace antegrad::test {
 namespace {

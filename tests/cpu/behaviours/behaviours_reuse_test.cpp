@@ -1,6 +1,6 @@
 // Which calls an existing capture may serve.
-#include "cpu/against_eager.h"
-#include "seeds.h"
+#include "support/against_eager.h"
+#include "support/seeds.h"
 
 namespace antegrad::test {
 namespace {

@@ -1,5 +1,5 @@
 // Inputs and captured tensors that the function changes in place while gradients flow through them.
-#include "cpu/training_like_eager.h"
+#include "support/training_like_eager.h"
 
 namespace antegrad::test {
 namespace {

@@ -1,5 +1,5 @@
 // Results that are views, detached, integers or leaves, and what may be done with them.
-#include "cpu/training_like_eager.h"
+#include "support/training_like_eager.h"
 
 namespace antegrad::test {
 namespace {

@@ -1,5 +1,5 @@
 // Outputs that are views: of inputs, of intermediates, of each other.
-#include "cpu/against_eager.h"
+#include "support/against_eager.h"
 
 namespace antegrad::test {
 namespace {

@@ -1,5 +1,5 @@
 // Kinds of writes: replaced and resized storages, out=, foreach and indexed writes, dtypes.
-#include "cpu/against_eager.h"
+#include "support/against_eager.h"
 
 namespace antegrad::test {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <functional>
 
-#include "cpu/same_as_eager.h"
-#include "seeds.h"
+#include "support/same_as_eager.h"
+#include "support/seeds.h"
 
 namespace antegrad::test {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "cpu/same_as_eager.h"
+#include "support/same_as_eager.h"
 
 namespace user {
 

@@ -4,8 +4,8 @@
 
 #include <thread>
 
-#include "c_functions.h"
-#include "cpu/same_as_eager.h"
+#include "support/c_functions.h"
+#include "support/same_as_eager.h"
 
 namespace antegrad::test {
 namespace {

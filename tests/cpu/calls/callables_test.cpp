@@ -6,7 +6,7 @@
 #include <functional>
 #include <memory>
 
-#include "cpu/same_as_eager.h"
+#include "support/same_as_eager.h"
 
 namespace antegrad::test {
 namespace {

@@ -4,7 +4,7 @@
 #include <torch/library.h>
 #include <torch/torch.h>
 
-#include "seeds.h"
+#include "support/seeds.h"
 
 namespace antegrad::test {
 namespace {

@@ -6,8 +6,8 @@
 #include <torch/csrc/jit/runtime/jit_exception.h>
 #include <torch/script.h>
 
-#include "cpu/same_as_eager.h"
-#include "seeds.h"
+#include "support/same_as_eager.h"
+#include "support/seeds.h"
 
 namespace antegrad::test {
 namespace {

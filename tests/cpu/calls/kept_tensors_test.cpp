@@ -6,7 +6,7 @@
 
 #include <map>
 
-#include "seeds.h"
+#include "support/seeds.h"
 
 namespace antegrad::test {
 namespace {

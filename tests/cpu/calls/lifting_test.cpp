@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include "cpu/same_as_eager.h"
+#include "support/same_as_eager.h"
 
 namespace antegrad::test {
 namespace {

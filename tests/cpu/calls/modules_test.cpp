@@ -5,8 +5,8 @@
 
 #include <optional>
 
-#include "cpu/same_as_eager.h"
-#include "seeds.h"
+#include "support/same_as_eager.h"
+#include "support/seeds.h"
 
 namespace antegrad::test {
 namespace {

@@ -3,7 +3,7 @@
 #include <antegrad/antegrad.h>
 #include <torch/torch.h>
 
-#include "cpu/same_as_eager.h"
+#include "support/same_as_eager.h"
 
 namespace antegrad::test {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <thread>
 
-#include "cpu/same_as_eager.h"
+#include "support/same_as_eager.h"
 
 namespace {
 

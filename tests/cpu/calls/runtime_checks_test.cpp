@@ -6,8 +6,8 @@
 
 #include <limits>
 
-#include "closeness.h"
-#include "seeds.h"
+#include "support/closeness.h"
+#include "support/seeds.h"
 
 namespace antegrad::test {
 namespace {

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "cpu/same_as_eager.h"
+#include "support/same_as_eager.h"
 
 namespace antegrad::test {
 namespace {

@@ -8,7 +8,7 @@
 #include <functional>
 #include <memory>
 
-#include "cpu/compiled_autograd_fixture.h"
+#include "cpu/compiled_autograd/compiled_autograd_fixture.h"
 
 namespace antegrad::test {
 namespace {

@@ -5,7 +5,7 @@
 #include <torch/csrc/autograd/generated/Functions.h>
 #include <torch/csrc/autograd/saved_variable_hooks.h>
 
-#include "compiled_autograd_fixture.h"
+#include "cpu/compiled_autograd/compiled_autograd_fixture.h"
 #include "graph/golden.h"
 
 namespace antegrad::test {

@@ -1,5 +1,5 @@
 // Hooks that are part of compiled backward passes, and hooks that are called between and after graphs.
-#include "compiled_autograd_fixture.h"
+#include "cpu/compiled_autograd/compiled_autograd_fixture.h"
 
 namespace antegrad::test {
 namespace {

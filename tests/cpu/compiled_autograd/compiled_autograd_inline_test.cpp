@@ -1,8 +1,8 @@
 // Backward passes of compiled functions and traceable custom functions as parts of one captured graph.
 #include <torch/csrc/autograd/engine.h>
 
-#include "compiled_autograd_fixture.h"
-#include "seeds.h"
+#include "cpu/compiled_autograd/compiled_autograd_fixture.h"
+#include "support/seeds.h"
 
 namespace antegrad::test {
 namespace {

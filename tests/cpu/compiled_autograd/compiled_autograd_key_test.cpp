@@ -5,9 +5,9 @@
 #include <cstdlib>
 #include <random>
 
-#include "compiled_autograd_fixture.h"
-#include "counting_allocator.h"
-#include "seeds.h"
+#include "cpu/compiled_autograd/compiled_autograd_fixture.h"
+#include "support/counting_allocator.h"
+#include "support/seeds.h"
 
 namespace antegrad::test {
 namespace {

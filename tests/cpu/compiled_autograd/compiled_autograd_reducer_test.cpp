@@ -11,7 +11,7 @@
 
 #include <antegrad/antegrad.h>
 
-#include "seeds.h"
+#include "support/seeds.h"
 
 namespace antegrad::test {
 namespace {

@@ -2,7 +2,7 @@
 #include <atomic>
 #include <thread>
 
-#include "compiled_autograd_fixture.h"
+#include "cpu/compiled_autograd/compiled_autograd_fixture.h"
 
 namespace antegrad::test {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <thread>
 
-#include "closeness.h"
+#include "support/closeness.h"
 
 namespace antegrad::test {
 namespace {

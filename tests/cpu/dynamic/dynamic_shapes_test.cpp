@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include "closeness.h"
-#include "seeds.h"
+#include "support/closeness.h"
+#include "support/seeds.h"
 
 namespace antegrad::test {
 namespace {

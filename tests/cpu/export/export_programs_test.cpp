@@ -1,5 +1,5 @@
 // Exported graphs of programs that are not plain networks compute what the programs compute.
-#include "cpu/export_helpers.h"
+#include "cpu/export/export_helpers.h"
 
 namespace antegrad::test {
 namespace {

@@ -1,6 +1,6 @@
 // Exported graphs compute what eager computes, and name their inputs and outputs.
-#include "cpu/export_helpers.h"
-#include "seeds.h"
+#include "cpu/export/export_helpers.h"
+#include "support/seeds.h"
 
 namespace antegrad::test {
 namespace {

@@ -1,5 +1,5 @@
 // Writes to arguments and aliases of arguments come out of an exported graph as values.
-#include "cpu/export_helpers.h"
+#include "cpu/export/export_helpers.h"
 
 namespace antegrad::test {
 namespace {

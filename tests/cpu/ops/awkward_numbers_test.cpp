@@ -5,8 +5,8 @@
 #include <map>
 #include <set>
 
-#include "closeness.h"
-#include "cpu/number_ops.h"
+#include "cpu/ops/number_ops.h"
+#include "support/closeness.h"
 
 namespace antegrad {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "closeness.h"
+#include "support/closeness.h"
 
 namespace antegrad::test {
 namespace {

@@ -2,7 +2,7 @@
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
 
-#include "closeness.h"
+#include "support/closeness.h"
 
 namespace antegrad {
 namespace {

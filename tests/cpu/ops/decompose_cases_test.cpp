@@ -4,8 +4,8 @@
 
 #include <set>
 
-#include "cpu/decomposed.h"
-#include "seeds.h"
+#include "cpu/ops/decomposed.h"
+#include "support/seeds.h"
 
 namespace antegrad::test {
 namespace {

@@ -2,8 +2,8 @@
 #include <map>
 #include <set>
 
-#include "cpu/decomposed.h"
-#include "cpu/gradient_case.h"
+#include "cpu/ops/decomposed.h"
+#include "cpu/ops/gradient_case.h"
 #include "samples/samples.h"
 
 namespace antegrad::test {

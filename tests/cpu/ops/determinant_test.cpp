@@ -3,7 +3,7 @@
 #include <torch/torch.h>
 
 #include "antegrad/antegrad.h"
-#include "seeds.h"
+#include "support/seeds.h"
 
 namespace {
 

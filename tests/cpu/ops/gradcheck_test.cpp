@@ -7,10 +7,10 @@
 #include <map>
 #include <set>
 
-#include "cpu/gradcheck_skips.h"
-#include "cpu/gradient_exceptions.h"
-#include "cpu/gradient_stages.h"
-#include "seeds.h"
+#include "cpu/ops/gradcheck_skips.h"
+#include "cpu/ops/gradient_exceptions.h"
+#include "cpu/ops/gradient_stages.h"
+#include "support/seeds.h"
 
 namespace antegrad::test {
 namespace {

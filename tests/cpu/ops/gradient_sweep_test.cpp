@@ -7,8 +7,8 @@
 #include <map>
 #include <set>
 
-#include "cpu/gradient_difference.h"
-#include "cpu/gradient_names.h"
+#include "cpu/ops/gradient_difference.h"
+#include "cpu/ops/gradient_names.h"
 #include "samples/tensor_text.h"
 
 namespace antegrad::test {

@@ -4,8 +4,8 @@
 
 #include <cstdio>
 
-#include "closeness.h"
-#include "seeds.h"
+#include "support/closeness.h"
+#include "support/seeds.h"
 
 namespace antegrad {
 namespace {

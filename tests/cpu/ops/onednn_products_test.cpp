@@ -4,7 +4,7 @@
 #include <torch/torch.h>
 
 #include "runtime/onednn.h"
-#include "seeds.h"
+#include "support/seeds.h"
 #include "toolchain/isa.h"
 
 namespace antegrad::test {

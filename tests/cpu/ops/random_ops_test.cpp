@@ -11,7 +11,7 @@
 #include "passes/random/functional_rng.h"
 #include "runtime/executable.h"
 #include "runtime/rng_state.h"
-#include "seeds.h"
+#include "support/seeds.h"
 #include "util/philox.h"
 
 namespace antegrad::runtime {

@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "cpu/shape_rules_check.h"
+#include "cpu/ops/shape_rules_check.h"
 #include "samples/samples.h"
 
 namespace antegrad::capture::check {

@@ -1,6 +1,6 @@
 // Shape rules of convolutions, pooling, indexing, linear algebra, transforms and attention against the CPU
 // kernels.
-#include "cpu/shape_rules_fixture.h"
+#include "cpu/ops/shape_rules_fixture.h"
 
 namespace antegrad::capture::check {
 namespace {

@@ -1,5 +1,5 @@
 // Every shape rule against the CPU kernel: dtype, sizes, strides and definedness of all results.
-#include "cpu/shape_rules_fixture.h"
+#include "cpu/ops/shape_rules_fixture.h"
 
 namespace antegrad::capture::check {
 namespace {

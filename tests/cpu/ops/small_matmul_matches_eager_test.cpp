@@ -3,8 +3,8 @@
 
 #include <torch/torch.h>
 
-#include "cpu/decomposed.h"
-#include "seeds.h"
+#include "cpu/ops/decomposed.h"
+#include "support/seeds.h"
 
 namespace antegrad::test {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "capture/capture.h"
 #include "capture/op_schema.h"
-#include "closeness.h"
 #include "samples/samples.h"
-#include "seeds.h"
+#include "support/closeness.h"
+#include "support/seeds.h"
 
 namespace antegrad {
 namespace {

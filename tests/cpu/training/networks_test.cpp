@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include "cpu/same_as_eager.h"
-#include "seeds.h"
+#include "support/same_as_eager.h"
+#include "support/seeds.h"
 
 namespace antegrad::test {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <fstream>
 
-#include "counting_allocator.h"
-#include "cpu/training.h"
+#include "support/counting_allocator.h"
+#include "support/training.h"
 
 namespace antegrad::test {
 namespace {

@@ -1,5 +1,5 @@
 // Networks for classification and sequences, trained 20 steps compiled and eagerly side by side.
-#include "cpu/training_nets.h"
+#include "cpu/training/training_nets.h"
 
 namespace antegrad::test {
 namespace {

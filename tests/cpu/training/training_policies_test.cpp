@@ -1,6 +1,6 @@
 // What is saved for the backward pass and what is recomputed changes memory and time, never a result.
-#include "cpu/training_nets.h"
-#include "intercept.h"
+#include "cpu/training/training_nets.h"
+#include "support/intercept.h"
 
 namespace antegrad::test {
 namespace {

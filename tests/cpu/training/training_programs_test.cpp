@@ -1,6 +1,6 @@
 // Training beyond one loss and one optimizer: random latents, forces in the loss, two competing nets,
 // accumulated gradients. Compiled and eager side by side for 20 steps.
-#include "cpu/training_nets.h"
+#include "cpu/training/training_nets.h"
 
 namespace antegrad::test {
 namespace {

@@ -1,13 +1,13 @@
 // The workloads of the benchmarks at small sizes, compiled and eager: what the benchmarks measure gives right
 // results.
-#include "../../benchmarks/workloads.h"
+#include "workloads.h"
 
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include "closeness.h"
-#include "seeds.h"
+#include "support/closeness.h"
+#include "support/seeds.h"
 
 namespace antegrad::benchmarks {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "antegrad/antegrad.h"
-#include "closeness.h"
+#include "support/closeness.h"
 
 namespace antegrad::test {
 
@@ -26,13 +26,12 @@ inline ::testing::AssertionResult same(const at::Tensor& eager, const at::Tensor
     return differ("requires_grad: ", eager.requires_grad(), " and ", compiled.requires_grad());
   if (eager.is_inference() != compiled.is_inference())
     return differ("is_inference: ", eager.is_inference(), " and ", compiled.is_inference());
-  if (!same_values(eager.detach(), compiled.detach()))
-    return differ("values:\n", eager, "\nand\n", compiled);
+  if (!same_values(eager.detach(), compiled.detach())) return differ("values:\n", eager, "\nand\n", compiled);
   return ::testing::AssertionSuccess();
 }
 
 inline ::testing::AssertionResult same(const std::vector<at::Tensor>& eager,
-                                     const std::vector<at::Tensor>& compiled) {
+                                       const std::vector<at::Tensor>& compiled) {
   if (eager.size() != compiled.size())
     return ::testing::AssertionFailure() << eager.size() << " and " << compiled.size() << " tensors";
   for (size_t i = 0; i < eager.size(); ++i)
@@ -40,8 +39,8 @@ inline ::testing::AssertionResult same(const std::vector<at::Tensor>& eager,
   return ::testing::AssertionSuccess();
 }
 
-/// For tensors that exist beyond the call: also compares version counters. (That of a new result may differ from
-/// eager's, where it depends on how a kernel fills its memory.)
+/// For tensors that exist beyond the call: also compares version counters. (That of a new result may differ
+/// from eager's, where it depends on how a kernel fills its memory.)
 inline ::testing::AssertionResult same_state(const at::Tensor& eager, const at::Tensor& compiled) {
   if (auto result = same(eager, compiled); !result || !eager.defined() || eager.is_inference()) return result;
   if (eager._version() == compiled._version()) return ::testing::AssertionSuccess();
@@ -49,7 +48,7 @@ inline ::testing::AssertionResult same_state(const at::Tensor& eager, const at::
 }
 
 inline ::testing::AssertionResult same_state(const std::vector<at::Tensor>& eager,
-                                           const std::vector<at::Tensor>& compiled) {
+                                             const std::vector<at::Tensor>& compiled) {
   if (auto result = same(eager, compiled); !result) return result;
   for (size_t i = 0; i < eager.size(); ++i)
     if (auto result = same_state(eager[i], compiled[i]); !result) return result << " (tensor " << i << ")";

@@ -1,8 +1,8 @@
 #pragma once
 // Differentiates a function once and twice and keeps the results of each stage, so that eager and compiled
 // can be compared stage by stage, errors included.
-#include "cpu/gradient_case.h"
-#include "seeds.h"
+#include "cpu/ops/gradient_case.h"
+#include "support/seeds.h"
 
 namespace antegrad::test {
 

@@ -6,9 +6,9 @@
 #include <functional>
 #include <vector>
 
-#include "closeness.h"
-#include "cpu/leaf.h"
-#include "seeds.h"
+#include "support/closeness.h"
+#include "support/leaf.h"
+#include "support/seeds.h"
 
 namespace antegrad::test {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cpu/shape_rules_check.h"
+#include "cpu/ops/shape_rules_check.h"
 
 namespace antegrad::capture::check {
 

@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "seeds.h"
+#include "support/seeds.h"
 
 namespace antegrad::test {
 

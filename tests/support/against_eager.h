@@ -14,7 +14,7 @@
 
 #include "fuzz/check.h"
 #include "fuzz/compare.h"
-#include "seeds.h"
+#include "support/seeds.h"
 
 namespace antegrad::test {
 

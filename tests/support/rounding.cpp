@@ -1,4 +1,4 @@
-#include "closeness.h"
+#include "support/closeness.h"
 
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
@@ -12,7 +12,7 @@
 #include <sstream>
 #include <string>
 
-#include "intercept.h"
+#include "support/intercept.h"
 
 namespace antegrad::test {
 

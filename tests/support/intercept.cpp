@@ -1,4 +1,4 @@
-#include "intercept.h"
+#include "support/intercept.h"
 
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/library.h>

@@ -1,6 +1,6 @@
 #pragma once
 // Training programs that several tests run.
-#include "cpu/training.h"
+#include "support/training.h"
 
 namespace antegrad::test {
 

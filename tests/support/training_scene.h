@@ -7,8 +7,8 @@
 #include <regex>
 #include <unordered_set>
 
-#include "cpu/against_eager.h"
-#include "cpu/leaf.h"
+#include "support/against_eager.h"
+#include "support/leaf.h"
 
 namespace antegrad::test {
 

@@ -1,5 +1,5 @@
 #pragma once
-#include "cpu/same_as_eager.h"
+#include "support/same_as_eager.h"
 
 namespace antegrad::test {
 

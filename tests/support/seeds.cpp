@@ -1,4 +1,4 @@
-#include "seeds.h"
+#include "support/seeds.h"
 
 #include <ATen/Context.h>
 #include <gtest/gtest.h>

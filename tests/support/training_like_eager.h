@@ -4,8 +4,8 @@
 // of all leaves, histories of results, and the texts of errors.
 #include <functional>
 
-#include "cpu/training_scene.h"
-#include "seeds.h"
+#include "support/seeds.h"
+#include "support/training_scene.h"
 
 namespace antegrad::test {
 

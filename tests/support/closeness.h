@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "rounding.h"
+#include "support/rounding.h"
 
 namespace antegrad::test {
 

@@ -2,9 +2,9 @@
 // How two derivatives differ.
 #include <functional>
 
-#include "closeness.h"
-#include "cpu/gradient_exceptions.h"
-#include "cpu/gradient_stages.h"
+#include "cpu/ops/gradient_exceptions.h"
+#include "cpu/ops/gradient_stages.h"
+#include "support/closeness.h"
 
 namespace antegrad::test {
 
