@@ -5,7 +5,7 @@
 
 #include "antegrad/error.h"
 #include "aot/convention.h"
-#include "capture/convert.h"
+#include "aten/convert.h"
 
 namespace antegrad::aot {
 namespace {
@@ -140,7 +140,7 @@ std::vector<Step> make_write_backs(const capture::Trace& trace, const std::vecto
     if (!root.valid() || !memory.written(root)) continue;
     const auto value = memory.contents(root);
     if (memory.regrown(root)) {
-      steps.emplace_back(ResizeInput{static_cast<int32_t>(slot), capture::constants(emit.type(value).sizes)});
+      steps.emplace_back(ResizeInput{static_cast<int32_t>(slot), aten::constants(emit.type(value).sizes)});
     }
     const auto place =
         std::find(signature.graph_inputs.begin(), signature.graph_inputs.end(), static_cast<int32_t>(slot));

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "antegrad/error.h"
-#include "capture/convert.h"
-#include "capture/op_schema.h"
+#include "aten/convert.h"
+#include "aten/op_schema.h"
 
 namespace antegrad::aot {
 namespace {
@@ -24,7 +24,7 @@ bool same_layout(const ir::TensorType& a, const ir::TensorType& b) {
 at::Tensor Emitter::meta_of(ir::ValueId value) {
   if (!metas_.contains(value)) metas_.resize(graph_.values.size());
   if (!metas_[value].defined() && graph_.type_of(value).tensor())
-    metas_[value] = capture::make_meta(type(value));
+    metas_[value] = aten::make_meta(type(value));
   return metas_[value];
 }
 
@@ -35,10 +35,10 @@ std::vector<ir::ValueId> Emitter::known(ir::Node node, const std::vector<ir::Val
 }
 
 std::vector<ir::ValueId> Emitter::infer(ir::Node node) {
-  const auto* schema = capture::find_schema(node.op);
+  const auto* schema = aten::find_schema(node.op);
   if (schema == nullptr)
     throw Error(ErrorCode::Internal, "functionalize:" + node.op, "LibTorch has no such op");
-  auto stack = capture::boxed_arguments(node, *schema, [this](ir::ValueId v) { return meta_of(v); });
+  auto stack = aten::boxed_arguments(node, *schema, [this](ir::ValueId v) { return meta_of(v); });
   ir::Device device;
   std::vector<std::pair<const c10::StorageImpl*, ir::ValueId>> storages;
   ir::for_each_input(node, [&](ir::ValueId v) {
@@ -48,7 +48,7 @@ std::vector<ir::ValueId> Emitter::infer(ir::Node node) {
   });
   if (schema->device_arg >= 0) {
     auto& argument = stack[schema->device_arg];
-    if (argument.isDevice()) device = capture::to_ir(argument.toDevice());
+    if (argument.isDevice()) device = aten::to_ir(argument.toDevice());
     if (argument.isDevice() || storages.empty()) argument = c10::Device(c10::kMeta);
   }
   capture::infer_results(*schema, stack, counts_);
@@ -57,7 +57,7 @@ std::vector<ir::ValueId> Emitter::infer(ir::Node node) {
   auto add = [&](const at::Tensor& meta) {
     ir::Value value;
     if (meta.defined()) {
-      value.type = capture::type_of(meta, capture::to_torch(device));
+      value.type = aten::type_of(meta, aten::to_torch(device));
       for (const auto& [storage, base] : storages)
         if (storage == meta.storage().unsafeGetStorageImpl()) value.base = base;
     }

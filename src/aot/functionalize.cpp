@@ -10,13 +10,13 @@
 #include "aot/memory.h"
 #include "aot/overlap.h"
 #include "aot/views.h"
-#include "capture/op_schema.h"
+#include "aten/op_schema.h"
 #include "ir/element.h"
 
 namespace antegrad::aot {
 namespace {
 
-using capture::OpSchema;
+using aten::OpSchema;
 
 /// Returns element i of a foreach op, as a foreach op over lists of one.
 ir::Node element_of_foreach(const ir::Node& node, size_t i) {
@@ -227,8 +227,7 @@ void Functionalizer::visit_metadata_change(const ir::Node& node, ir::Node& synon
   const auto* source = node.args.size() > 1 ? node.args[1].as<ir::ValueId>() : nullptr;
   if (node.op.rfind("aten.set_", 0) == 0)
     return define_strided(node, synonym, source ? *source : base, object);
-  if (node.op.rfind("aten.as_strided", 0) == 0 ||
-      capture::find_schema(view_op_of_inplace(node.op)) == nullptr)
+  if (node.op.rfind("aten.as_strided", 0) == 0 || aten::find_schema(view_op_of_inplace(node.op)) == nullptr)
     return define_strided(node, synonym, object, object);
   synonym = node;
   synonym.op = view_op_of_inplace(node.op);
@@ -389,7 +388,7 @@ void Functionalizer::visit(const ir::Node& node, ir::Node& synonym) {
     memory_.add_view(node.outputs[0], source, node, 0, memory_.read(source));
     return;
   }
-  const auto* schema = capture::find_schema(node.op);
+  const auto* schema = aten::find_schema(node.op);
   if (schema == nullptr) return visit_plain(node);
   if (!node.effects.writes.empty()) return visit_write(node, *schema);
   if (schema->inplace_view && !node.outputs.empty()) return visit_metadata_change(node, synonym);

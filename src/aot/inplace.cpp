@@ -9,9 +9,9 @@
 namespace antegrad::aot {
 namespace {
 
-using capture::ArgKind;
-using capture::ArgSchema;
-using capture::OpSchema;
+using aten::ArgKind;
+using aten::ArgSchema;
+using aten::OpSchema;
 
 bool is_out_argument(const ArgSchema& arg) { return arg.written && arg.keyword; }
 
@@ -63,7 +63,7 @@ const OpSchema* search(const OpSchema& schema) {
   for (const auto& candidate : overloads_of(name)) {
     auto handle = c10::Dispatcher::singleton().findSchema(candidate);
     if (!handle) continue;
-    const auto& other = capture::schema_of(*handle);
+    const auto& other = aten::schema_of(*handle);
     if (!other.writes && !other.has_alias && !other.is_composite && takes_same_inputs(schema, other) &&
         results_stand_for_writes(schema, other))
       return &other;

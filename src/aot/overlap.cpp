@@ -24,7 +24,7 @@ bool overlap_partly(const ir::TensorType& a, const ir::TensorType& b) {
 
 /// Returns whether the op uses TensorIterator, which checks for overlap. Of out= overloads, those with a
 /// kernel of their own do; others compute their result first and copy it.
-bool is_checked(const ir::Node& node, const capture::OpSchema& schema) {
+bool is_checked(const ir::Node& node, const aten::OpSchema& schema) {
   if (node.op == "aten.copy_") return true;
   if (schema.return_is_arg.empty()) return false;
   if (schema.return_is_arg[0] != 0 && !schema.handle.hasKernelForDispatchKey(c10::DispatchKey::CPU))
@@ -54,7 +54,7 @@ int32_t OverlapCheck::storage_of(ir::ValueId value) const {
   return found == shared_.end() ? -1 - own : found->second;
 }
 
-void OverlapCheck::check(const ir::Node& node, const capture::OpSchema& schema) const {
+void OverlapCheck::check(const ir::Node& node, const aten::OpSchema& schema) const {
   if (node.effects.writes.size() != 1 || !is_checked(node, schema)) return;
   const auto written = node.effects.writes[0];
   const auto storage = storage_of(written);

@@ -1,8 +1,8 @@
 #pragma once
 #include <unordered_map>
 
+#include "aten/op_schema.h"
 #include "capture/capture.h"
-#include "capture/op_schema.h"
 
 namespace antegrad::aot {
 
@@ -13,7 +13,7 @@ class OverlapCheck {
  public:
   explicit OverlapCheck(const capture::Trace& trace);
   /// Throws what eager throws.
-  void check(const ir::Node& node, const capture::OpSchema& schema) const;
+  void check(const ir::Node& node, const aten::OpSchema& schema) const;
 
  private:
   int32_t storage_of(ir::ValueId value) const;  ///< equal for tensors on one storage

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "antegrad/error.h"
+#include "aten/below_recording.h"
+#include "aten/convert.h"
 #include "c/callable.h"
-#include "capture/below_recording.h"
-#include "capture/convert.h"
 #include "compiler/api/environment.h"
 #include "compiler/api/runnable_graph.h"
 
@@ -54,7 +54,7 @@ class GraphFunction : public antegrad_function {
                   fmt::format("{} inputs were given where the graph has {}", inputs.size(),
                               graph.inputs.size() - tangents),
                   "Pass arguments, parameters and buffers in the order of the graph's text");
-    const capture::BelowRecording below;
+    const aten::BelowRecording below;
     Tensors all;
     size_t next = 0;
     for (const auto& input : graph.inputs) {
@@ -62,7 +62,7 @@ class GraphFunction : public antegrad_function {
       if (input.role != ir::InputRole::Tangent)
         all.push_back(inputs[next++]);
       else if (type != nullptr)
-        all.push_back(at::full(capture::constants(type->sizes), tangent, capture::options_of(*type)));
+        all.push_back(at::full(aten::constants(type->sizes), tangent, aten::options_of(*type)));
       else
         all.emplace_back();
     }

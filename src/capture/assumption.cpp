@@ -7,11 +7,14 @@
 #include <optional>
 #include <string_view>
 
-#include "capture/below_recording.h"
+#include "aten/below_recording.h"
 #include "capture/fake.h"
 #include "capture/recorder.h"
 
 namespace antegrad::capture {
+
+using namespace aten;
+
 namespace {
 
 constexpr std::string_view kBroken = "[run:aten.equal] tensors were assumed to be ";

@@ -5,9 +5,12 @@
 
 #include <array>
 
-#include "capture/convert.h"
+#include "aten/convert.h"
 
 namespace antegrad::capture {
+
+using namespace aten;
+
 namespace {
 
 /// Returns whether the op compares with a number: "aten.eq.Scalar", "aten.eq_.Scalar", "aten.eq.Scalar_out".

@@ -3,7 +3,7 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <fmt/format.h>
 
-#include "capture/below_recording.h"
+#include "aten/below_recording.h"
 #include "capture/recorder.h"
 
 namespace antegrad::capture {

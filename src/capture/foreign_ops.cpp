@@ -10,10 +10,13 @@
 
 #include "antegrad/compile.h"
 #include "antegrad/error.h"
-#include "capture/convert.h"
+#include "aten/convert.h"
 
 namespace antegrad {
 namespace capture {
+
+using namespace aten;
+
 namespace {
 
 struct RegisteredShape {

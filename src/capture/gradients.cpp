@@ -10,10 +10,14 @@
 
 #include <unordered_set>
 
-#include "capture/below_recording.h"
+#include "aten/autograd_types.h"
+#include "aten/below_recording.h"
 #include "util/process_end.h"
 
 namespace antegrad::capture {
+
+using namespace aten;
+
 namespace {
 
 using torch::autograd::Edge;
@@ -147,8 +151,7 @@ class Roots {
     using torch::autograd::CreationMeta;
     const auto made = view.get_creation_meta();
     return made == CreationMeta::IN_CUSTOM_FUNCTION ||
-           (made == CreationMeta::MULTI_OUTPUT_NODE && view.grad_fn_ &&
-            view.grad_fn_->name().find("CppNode<") != std::string::npos);
+           (made == CreationMeta::MULTI_OUTPUT_NODE && view.grad_fn_ && is_custom_function(*view.grad_fn_));
   }
 
   /// Returns whether a tensor between the base and the view had its shape changed in place. The gradient of

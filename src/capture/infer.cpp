@@ -7,13 +7,16 @@
 #include <fmt/format.h>
 
 #include "antegrad/error.h"
-#include "capture/below_recording.h"
-#include "capture/convert.h"
+#include "aten/below_recording.h"
+#include "aten/convert.h"
 #include "capture/fake.h"
 #include "capture/foreign_ops.h"
 #include "capture/rules/rules.h"
 
 namespace antegrad::capture {
+
+using namespace aten;
+
 namespace {
 
 /// Restores the state of the default CPU generator when destroyed.

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "capture/op_schema.h"
+#include "aten/op_schema.h"
 
 namespace antegrad::capture {
 
@@ -20,6 +20,6 @@ struct InferenceCounts {
 /// (rules/), else by its meta kernel, else by running the CPU kernel on zeros; for foreign ops see
 /// infer_foreign_results. Throws what the kernel throws on bad arguments, and Error(DataDependentShape) when
 /// the sizes of the results depend on data.
-void infer_results(const OpSchema& schema, torch::jit::Stack& stack, InferenceCounts& counts);
+void infer_results(const aten::OpSchema& schema, torch::jit::Stack& stack, InferenceCounts& counts);
 
 }  // namespace antegrad::capture

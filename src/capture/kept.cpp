@@ -8,27 +8,20 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "capture/below_recording.h"
-#include "capture/convert.h"
+#include "aten/below_recording.h"
+#include "aten/convert.h"
+#include "aten/storage_access.h"
 #include "capture/gradients.h"
 #include "ir/ops.h"
 
 namespace antegrad::capture {
+
+using namespace aten;
+
 namespace {
 
 namespace impl = torch::autograd::impl;
 using torch::autograd::Node;
-
-/// Names a private member, which an explicit instantiation may do: StorageImpl has no function that lets a
-/// storage which refuses access be used again.
-template <class Which, auto kMember>
-struct Open {
-  friend constexpr auto member_of(Which) { return kMember; }
-};
-struct Refusal {
-  friend constexpr auto member_of(Refusal);
-};
-template struct Open<Refusal, &c10::StorageImpl::throw_on_immutable_data_ptr_>;
 
 std::vector<KeptMemory> held_by_others(Recorder& recorder, const std::vector<at::Tensor>& tangents) {
   std::vector<KeptMemory> held;
@@ -202,7 +195,7 @@ void fill(const Kept& kept, size_t k, const at::Tensor& contents) {
   auto view = at::empty({0}, contents.options());
   view.set_(bytes.storage(), type.offset.constant(), constants(type.sizes), constants(type.strides));
   view.copy_(contents);
-  memory->*member_of(Refusal{}) = false;
+  stop_refusing_access(*memory);
   memory->set_allocator(bytes.storage().allocator());
   view = at::Tensor();
   memory->set_data_ptr_noswap(bytes.storage().set_data_ptr(at::DataPtr(nullptr, contents.device())));

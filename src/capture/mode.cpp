@@ -3,8 +3,8 @@
 #include <c10/core/impl/PyInterpreter.h>
 #include <c10/core/impl/TorchDispatchModeTLS.h>
 
-#include "capture/below_recording.h"
-#include "capture/op_schema.h"
+#include "aten/below_recording.h"
+#include "aten/op_schema.h"
 #include "capture/recorder.h"
 
 namespace antegrad::capture {
@@ -31,7 +31,7 @@ struct RecorderInterface final : c10::impl::PyInterpreterVTable {
   void dispatch(const c10::OperatorHandle& op, torch::jit::Stack* stack) const override {
     auto* recorder = active_recorder();
     // In inference mode composite ops arrive whole: decompose them with recording still on.
-    if (schema_of(op).is_composite) {
+    if (aten::schema_of(op).is_composite) {
       op.callBoxedForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd, *stack);
       return;
     }

@@ -5,11 +5,14 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include "antegrad/error.h"
-#include "capture/below_recording.h"
-#include "capture/convert.h"
+#include "aten/below_recording.h"
+#include "aten/convert.h"
 #include "capture/fake.h"
 
 namespace antegrad::capture {
+
+using namespace aten;
+
 namespace {
 
 constexpr size_t kMaxSnapshotBytes = size_t{64} << 20;

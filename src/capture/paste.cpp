@@ -1,11 +1,14 @@
 #include <unordered_map>
 
-#include "capture/below_recording.h"
-#include "capture/convert.h"
+#include "aten/below_recording.h"
+#include "aten/convert.h"
 #include "capture/recorder.h"
 #include "capture/scope.h"
 
 namespace antegrad::capture {
+
+using namespace aten;
+
 namespace {
 
 void prefix(std::string& scope) {

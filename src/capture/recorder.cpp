@@ -8,9 +8,9 @@
 
 #include <atomic>
 
+#include "aten/below_recording.h"
+#include "aten/convert.h"
 #include "capture/assumption.h"
-#include "capture/below_recording.h"
-#include "capture/convert.h"
 #include "capture/default_dtype.h"
 #include "capture/foreign_ops.h"
 #include "capture/gradients.h"
@@ -18,6 +18,9 @@
 #include "capture/scope.h"
 
 namespace antegrad::capture {
+
+using namespace aten;
+
 namespace {
 
 std::atomic<uint64_t> next_capture_id{1};

@@ -77,16 +77,16 @@ class Recorder {
   at::Tensor twin_of(const at::Tensor& tensor);
   c10::IValue with_twins(const c10::IValue& value, Call& call);
   void note_argument(const at::Tensor& tensor, const at::Tensor& twin, Call& call);
-  void infer(const OpSchema& schema, Call& call);
-  void take_results(const OpSchema& schema, Call& call, ir::Node& node);
+  void infer(const aten::OpSchema& schema, Call& call);
+  void take_results(const aten::OpSchema& schema, Call& call, ir::Node& node);
   at::Tensor take_result(const at::Tensor& meta, Call& call, ir::Node& node);
   at::Tensor take_changed_argument(const at::Tensor& argument, const at::Tensor& meta, Call& call,
                                    ir::Node& node);
   c10::Storage storage_for(const at::Tensor& tensor);
   c10::intrusive_ptr<FakeTensor> make_fake(at::Tensor meta, c10::Device device, ir::ValueId value,
                                            c10::Storage storage);
-  void note_writes(const OpSchema& schema, const Call& call, ir::Node& node);
-  bool read_host_data(const OpSchema& schema, torch::jit::Stack* stack);
+  void note_writes(const aten::OpSchema& schema, const Call& call, ir::Node& node);
+  bool read_host_data(const aten::OpSchema& schema, torch::jit::Stack* stack);
   void note_backward(ir::Node& node) const;
   void note_memory(const c10::Storage& storage, ir::ValueId value);
 

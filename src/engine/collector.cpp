@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "antegrad/error.h"
+#include "aten/autograd_members.h"
 #include "util/thread_object.h"
 
 namespace antegrad::engine {
@@ -20,32 +21,6 @@ std::vector<std::unique_ptr<Collector>>& spare() {
 }
 
 }  // namespace
-
-/// LibTorch makes new ones for each pass and node, so it has no way to empty them. An explicit instantiation
-/// may name private members.
-std::string_view collected(const tda::CompiledNodeArgs& arguments);
-void forget(tda::CompiledNodeArgs& arguments);
-void forget(tda::TensorArgs& arguments);
-template <auto kBytes, auto kSize>
-struct Bytes {
-  friend std::string_view collected(const tda::CompiledNodeArgs& arguments) {
-    return {reinterpret_cast<const char*>(arguments.*kBytes), arguments.*kSize};
-  }
-  friend void forget(tda::CompiledNodeArgs& arguments) { arguments.*kSize = 0; }
-};
-template struct Bytes<&tda::CompiledNodeArgs::_specialization_key,
-                      &tda::CompiledNodeArgs::_specialization_key_size>;
-template <auto kTensors, auto kSaved, auto kNext>
-struct Tensors {
-  friend void forget(tda::TensorArgs& arguments) {
-    arguments.inputs.clear();
-    (arguments.*kTensors).clear();
-    (arguments.*kSaved).clear();
-    arguments.*kNext = 1;
-  }
-};
-template struct Tensors<&tda::TensorArgs::_args, &tda::TensorArgs::_saved_variables,
-                        &tda::TensorArgs::_next_id>;
 
 Collector::Collector() : compiler_(tda::SizeInput::STATIC), call_(0, nullptr), arguments_(compiler_, call_) {}
 
@@ -64,8 +39,8 @@ void Collector::GiveBack::operator()(Collector* collector) const {
 
 void Collector::clear() {
   call_.node.reset();
-  forget(arguments_);
-  forget(compiler_.tensor_args);
+  aten::forget(arguments_);
+  aten::forget(compiler_.tensor_args);
   compiler_.all_size_inputs.clear();
   compiler_.lifted_ivalue_args.args.clear();
   compiler_.lifted_ivalue_args.next = 0;
@@ -74,7 +49,7 @@ void Collector::clear() {
   compiler_.sv_to_hooks.clear();
 }
 
-std::string_view Collector::bytes() const { return collected(arguments_); }
+std::string_view Collector::bytes() const { return aten::collected(arguments_); }
 
 void Collector::collect(std::shared_ptr<torch::autograd::Node>& node) {
   call_.node.swap(node);

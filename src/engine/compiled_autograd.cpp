@@ -15,6 +15,7 @@
 #include "antegrad/error.h"
 #include "antegrad/function.h"
 #include "antegrad/grad.h"
+#include "aten/autograd_members.h"
 #include "engine/backward_pass.h"
 #include "engine/hooks.h"
 #include "engine/node_functions.h"
@@ -25,16 +26,6 @@
 
 namespace antegrad {
 namespace {
-
-/// LibTorch does not export the function that shows the warnings of a pass. An explicit instantiation may
-/// name a private member: this makes pass_warnings() return the list of them.
-using WarningsOfPass = torch::autograd::utils::DelayWarningHandler;
-std::vector<c10::Warning>& pass_warnings(WarningsOfPass& handler);
-template <std::vector<c10::Warning> WarningsOfPass::*kMember>
-struct Access {
-  friend std::vector<c10::Warning>& pass_warnings(WarningsOfPass& handler) { return handler.*kMember; }
-};
-template struct Access<&WarningsOfPass::warnings_>;
 
 using compiled_autograd::Stance;
 using compiled_autograd::Stats;
@@ -153,7 +144,8 @@ variable_list run_by_engine(const std::shared_ptr<Node>& root, const GraphTask& 
   Engine::get_default_engine().execute_with_graph_task(shared, root,
                                                        torch::autograd::InputBuffer(variable_list()));
   shared->future_result_->wait();
-  for (const auto& warning : std::exchange(pass_warnings(shared->warning_handler_), {})) c10::warn(warning);
+  for (const auto& warning : std::exchange(aten::warnings_of(shared->warning_handler_), {}))
+    c10::warn(warning);
   return shared->future_result_->value().toTensorVector();
 }
 

@@ -15,6 +15,7 @@
 #include <typeindex>
 
 #include "antegrad/error.h"
+#include "aten/autograd_types.h"
 #include "util/fork_mutex.h"
 
 namespace antegrad {
@@ -87,26 +88,11 @@ std::unique_ptr<FunctionPostHook> post_hook(
 namespace engine {
 namespace {
 
-using torch::autograd::CppFunctionTensorPreHook;
 using TensorHook = torch::autograd::hooks_list::value_type;
 
 constexpr size_t kMostStates = 16;  ///< graphs that had to be made because a hook had a new state
 constexpr auto kOpaque = "it has a hook that is not marked traceable";
 constexpr auto kFailed = "it has a hook that could not be traced";
-
-/// LibTorch does not export the classes of its hooks: they are recognised by name.
-template <class T>
-bool is_a(const T& hook, std::string_view name) {
-  return typeid(hook).name() == name;
-}
-CppFunctionTensorPreHook* as_tensor_hooks(FunctionPreHook& hook) {
-  return is_a(hook, "N5torch8autograd24CppFunctionTensorPreHookE")
-             ? static_cast<CppFunctionTensorPreHook*>(&hook)
-             : nullptr;
-}
-bool retains_gradient(const FunctionPreHook& hook) {
-  return is_a(hook, "N5torch8autograd30CppFunctionSingleTensorPreHookE");
-}
 
 /// The types in which Tensor::register_hook() wraps a TraceableHook: one for each way of passing it.
 const std::vector<std::type_index>& wrappers() {
@@ -117,7 +103,7 @@ const std::vector<std::type_index>& wrappers() {
     tensor.register_hook(hook);
     tensor.register_hook(std::move(hook));
     std::vector<std::type_index> types;
-    for (const auto& wrapped : *as_tensor_hooks(*torch::autograd::impl::hooks(tensor).at(0))->hooks_)
+    for (const auto& wrapped : *aten::as_tensor_hooks(*torch::autograd::impl::hooks(tensor).at(0))->hooks_)
       types.emplace_back(wrapped.target_type());
     return types;
   }());
@@ -190,7 +176,7 @@ struct Found {
 
 void find_tensor_hooks(Node& node, std::vector<Found>& out) {
   for (const auto& hooks : node.tensor_pre_hooks()) {
-    const auto* list = as_tensor_hooks(*hooks);
+    const auto* list = aten::as_tensor_hooks(*hooks);
     if (list == nullptr) {
       out.push_back({'t', 0, {}});
       continue;
@@ -244,7 +230,7 @@ void install_hooks() { wrappers(); }
 const char* why_hooks_cut(Node& node) {
   if (node.tensor_post_acc_grad_hooks() != nullptr) return kOpaque;
   for (const auto& [input, hook] : node.retains_grad_hooks())
-    if (!retains_gradient(*hook)) return kOpaque;
+    if (!aten::retains_gradient(*hook)) return kOpaque;
   return has_calls(node) ? why_they_cut(find_hooks(node)) : nullptr;
 }
 
@@ -302,7 +288,7 @@ void HookTracer::call(const HookIdentity& identity, const std::function<void()>&
 
 void HookTracer::tensor_hooks(variable_list& gradients) {
   for (const auto& hooks : node_.tensor_pre_hooks()) {
-    const auto* list = as_tensor_hooks(*hooks);
+    const auto* list = aten::as_tensor_hooks(*hooks);
     for (const auto& hook : *list->hooks_)
       if (hook) call(identity_of(hook), [&] { call_tensor_hook(hook, gradients[list->value_idx_]); });
   }

@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <mutex>
-#include <string_view>
 #include <typeindex>
 #include <unordered_map>
 
 #include "antegrad/error.h"
+#include "aten/autograd_members.h"
+#include "aten/autograd_types.h"
 #include "util/fork_mutex.h"
 
 namespace antegrad::engine {
@@ -18,14 +19,6 @@ using torch::autograd::Node;
 using torch::autograd::variable_list;
 
 thread_local bool* asks_traceable = nullptr;  ///< set while asking if a function is traceable
-
-template <class Stash>
-void restore(Stash& stash) {
-  for (auto& [place, stashed] : stash)
-    *const_cast<std::remove_const_t<std::remove_pointer_t<std::remove_const_t<decltype(place)>>>*>(place) =
-        std::move(stashed.prior_value);
-  stash.clear();
-}
 
 class NodeFunctions final : public tda::PyCompilerInterface {
  public:
@@ -103,7 +96,7 @@ bool ask_traceable(Node& node) {
     node.apply_with_saved(variable_list(node.num_inputs()), swap);
   } catch (...) {
     answer = false;
-    put_back(swap);
+    aten::put_back(swap);
   }
   asks_traceable = nullptr;
   return answer;
@@ -111,18 +104,8 @@ bool ask_traceable(Node& node) {
 
 }  // namespace
 
-/// LibTorch has no function for this: an explicit instantiation may name the private members that hold the
-/// values.
-template <auto... kStashes>
-struct PutBack {
-  friend void put_back(tda::SwapSavedVariables& swap) { (restore(swap.*kStashes), ...); }
-};
-template struct PutBack<&tda::SwapSavedVariables::stashed_variables,
-                        &tda::SwapSavedVariables::stashed_tensors, &tda::SwapSavedVariables::stashed_symints,
-                        &tda::SwapSavedVariables::stashed_ivalues>;
-
 bool is_traceable_function(Node& node) {
-  if (!std::string_view(typeid(node).name()).starts_with("N5torch8autograd7CppNode")) return false;
+  if (!aten::is_custom_function(node)) return false;
   static auto& mutex = *new BriefMutex;
   static auto& answers = *new std::unordered_map<std::type_index, bool>;
   const std::scoped_lock lock(mutex);

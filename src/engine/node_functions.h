@@ -8,9 +8,6 @@ namespace antegrad::engine {
 /// traced; idempotent.
 void install_node_functions();
 
-/// Restores what a node has saved, after running it on stand-ins has thrown.
-void put_back(torch::dynamo::autograd::SwapSavedVariables& swap);
-
 /// Returns whether the node is a torch::autograd::Function that its author has declared traceable.
 bool is_traceable_function(torch::autograd::Node& node);
 

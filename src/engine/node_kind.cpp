@@ -4,10 +4,10 @@
 #include <torch/csrc/autograd/functions/tensor.h>
 #include <torch/csrc/autograd/generated/Functions.h>
 
-#include <string_view>
 #include <typeinfo>
 #include <vector>
 
+#include "aten/autograd_types.h"
 #include "engine/flat_index.h"
 #include "engine/node_functions.h"
 #include "runtime/node.h"
@@ -19,17 +19,15 @@ using torch::autograd::Node;
 
 namespace {
 
-/// Nodes that LibTorch generates for its ops are recognised by their namespace.
 NodeKind look_at(const Node& node) {
-  const std::string_view type = typeid(node).name();
   if (dynamic_cast<const torch::autograd::generated::MulBackward1*>(&node) != nullptr ||
       dynamic_cast<const torch::autograd::generated::DivBackward1*>(&node) != nullptr)
     return NodeKind::Scales;
-  if (type.starts_with("N5torch8autograd9generated")) return NodeKind::Generated;
+  if (aten::is_generated(node)) return NodeKind::Generated;
   if (dynamic_cast<const torch::autograd::CopySlices*>(&node) != nullptr) return NodeKind::CopySlices;
   if (dynamic_cast<const runtime::CompiledBackward*>(&node) != nullptr) return NodeKind::Compiled;
   if (dynamic_cast<const torch::autograd::AccumulateGrad*>(&node) != nullptr) return NodeKind::Accumulate;
-  return type.starts_with("N5torch8autograd7CppNode") ? NodeKind::Function : NodeKind::Other;
+  return aten::is_custom_function(node) ? NodeKind::Function : NodeKind::Other;
 }
 
 }  // namespace

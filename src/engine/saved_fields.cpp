@@ -6,6 +6,7 @@
 #include <typeinfo>
 #include <vector>
 
+#include "aten/autograd_members.h"
 #include "engine/flat_index.h"
 #include "util/thread_object.h"
 
@@ -15,28 +16,18 @@ using torch::autograd::Node;
 using torch::autograd::SavedVariable;
 namespace generated = torch::autograd::generated;
 
-/// LibTorch has no functions for these: an explicit instantiation may name the private members.
-uint32_t version_when_saved(const SavedVariable& saved);
-bool was_never_set(const SavedVariable& saved);
-template <auto kVersion, auto kNeverSet>
-struct Ask {
-  friend uint32_t version_when_saved(const SavedVariable& saved) { return saved.*kVersion; }
-  friend bool was_never_set(const SavedVariable& saved) { return saved.*kNeverSet; }
-};
-template struct Ask<&SavedVariable::saved_version_, &SavedVariable::was_default_constructed_>;
-
 namespace {
 
 /// Returns false for a tensor that was packed by hooks, released, or written to since.
 bool read(const SavedVariable& saved, SavedFields& fields) {
   auto& tensor = fields.tensors[fields.count++];
   tensor.reset();
-  if (was_never_set(saved)) return true;
+  if (aten::was_never_set(saved)) return true;
   auto data = saved.get_raw_data();
   if (!data || !data->defined()) return false;
   tensor = std::move(*data);
   const auto& version = tensor.unsafeGetTensorImpl()->version_counter();
-  return version.enabled() && version.current_version() == version_when_saved(saved);
+  return version.enabled() && version.current_version() == aten::version_when_saved(saved);
 }
 
 template <class Type, auto... kSaved>

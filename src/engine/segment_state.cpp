@@ -7,7 +7,7 @@
 #include <typeinfo>
 
 #include "antegrad/error.h"
-#include "capture/below_recording.h"
+#include "aten/below_recording.h"
 #include "engine/hooks.h"
 #include "engine/node_functions.h"
 #include "engine/saved_fields.h"
@@ -114,7 +114,7 @@ void SegmentState::collect_hooks(const SegmentPlan& plan) {
 }
 
 Collector::Ptr SegmentState::collect_for_tracing(SegmentPlan& plan) const {
-  const capture::BelowRecording below;  // unpacking a result of an op calls an op
+  const aten::BelowRecording below;  // unpacking a result of an op calls an op
   auto all = Collector::take();
   for (auto& node : plan.nodes) {
     collect_by_libtorch(*all, node, number_of(*node, kind_of(*node)));

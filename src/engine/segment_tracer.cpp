@@ -8,6 +8,7 @@
 
 #include "antegrad/error.h"
 #include "antegrad/options.h"
+#include "aten/autograd_members.h"
 #include "engine/node_functions.h"
 #include "engine/scalars.h"
 
@@ -106,7 +107,7 @@ variable_list SegmentTracer::apply_node(size_t n, const variable_list& incoming,
     swap.after(edges);
     return gradients;
   } catch (...) {
-    put_back(swap);
+    aten::put_back(swap);
     throw;
   }
 }

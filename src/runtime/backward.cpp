@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "aten/below_recording.h"
+#include "aten/convert.h"
 #include "cache/format/hash.h"
-#include "capture/below_recording.h"
-#include "capture/convert.h"
 #include "capture/mode.h"
 #include "capture/recorder.h"
 #include "ir/binary.h"
@@ -17,9 +17,9 @@
 namespace antegrad::runtime {
 
 TangentType::TangentType(const ir::TensorType& type)
-    : options(capture::options_of(type)),
-      sizes(capture::constants(type.sizes)),
-      strides(capture::constants(type.strides)),
+    : options(aten::options_of(type)),
+      sizes(aten::constants(type.sizes)),
+      strides(aten::constants(type.strides)),
       symbolic_sizes(sizes.begin(), sizes.end()) {}
 
 ir::Graph specialize(const ir::Graph& backward, const std::vector<std::vector<bool>>& reached_by,
@@ -104,7 +104,7 @@ std::vector<at::Tensor> Backward::run(std::vector<at::Tensor> saved, std::vector
   const auto& code = executable(which);
   auto inputs = std::move(saved);
   {
-    capture::BelowRecording below;
+    aten::BelowRecording below;
     for (size_t k = 0; k < tangents.size(); ++k)
       inputs.push_back(fit(std::move(tangents[k]), tangent_types_[k]));
   }

@@ -1,13 +1,13 @@
 #include <fmt/format.h>
 
 #include "antegrad/error.h"
-#include "capture/convert.h"
+#include "aten/convert.h"
 #include "runtime/instructions.h"
 
 namespace antegrad::runtime {
 namespace {
 
-using capture::ArgKind;
+using aten::ArgKind;
 
 /// Where registers go in the prepared stack.
 struct TensorArgument {
@@ -18,10 +18,10 @@ struct TensorArgument {
 
 class BoxedCall final : public Instruction {
  public:
-  BoxedCall(const ir::Node& node, const capture::OpSchema& schema, const RegisterMap& register_of)
+  BoxedCall(const ir::Node& node, const aten::OpSchema& schema, const RegisterMap& register_of)
       : handle_(schema.handle), return_is_arg_(schema.return_is_arg), functional_(node.functional) {
     // Tensors are inserted at each run; the rest of the stack is prepared once.
-    stack_ = capture::boxed_arguments(node, schema, [](ir::ValueId) { return at::Tensor(); });
+    stack_ = aten::boxed_arguments(node, schema, [](ir::ValueId) { return at::Tensor(); });
     for (size_t i = 0; i < schema.args.size(); ++i) {
       const ir::Arg* given = i < node.args.size() ? &node.args[i] : nullptr;
       for (const auto& attr : node.attrs)
@@ -97,16 +97,16 @@ class BoxedCall final : public Instruction {
 
 }  // namespace
 
-std::unique_ptr<Instruction> make_boxed_call(const ir::Node& node, const capture::OpSchema& schema,
+std::unique_ptr<Instruction> make_boxed_call(const ir::Node& node, const aten::OpSchema& schema,
                                              const RegisterMap& register_of) {
   return std::make_unique<BoxedCall>(node, schema, register_of);
 }
 
-const capture::OpSchema* in_place_of(std::string_view op) {
+const aten::OpSchema* in_place_of(std::string_view op) {
   std::string name(op);
   const auto name_end = name.find('.', name.find('.') + 1);
   name.insert(name_end == std::string::npos ? name.size() : name_end, "_");
-  return capture::find_schema(name);
+  return aten::find_schema(name);
 }
 
 bool is_owned(const at::Tensor& tensor) {
@@ -119,7 +119,7 @@ std::unique_ptr<Instruction> make_instruction(const ir::Node& node, const ir::Gr
                                               const RegisterMap& register_of, bool reuse) {
   if (auto random = make_random_call(node, graph, register_of)) return random;
   if (auto own = make_own_call(node, graph, register_of)) return own;
-  const auto* schema = capture::find_schema(node.op);
+  const auto* schema = aten::find_schema(node.op);
   if (schema == nullptr)
     throw Error(ErrorCode::UnsupportedOp, "run:" + node.op, "LibTorch has no such op",
                 "Load the library that registers it before the graph is used");

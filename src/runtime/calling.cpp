@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "antegrad/error.h"
-#include "capture/below_recording.h"
-#include "capture/convert.h"
-#include "capture/op_schema.h"
+#include "aten/below_recording.h"
+#include "aten/convert.h"
+#include "aten/op_schema.h"
 #include "runtime/instructions.h"
 #include "runtime/rng_state.h"
 #include "util/overloaded.h"
@@ -15,7 +15,7 @@ namespace {
 
 /// A view op with everything prepared but its tensor.
 struct PreparedView {
-  const capture::OpSchema* schema = nullptr;  ///< null for antegrad's own ops
+  const aten::OpSchema* schema = nullptr;  ///< null for antegrad's own ops
   bool is_alias = false;
   std::vector<c10::IValue> stack;
   std::vector<int64_t> sizes, strides;
@@ -36,10 +36,10 @@ PreparedView prepare(const aot::MakeView& step) {
   }
   view.is_alias = step.node.op == "antegrad.alias";
   if (view.is_alias) return view;
-  view.schema = capture::find_schema(step.node.op);
+  view.schema = aten::find_schema(step.node.op);
   if (view.schema == nullptr)
     throw Error(ErrorCode::Internal, "run:" + step.node.op, "the view op of an output does not exist");
-  view.stack = capture::boxed_arguments(step.node, *view.schema, [](ir::ValueId) { return at::Tensor(); });
+  view.stack = aten::boxed_arguments(step.node, *view.schema, [](ir::ValueId) { return at::Tensor(); });
   return view;
 }
 
@@ -228,7 +228,7 @@ static void write_back(const aot::WriteBack& step, c10::ArrayRef<at::Tensor> slo
     base.copy_(contents);
     return;
   }
-  const capture::BelowRecording below;
+  const aten::BelowRecording below;
   if (step.members.empty()) copy_memory(base, contents);
   for (auto i : step.members) {
     const auto& member = slots[i];
@@ -248,7 +248,7 @@ struct Caller::StepRunner {
   const at::Tensor& get(const aot::Source& source) const { return caller.get(source, state); }
 
   void operator()(const aot::MakeBase& step) const {
-    const capture::BelowRecording below;
+    const aten::BelowRecording below;
     const auto& first = slot(step.members[0]);
     slot(step.slot) = first.as_strided({step.elements}, {1}, first.storage_offset() - step.offset);
   }
@@ -263,7 +263,7 @@ struct Caller::StepRunner {
     state.node->save(state.slots, state.results, caller.fates_, caller.signature_.written);
   }
   void operator()(const aot::ResizeInput& step) const {
-    const capture::BelowRecording below;
+    const aten::BelowRecording below;
     slot(step.input).resize_(step.sizes);
   }
   void operator()(const aot::WriteBack& step) const { write_back(step, state.slots, result(step.result)); }
@@ -277,7 +277,7 @@ struct Caller::StepRunner {
     state.outputs.push_back(std::move(tensor));
   }
   void operator()(const aot::SetTensor& step) const {
-    const capture::BelowRecording below;
+    const aten::BelowRecording below;
     state.changes.emplace_back(get(step.tensor), get(step.source).alias());
   }
   void operator()(const aot::BumpVersion& step) const {

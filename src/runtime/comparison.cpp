@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "antegrad/error.h"
-#include "capture/convert.h"
+#include "aten/convert.h"
 #include "ir/storages.h"
 #include "ir/text.h"
 #include "runtime/comparison_slices.h"
@@ -121,10 +121,10 @@ Comparison::Place Comparison::place_of(ir::ValueId value, const Placement& place
   const auto* type = graph_.type_of(value).tensor();
   if (type == nullptr) return place;
   place.is_tensor = true;
-  place.sizes = capture::constants(type->sizes);
-  place.strides = capture::constants(type->strides);
+  place.sizes = aten::constants(type->sizes);
+  place.strides = aten::constants(type->strides);
   place.offset = type->offset.is_constant() ? type->offset.constant() : 0;
-  place.dtype = capture::to_torch(type->dtype);
+  place.dtype = aten::to_torch(type->dtype);
   return place;
 }
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "capture/convert.h"
+#include "aten/convert.h"
 #include "runtime/error_rules.h"
 #include "runtime/executable.h"
 #include "runtime/instructions.h"

@@ -1,7 +1,7 @@
 #include "runtime/executable.h"
 
 #include "antegrad/error.h"
-#include "capture/below_recording.h"
+#include "aten/below_recording.h"
 #include "ir/ops.h"
 #include "runtime/comparison.h"
 #include "runtime/instructions.h"
@@ -99,7 +99,7 @@ void fill_memory(at::Tensor& tensor) {
   constexpr c10::DispatchKeySet kLazy(
       {c10::DispatchKey::ZeroTensor, c10::DispatchKey::Conjugate, c10::DispatchKey::Negative});
   if (!tensor.unsafeGetTensorImpl()->key_set().has_any(kLazy)) return;
-  const capture::BelowRecording below;
+  const aten::BelowRecording below;
   auto copy = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options());
   tensor._is_zerotensor() ? copy.zero_() : copy.copy_(tensor);
   tensor = std::move(copy);
@@ -260,7 +260,7 @@ void Executable::begin_arena(int64_t bytes, Registers& registers) const {
 }
 
 void Executable::run_entries(Registers& registers) const {
-  const capture::BelowRecording below;
+  const aten::BelowRecording below;
   if (!entries_.empty() && entries_.front().comparison) {
     const auto& comparison = *entries_.front().comparison;
     auto copies = comparison.begin(registers);

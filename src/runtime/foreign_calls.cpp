@@ -2,7 +2,7 @@
 #include <fmt/ranges.h>
 
 #include "antegrad/error.h"
-#include "capture/convert.h"
+#include "aten/convert.h"
 #include "runtime/instructions.h"
 
 namespace antegrad::runtime {
@@ -15,9 +15,9 @@ struct Expected {
     const auto* type = graph.type_of(value).tensor();
     if (type == nullptr) return;
     is_tensor = true;
-    options = capture::options_of(*type);
-    sizes = capture::constants(type->sizes);
-    strides = capture::constants(type->strides);
+    options = aten::options_of(*type);
+    sizes = aten::constants(type->sizes);
+    strides = aten::constants(type->strides);
   }
 
   bool fits(const at::Tensor& tensor) const {
@@ -50,7 +50,7 @@ std::string text_of(const Expected& expected) {
 /// declared.
 class ForeignCall final : public Instruction {
  public:
-  ForeignCall(const ir::Node& node, const capture::OpSchema& schema, const ir::Graph& graph,
+  ForeignCall(const ir::Node& node, const aten::OpSchema& schema, const ir::Graph& graph,
               const RegisterMap& register_of)
       : op_(node.op), call_(make_boxed_call(node, schema, register_of)) {
     const auto slot_of = [&](ir::ValueId v) { return register_of[v]; };
@@ -98,7 +98,7 @@ class ForeignCall final : public Instruction {
 
 }  // namespace
 
-std::unique_ptr<Instruction> make_foreign_call(const ir::Node& node, const capture::OpSchema& schema,
+std::unique_ptr<Instruction> make_foreign_call(const ir::Node& node, const aten::OpSchema& schema,
                                                const ir::Graph& graph, const RegisterMap& register_of) {
   return std::make_unique<ForeignCall>(node, schema, graph, register_of);
 }

@@ -10,7 +10,7 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include "aot/aliasing.h"
-#include "capture/convert.h"
+#include "aten/convert.h"
 #include "capture/outside.h"
 
 namespace antegrad::runtime {
@@ -216,7 +216,7 @@ class AliasCheck {
         if (stands_for_another(j) || is_view(j) || together(w, j) || known_apart(w, j)) continue;
         const auto& a = inputs_[w];
         const auto& b = inputs_[j];
-        if (aot::overlap(capture::type_of(a, a.device()), capture::type_of(b, b.device())))
+        if (aot::overlap(aten::type_of(a, a.device()), aten::type_of(b, b.device())))
           return fmt::format("input {} is written and now overlaps input {}", w, j);
       }
     }

@@ -2,7 +2,7 @@
 #include <memory>
 #include <vector>
 
-#include "capture/op_schema.h"
+#include "aten/op_schema.h"
 #include "ir/graph.h"
 #include "runtime/executable.h"
 
@@ -11,16 +11,16 @@ namespace antegrad::runtime {
 using RegisterMap = ir::PerValue<int32_t>;  ///< -1 where there is none
 
 /// Makes a call without boxing, for the C++ signatures in typed_calls.cpp. Null for any other signature.
-std::unique_ptr<Instruction> make_typed_call(const ir::Node& node, const capture::OpSchema& schema,
+std::unique_ptr<Instruction> make_typed_call(const ir::Node& node, const aten::OpSchema& schema,
                                              const RegisterMap& register_of, bool reuse = false);
 /// Makes a call of add, sub, mul or div with a number. Null for any other op.
-std::unique_ptr<Instruction> make_number_call(const ir::Node& node, const capture::OpSchema& schema,
+std::unique_ptr<Instruction> make_number_call(const ir::Node& node, const aten::OpSchema& schema,
                                               const RegisterMap& register_of, bool reuse = false);
 /// Makes a call through the op's boxed kernel, for any op.
-std::unique_ptr<Instruction> make_boxed_call(const ir::Node& node, const capture::OpSchema& schema,
+std::unique_ptr<Instruction> make_boxed_call(const ir::Node& node, const aten::OpSchema& schema,
                                              const RegisterMap& register_of);
 /// The same for an op with OpSchema::foreign. Its results are checked against what was captured.
-std::unique_ptr<Instruction> make_foreign_call(const ir::Node& node, const capture::OpSchema& schema,
+std::unique_ptr<Instruction> make_foreign_call(const ir::Node& node, const aten::OpSchema& schema,
                                                const ir::Graph& graph, const RegisterMap& register_of);
 /// Makes a call of one of antegrad's own ops. Null for ops of other libraries.
 std::unique_ptr<Instruction> make_own_call(const ir::Node& node, const ir::Graph& graph,
@@ -41,7 +41,7 @@ std::unique_ptr<Instruction> make_instruction(const ir::Node& node, const ir::Gr
                                               const RegisterMap& register_of, bool reuse = false);
 
 /// Returns the in-place variant of an op ("aten.add_.Tensor" of "aten.add.Tensor"), or null.
-const capture::OpSchema* in_place_of(std::string_view op);
+const aten::OpSchema* in_place_of(std::string_view op);
 /// Returns whether only its register holds the tensor and its memory, all of which it covers.
 bool is_owned(const at::Tensor& tensor);
 

@@ -5,7 +5,7 @@
 #include <torch/csrc/dynamo/compiled_autograd.h>
 
 #include "antegrad/error.h"
-#include "capture/below_recording.h"
+#include "aten/below_recording.h"
 #include "runtime/instructions.h"
 #include "runtime/leaf_gradients.h"
 #include "runtime/rng_state.h"
@@ -24,7 +24,7 @@ namespace {
 at::Tensor stand_in_for(const at::Tensor& input) {
   at::Tensor before;
   {
-    const capture::BelowRecording below;
+    const aten::BelowRecording below;
     before = empty_with_offset(input.sizes(), input.strides(), input.storage_offset(), input.options());
     copy_memory(before, input);
   }
@@ -165,7 +165,7 @@ variable_list CompiledBackward::apply_with_saved(const variable_list& tangents,
 /// Copies the last results to the inputs whose new contents they are.
 void CompiledBackward::write(variable_list& results) const {
   const auto first = backward_->gradients().size();
-  const capture::BelowRecording below;
+  const aten::BelowRecording below;
   for (size_t i = 0; i < written_.size(); ++i) {
     copy_memory(written_[i], results[first + i]);
     for (int32_t n = 0; n < backward_->writes()[i].second; ++n)

@@ -1,13 +1,13 @@
 #include <ATen/ScalarOps.h>
 
-#include "capture/below_recording.h"
-#include "capture/convert.h"
+#include "aten/below_recording.h"
+#include "aten/convert.h"
 #include "runtime/instructions.h"
 
 namespace antegrad::runtime {
 namespace {
 
-using capture::OpSchema;
+using aten::OpSchema;
 
 /// Computes x + 2 as LibTorch does, with a 0-dim tensor for the number, which is made only once here.
 class WithNumber final : public Instruction {
@@ -70,10 +70,10 @@ std::unique_ptr<Instruction> make_number_call(const ir::Node& node, const OpSche
   else if (node.op == "aten.div.Scalar")
     tensor_op = "aten.div.Tensor";
   if (tensor_op == nullptr) return nullptr;
-  capture::BelowRecording below;
-  const auto boxed = capture::boxed_arguments(node, schema, [](ir::ValueId) { return at::Tensor(); });
+  aten::BelowRecording below;
+  const auto boxed = aten::boxed_arguments(node, schema, [](ir::ValueId) { return at::Tensor(); });
   const auto slot = [&](ir::ValueId value) { return register_of[value]; };
-  auto call = std::make_unique<WithNumber>(*capture::find_schema(tensor_op),
+  auto call = std::make_unique<WithNumber>(*aten::find_schema(tensor_op),
                                            at::native::wrapped_scalar_tensor(boxed[1].toScalar()),
                                            boxed.size() > 2 ? boxed[2].toScalar() : at::Scalar(1),
                                            slot(*node.args[0].as<ir::ValueId>()), slot(node.outputs[0]));

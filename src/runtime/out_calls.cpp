@@ -3,7 +3,7 @@
 #include <ATen/ops/bmm_cpu_dispatch.h>
 #include <ATen/ops/mm_cpu_dispatch.h>
 
-#include "capture/convert.h"
+#include "aten/convert.h"
 #include "runtime/instructions.h"
 #include "runtime/onednn.h"
 
@@ -73,8 +73,8 @@ bool has_out_call(const ir::Node& node, const ir::Graph& graph) {
 
 std::unique_ptr<Instruction> make_out_call(const ir::Node& node, const ir::Graph& graph,
                                            const RegisterMap& register_of, bool as_eager) {
-  const auto& schema = *capture::find_schema(node.op);
-  const auto boxed = capture::boxed_arguments(node, schema, [](ir::ValueId) { return at::Tensor(); });
+  const auto& schema = *aten::find_schema(node.op);
+  const auto boxed = aten::boxed_arguments(node, schema, [](ir::ValueId) { return at::Tensor(); });
   auto slot = [&](const ir::Arg& arg) { return register_of[*arg.as<ir::ValueId>()]; };
   const bool adds = boxed.size() > 3;
   OutCall::Call call;

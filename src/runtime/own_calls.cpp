@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "antegrad/error.h"
-#include "capture/below_recording.h"
-#include "capture/convert.h"
+#include "aten/below_recording.h"
+#include "aten/convert.h"
 #include "runtime/instructions.h"
 
 namespace antegrad::runtime {
@@ -89,8 +89,8 @@ at::Tensor run_resize(const Layout::Call& call, Registers& registers) {
 }
 
 at::Tensor constant_tensor(const ir::Node& node, const ir::TensorType& type) {
-  capture::BelowRecording below;
-  auto tensor = at::empty(capture::constants(type.sizes), at::TensorOptions(capture::to_torch(type.dtype)));
+  aten::BelowRecording below;
+  auto tensor = at::empty(aten::constants(type.sizes), at::TensorOptions(aten::to_torch(type.dtype)));
   for (const auto& attr : node.attrs) {
     if (attr.name == "data") {
       const auto& bytes = **attr.value.as<ir::Bytes>();
@@ -100,7 +100,7 @@ at::Tensor constant_tensor(const ir::Node& node, const ir::TensorType& type) {
       if (!bytes.empty()) std::memcpy(tensor.data_ptr(), bytes.data(), bytes.size());
     }
   }
-  tensor = tensor.to(capture::to_torch(type.device));
+  tensor = tensor.to(aten::to_torch(type.device));
   for (const auto& attr : node.attrs)
     if (attr.name == "wrapped") tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
   return tensor;

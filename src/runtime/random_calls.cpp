@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "antegrad/error.h"
-#include "capture/convert.h"
+#include "aten/convert.h"
 #include "runtime/instructions.h"
 #include "runtime/random_fill.h"
 
@@ -182,15 +182,15 @@ void set_bounds(Draw& draw, const ir::Node& node) {
 }
 
 void set_result(Draw& draw, const ir::Node& node, const ir::TensorType& type, bool integers) {
-  draw.dtype = capture::to_torch(type.dtype);
+  draw.dtype = aten::to_torch(type.dtype);
   const bool known = at::isFloatingType(draw.dtype) ? !c10::isFloat8Type(draw.dtype)
                                                     : integers && at::isIntegralType(draw.dtype, true) &&
                                                           !c10::isBarebonesUnsignedType(draw.dtype);
   if (!known || type.device.kind != ir::Device::Kind::Cpu)
     refuse(node.op, fmt::format("there are no such numbers of type {} on {}", ir::name(type.dtype),
                                 ir::to_string(type.device)));
-  draw.sizes = capture::constants(type.sizes);
-  draw.strides = capture::constants(type.strides);
+  draw.sizes = aten::constants(type.sizes);
+  draw.strides = aten::constants(type.strides);
   draw.contiguous = type.is_contiguous();
 }
 

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <utility>
 
-#include "capture/below_recording.h"
+#include "aten/below_recording.h"
 #include "util/thread_object.h"
 
 namespace antegrad::runtime {
@@ -23,14 +23,14 @@ at::Tensor& replayed_state() { return thread_object<at::Tensor, struct ReplayedS
 }  // namespace
 
 at::Tensor generator_state() {
-  const capture::BelowRecording below;
+  const aten::BelowRecording below;
   auto generator = at::detail::getDefaultCPUGenerator();
   const std::scoped_lock lock(generator.mutex());
   return generator.get_state();
 }
 
 void set_generator_state(const at::Tensor& state) {
-  const capture::BelowRecording below;
+  const aten::BelowRecording below;
   auto generator = at::detail::getDefaultCPUGenerator();
   const std::scoped_lock lock(generator.mutex());
   generator.set_state(state);
@@ -50,7 +50,7 @@ RngReplay::~RngReplay() {
 
 at::Tensor take_rng_state() {
   if (replayed_state().defined()) return replayed_state();
-  const capture::BelowRecording below;
+  const aten::BelowRecording below;
   auto state = at::empty({2}, at::TensorOptions(at::kLong));
   auto* words = state.mutable_data_ptr<int64_t>();
   words[0] = static_cast<int64_t>(draw_seed());

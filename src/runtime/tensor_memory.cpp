@@ -2,16 +2,16 @@
 
 #include <c10/core/CPUAllocator.h>
 
-#include "capture/convert.h"
+#include "aten/convert.h"
 #include "runtime/memory_pool.h"
 #include "runtime/placement.h"
 
 namespace antegrad::runtime {
 
 TensorShape::TensorShape(const ir::TensorType& type)
-    : sizes(capture::constants(type.sizes)),
-      strides(capture::constants(type.strides)),
-      dtype(c10::scalarTypeToTypeMeta(capture::to_torch(type.dtype))),
+    : sizes(aten::constants(type.sizes)),
+      strides(aten::constants(type.strides)),
+      dtype(c10::scalarTypeToTypeMeta(aten::to_torch(type.dtype))),
       bytes(bytes_of(type)) {}
 
 at::Tensor tensor_on(const c10::Storage& storage, const TensorShape& shape, int64_t offset) {

@@ -1,13 +1,13 @@
 #include <tuple>
 
-#include "capture/convert.h"
+#include "aten/convert.h"
 #include "runtime/instructions.h"
 
 namespace antegrad::runtime {
 namespace {
 
-using capture::ArgKind;
-using capture::ArgSchema;
+using aten::ArgKind;
+using aten::ArgSchema;
 
 /// How a C++ parameter type is matched against a schema, prepared, and passed at each run.
 template <class T>
@@ -91,7 +91,7 @@ struct Parameter<at::OptionalIntArrayRef> {
   }
 };
 
-bool same_parameters(const capture::OpSchema& a, const capture::OpSchema& b) {
+bool same_parameters(const aten::OpSchema& a, const aten::OpSchema& b) {
   if (a.args.size() != b.args.size()) return false;
   for (size_t i = 0; i < a.args.size(); ++i)
     if (a.args[i].kind != b.args[i].kind || a.args[i].optional != b.args[i].optional ||
@@ -106,7 +106,7 @@ class TypedCall;
 /// The in-place variant of an op whose first parameter is a tensor.
 template <class... Args>
 struct InPlace {
-  void set(const capture::OpSchema&) {}
+  void set(const aten::OpSchema&) {}
   bool run(Registers&, int32_t, const std::tuple<Parameter<Args>...>&) const { return false; }
 };
 
@@ -115,7 +115,7 @@ struct InPlace<const at::Tensor&, Rest...> {
   using Signature = at::Tensor&(at::Tensor&, Rest...);
   std::optional<c10::TypedOperatorHandle<Signature>> handle;
 
-  void set(const capture::OpSchema& schema) { handle = schema.handle.typed<Signature>(); }
+  void set(const aten::OpSchema& schema) { handle = schema.handle.typed<Signature>(); }
   /// Returns false when the memory of the first argument may not be reused.
   bool run(Registers& registers, int32_t output,
            const std::tuple<Parameter<const at::Tensor&>, Parameter<Rest>...>& parameters) const {
@@ -142,7 +142,7 @@ class TypedCall<at::Tensor(Args...)> final : public Instruction {
         std::apply([&](const auto&... p) { return handle_.call(p.get(registers)...); }, parameters_);
   }
 
-  static std::unique_ptr<Instruction> make(const ir::Node& node, const capture::OpSchema& schema,
+  static std::unique_ptr<Instruction> make(const ir::Node& node, const aten::OpSchema& schema,
                                            const RegisterMap& registers, bool reuse) {
     if (schema.args.size() != sizeof...(Args) || !fits(schema, std::index_sequence_for<Args...>()))
       return nullptr;
@@ -154,13 +154,13 @@ class TypedCall<at::Tensor(Args...)> final : public Instruction {
 
  private:
   template <size_t... I>
-  static bool fits(const capture::OpSchema& schema, std::index_sequence<I...>) {
+  static bool fits(const aten::OpSchema& schema, std::index_sequence<I...>) {
     return (Parameter<Args>::fits(schema.args[I]) && ...);
   }
   template <size_t... I>
-  static std::unique_ptr<TypedCall> make(const ir::Node& node, const capture::OpSchema& schema,
+  static std::unique_ptr<TypedCall> make(const ir::Node& node, const aten::OpSchema& schema,
                                          const RegisterMap& registers, std::index_sequence<I...>) {
-    const auto boxed = capture::boxed_arguments(node, schema, [](ir::ValueId) { return at::Tensor(); });
+    const auto boxed = aten::boxed_arguments(node, schema, [](ir::ValueId) { return at::Tensor(); });
     static const auto& none = *new const ir::Arg();
     auto arg = [&](size_t i) -> const ir::Arg& { return i < node.args.size() ? node.args[i] : none; };
     return std::make_unique<TypedCall>(
@@ -177,7 +177,7 @@ class TypedCall<at::Tensor(Args...)> final : public Instruction {
 
 using T = const at::Tensor&;
 using S = const at::Scalar&;
-using Make = std::unique_ptr<Instruction> (*)(const ir::Node&, const capture::OpSchema&, const RegisterMap&,
+using Make = std::unique_ptr<Instruction> (*)(const ir::Node&, const aten::OpSchema&, const RegisterMap&,
                                               bool);
 
 template <class... Args>
@@ -215,7 +215,7 @@ constexpr Make kSignatures[] = {
 
 }  // namespace
 
-std::unique_ptr<Instruction> make_typed_call(const ir::Node& node, const capture::OpSchema& schema,
+std::unique_ptr<Instruction> make_typed_call(const ir::Node& node, const aten::OpSchema& schema,
                                              const RegisterMap& register_of, bool reuse) {
   const bool one_tensor = schema.returns.size() == 1 && schema.returns[0] == ArgKind::Tensor &&
                           !schema.writes && node.outputs.size() == 1 && schema.name.rfind("aten.", 0) == 0;

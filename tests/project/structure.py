@@ -10,7 +10,7 @@ import sys
 
 import cpp_text
 
-ORDER = ("util trace ir symbolic capture aot passes partition schedule codegen toolchain cache runtime compiler engine c package"
+ORDER = ("util trace ir symbolic aten capture aot passes partition schedule codegen toolchain cache runtime compiler engine c package"
          " report cli").split()
 NO_LIBTORCH = set("util trace ir symbolic passes partition schedule codegen toolchain cache report".split())
 LIBTORCH = re.compile(r"(ATen|torch|c10|caffe2)/")
@@ -112,6 +112,17 @@ def check_no_libtorch(tree):
             yield f"{path}: src/{path.split('/')[1]} includes LibTorch: " + " -> ".join(chain(path))
 
 
+PRIVATE_PARTS = re.compile(r'^template struct \w+<[^>]*&|\bANTEGRAD_PRIVATE_MEMBER\(|"N\d*(?:5torch|3c10)', re.M)
+
+
+def check_private_parts(tree):
+    """Private members and mangled names of LibTorch are reached, and explained, in one folder."""
+    for path in tree.ending((".cpp", ".h"), "src/"):
+        for match in PRIVATE_PARTS.finditer(tree.text(path)) if not path.startswith("src/aten/") else ():
+            line = tree.text(path).count("\n", 0, match.start()) + 1
+            yield f"{path}:{line}: private parts of LibTorch are the business of src/aten"
+
+
 def check_sizes(tree, report):
     for path in tree.ending(CODE):
         text = tree.text(path)
@@ -201,7 +212,7 @@ def check_documented_names(tree):
 def problems(root, report=lambda text: None):
     tree = Tree(root)
     return [*check_folder_order(tree), *check_readmes(tree), *check_statics_are_never_destroyed(tree),
-            *check_no_libtorch(tree), *check_sizes(tree, report),
+            *check_no_libtorch(tree), *check_private_parts(tree), *check_sizes(tree, report),
             *check_public_headers(tree), *check_markers(tree), *check_hosts(tree),
             *check_documented_names(tree)]
 

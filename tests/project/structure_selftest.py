@@ -76,6 +76,12 @@ class StructureTest(unittest.TestCase):
     def test_folder_without_readme(self):
         self.expect({"src/ir/README.md": None}, "src/ir: no README.md")
 
+    def test_private_parts_of_libtorch(self):
+        text = "template struct Members<&c10::StorageImpl::refuses_>;\n"
+        self.expect({"src/engine/a.cpp": text}, "src/engine/a.cpp:1", "private parts of LibTorch")
+        self.expect({"src/engine/a.cpp": 'auto n = "N5torch8autograd4NodeE";\n'}, "src/engine/a.cpp:1")
+        self.assertEqual(self.run_tree({"src/aten/a.cpp": text}), [])
+
     def test_statics_that_are_destroyed(self):
         self.expect({"src/ir/a.cpp": "int f() {\n  static const std::vector<int> all = {1};\n}\n"}, "src/ir/a.cpp:2", "static all")
         self.expect({"src/ir/a.cpp": "int f() {\n  static Table table;\n}\n"}, "static table is destroyed by exit()")

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "antegrad/error.h"
-#include "capture/below_recording.h"
+#include "aten/below_recording.h"
 #include "compiler/code/driver.h"
 #include "ir/verify.h"
 #include "runtime/rng_state.h"
@@ -82,7 +82,7 @@ CompiledGraph::Half CompiledGraph::half(const compiler::Lowered& code,
 }
 
 std::vector<at::Tensor> CompiledGraph::run(const std::vector<at::Tensor>& inputs) const {
-  capture::BelowRecording below;
+  aten::BelowRecording below;
   std::vector<at::Tensor> all, outputs;  // including what the passes have added
   size_t next = 0;
   for (const auto& input : plan_.graph.inputs) {

@@ -4,7 +4,7 @@
 
 #include <sstream>
 
-#include "capture/convert.h"
+#include "aten/convert.h"
 #include "cli/files.h"
 #include "cli/text.h"
 #include "cli/torch/commands.h"
@@ -62,7 +62,7 @@ std::string table(const NamedTensors& outputs) {
       row.emplace_back("none");
     } else {
       row.push_back(ir::print(ir::Type(ir::contiguous_tensor(
-          capture::to_ir(tensor.scalar_type()), {tensor.sizes().begin(), tensor.sizes().end()}))));
+          aten::to_ir(tensor.scalar_type()), {tensor.sizes().begin(), tensor.sizes().end()}))));
       for (auto& cell : statistics(tensor)) row.push_back(std::move(cell));
     }
     rows.push_back(std::move(row));

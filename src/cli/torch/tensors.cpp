@@ -6,7 +6,7 @@
 #include <torch/csrc/jit/serialization/pickle.h>
 
 #include "antegrad/error.h"
-#include "capture/convert.h"
+#include "aten/convert.h"
 #include "cli/errors.h"
 #include "cli/files.h"
 #include "cli/text.h"
@@ -19,8 +19,7 @@ namespace {
 
 /// Returns a view of this layout and storage offset.
 at::Tensor strided(const at::Tensor& flat, const ir::TensorType& type) {
-  return flat.as_strided(capture::constants(type.sizes), capture::constants(type.strides),
-                         type.offset.constant());
+  return flat.as_strided(aten::constants(type.sizes), aten::constants(type.strides), type.offset.constant());
 }
 
 int64_t reach_of(const ir::TensorType& type) {
@@ -33,7 +32,7 @@ int64_t reach_of(const ir::TensorType& type) {
 }
 
 at::Tensor random_of(const ir::TensorType& type) {
-  const auto options = capture::options_of(type);
+  const auto options = aten::options_of(type);
   const auto length = reach_of(type);
   const bool real = ir::is_floating(type.dtype) || ir::is_complex(type.dtype);
   const auto drawn = real ? at::randn({length}, ir::is_complex(type.dtype) ? at::kComplexDouble : at::kDouble)
@@ -44,7 +43,7 @@ at::Tensor random_of(const ir::TensorType& type) {
 /// Returns the given tensor with the strides that the graph was captured for.
 at::Tensor fit(const std::string& where, const std::string& name, const at::Tensor& given,
                const ir::TensorType& type) {
-  const auto found = capture::type_of(given, given.device());
+  const auto found = aten::type_of(given, given.device());
   if (found.dtype != type.dtype || found.sizes != type.sizes)
     throw UsageError(where,
                      fmt::format("input \"{}\" is {} where the graph takes {}", name,
@@ -52,7 +51,7 @@ at::Tensor fit(const std::string& where, const std::string& name, const at::Tens
                      "Give a tensor of that type");
   const auto plain = given.resolve_conj().resolve_neg();
   if (found.strides == type.strides && found.offset == type.offset) return plain;
-  auto out = strided(at::zeros({reach_of(type)}, capture::options_of(type)), type);
+  auto out = strided(at::zeros({reach_of(type)}, aten::options_of(type)), type);
   // Along a dim of stride 0, as after expand(), elements share memory, so only one is written.
   auto target = out, source = plain;
   for (int64_t d = 0; d < out.dim(); ++d) {
@@ -117,7 +116,7 @@ class Given {
 
 void check_shape(const std::string& where, const std::string& name, const std::vector<int64_t>& shape,
                  const ir::TensorType& type) {
-  const auto sizes = capture::constants(type.sizes);
+  const auto sizes = aten::constants(type.sizes);
   if (sizes != shape)
     throw UsageError(where,
                      fmt::format("input \"{}\" has the shape [{}] in the graph, not [{}]", name,

@@ -8,8 +8,8 @@
 
 #include "antegrad/error.h"
 #include "aot/aliasing.h"
-#include "capture/below_recording.h"
-#include "capture/convert.h"
+#include "aten/below_recording.h"
+#include "aten/convert.h"
 #include "compiler/api/graph_signature.h"
 #include "compiler/code/driver.h"
 #include "compiler/code/lowering.h"
@@ -44,8 +44,8 @@ bool same_sizes(const ir::TensorType& a, const ir::TensorType& b) {
 }
 
 at::Tensor empty_of(const ir::TensorType& type) {
-  return at::empty_strided(capture::constants(type.sizes), capture::constants(type.strides),
-                           capture::options_of(type));
+  return at::empty_strided(aten::constants(type.sizes), aten::constants(type.strides),
+                           aten::options_of(type));
 }
 
 /// Returns what was given, with the strides that the graph was captured for.
@@ -55,7 +55,7 @@ at::Tensor fit(const at::Tensor& given, const ir::Input& input, const ir::Type& 
   if (!given.defined() && type != nullptr && input.role == ir::InputRole::Tangent)
     return empty_of(*type).zero_();
   const auto found =
-      given.defined() ? ir::Type(capture::type_of(given, given.device())) : ir::Type(ir::ScalarKind::None);
+      given.defined() ? ir::Type(aten::type_of(given, given.device())) : ir::Type(ir::ScalarKind::None);
   const bool fits = type != nullptr && found.tensor() != nullptr ? same_sizes(*type, *found.tensor())
                                                                  : type == nullptr && !given.defined();
   if (!fits)
@@ -97,7 +97,7 @@ ir::Graph RunnableGraph::parse(std::string_view text) {
 }
 
 std::vector<at::Tensor> RunnableGraph::run(std::vector<at::Tensor> inputs, const std::string& stage) const {
-  const capture::BelowRecording below;
+  const aten::BelowRecording below;
   std::unordered_set<const c10::StorageImpl*> taken;
   for (size_t i = 0; i < inputs.size(); ++i) {
     inputs[i] = fit(inputs[i], graph_.inputs[i], graph_.type_of(graph_.inputs[i].value), stage);

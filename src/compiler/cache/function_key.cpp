@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <set>
 
-#include "capture/op_schema.h"
+#include "aten/op_schema.h"
 #include "compiler/cache/system_key.h"
 #include "ir/binary.h"
 #include "ir/text.h"
@@ -85,7 +85,7 @@ std::string facts_text(const CaptureFacts& facts) {
 std::string foreign_ops_text(const ir::Graph& graph) {
   std::set<std::string> schemas;
   for (const auto& node : graph.nodes)
-    if (const auto* schema = capture::find_schema(node.op); schema != nullptr && schema->foreign)
+    if (const auto* schema = aten::find_schema(node.op); schema != nullptr && schema->foreign)
       schemas.insert(c10::toString(schema->handle.schema()));
   return fmt::format("{}", fmt::join(schemas, "\n"));
 }

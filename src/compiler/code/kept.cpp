@@ -6,7 +6,7 @@
 
 #include "antegrad/error.h"
 #include "aot/functionalize.h"
-#include "capture/below_recording.h"
+#include "aten/below_recording.h"
 #include "capture/fake.h"
 #include "passes/pipelines.h"
 #include "runtime/calling.h"
@@ -17,7 +17,7 @@
 namespace antegrad::compiler {
 
 void fill_kept(const capture::Kept& kept, const std::vector<at::Tensor>& inputs) {
-  const capture::BelowRecording below;
+  const aten::BelowRecording below;
   const c10::AutoGradMode no_grad(false);
   const runtime::RngReplay keep_generator({}, runtime::generator_state());
   auto functional = aot::functionalize(kept.trace);

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "antegrad/error.h"
-#include "capture/op_schema.h"
+#include "aten/op_schema.h"
 #include "compiler/code/driver.h"
 #include "compiler/code/primals.h"
 #include "compiler/code/tracing.h"
@@ -81,7 +81,7 @@ runtime::BackwardFacts Template::backward_facts(const aot::Signature& signature,
   facts.draws_eagerly = std::any_of(forward.nodes.begin(), forward.nodes.end(),
                                     [](const ir::Node& node) { return node.effects.random; });
   for (const auto& node : forward.nodes)
-    if (const auto* schema = capture::find_schema(node.op);
+    if (const auto* schema = aten::find_schema(node.op);
         node.effects.ordered && schema != nullptr && schema->foreign)
       facts.runs_once = node.op;
   return facts;

@@ -1,38 +1,11 @@
 #include "compiler/code/watch.h"
 
 #include <fmt/format.h>
-#include <torch/nn/module.h>
+
+#include "aten/module_members.h"
 
 namespace antegrad::compiler {
 namespace {
-
-using Tensors = torch::OrderedDict<std::string, at::Tensor>;
-using Children = torch::OrderedDict<std::string, std::shared_ptr<torch::nn::Module>>;
-
-/// Gives access to a module's containers. Its public accessors copy them, including strings, which is too
-/// expensive for a check in every call; an explicit instantiation may name private members.
-template <class Which, auto kMember>
-struct Open {
-  friend constexpr auto member_of(Which) { return kMember; }
-};
-struct Parameters {
-  friend constexpr auto member_of(Parameters);
-};
-struct Buffers {
-  friend constexpr auto member_of(Buffers);
-};
-struct Submodules {
-  friend constexpr auto member_of(Submodules);
-};
-template struct Open<Parameters, &torch::nn::Module::parameters_>;
-template struct Open<Buffers, &torch::nn::Module::buffers_>;
-template struct Open<Submodules, &torch::nn::Module::children_>;
-
-struct Members {
-  static const Tensors& parameters_of(const torch::nn::Module& m) { return m.*member_of(Parameters{}); }
-  static const Tensors& buffers_of(const torch::nn::Module& m) { return m.*member_of(Buffers{}); }
-  static const Children& children_of(const torch::nn::Module& m) { return m.*member_of(Submodules{}); }
-};
 
 std::string joined(const std::string& path, const std::string& name) {
   return path.empty() ? name : path + "." + name;
@@ -51,7 +24,7 @@ void ModuleState::add(const std::shared_ptr<torch::nn::Module>& module, const st
   entry.module = module;
   entry.path = path;
   entry.training = module->is_training();
-  for (const auto* tensors : {&Members::parameters_of(*module), &Members::buffers_of(*module)}) {
+  for (const auto* tensors : {&aten::parameters_of(*module), &aten::buffers_of(*module)}) {
     for (const auto& item : tensors->items()) {
       entry.tensors.push_back(item.value().unsafeGetTensorImpl());
       if (item.value().defined())
@@ -59,7 +32,7 @@ void ModuleState::add(const std::shared_ptr<torch::nn::Module>& module, const st
     }
   }
   std::vector<std::pair<std::string, std::shared_ptr<torch::nn::Module>>> children;
-  for (const auto& item : Members::children_of(*module).items()) {
+  for (const auto& item : aten::children_of(*module).items()) {
     entry.children.push_back(item.value().get());
     if (item.value()) children.emplace_back(joined(path, item.key()), item.value());
   }
@@ -93,9 +66,9 @@ std::string ModuleState::difference_of_contents() const {
     const auto& module = *alive;
     if (module.is_training() != entry.training)
       return say(entry, fmt::format("training was {} and is {}", entry.training, module.is_training()));
-    const auto& parameters = Members::parameters_of(module).items();
-    const auto& buffers = Members::buffers_of(module).items();
-    const auto& children = Members::children_of(module).items();
+    const auto& parameters = aten::parameters_of(module).items();
+    const auto& buffers = aten::buffers_of(module).items();
+    const auto& children = aten::children_of(module).items();
     if (parameters.size() + buffers.size() != entry.tensors.size() ||
         children.size() != entry.children.size())
       return say(entry, "a parameter, buffer or submodule was added or removed");

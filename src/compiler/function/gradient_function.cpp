@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "antegrad/error.h"
+#include "aten/below_recording.h"
 #include "capture/backward.h"
-#include "capture/below_recording.h"
 #include "capture/mode.h"
 #include "runtime/instructions.h"
 
@@ -34,7 +34,7 @@ struct Placeholder {
 
   at::Tensor make() const {
     if (!defined) return {};
-    capture::BelowRecording below;
+    aten::BelowRecording below;
     auto tensor = runtime::empty_with_offset(sizes, strides, offset, options).zero_();
     if (requires_grad && is_leaf) tensor.set_requires_grad(true);
     if (requires_grad && !is_leaf) capture::give_history(tensor);

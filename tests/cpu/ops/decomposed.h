@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "aot/functionalize.h"
+#include "aten/convert.h"
 #include "capture/capture.h"
-#include "capture/convert.h"
 #include "ir/ops.h"
 #include "ir/text.h"
 #include "ir/verify.h"
@@ -72,9 +72,8 @@ struct Captured {
   }
 
   static at::Tensor tangent(const ir::TensorType& type) {
-    const auto options = at::TensorOptions(capture::to_torch(type.dtype));
-    auto result =
-        at::empty_strided(capture::constants(type.sizes), capture::constants(type.strides), options);
+    const auto options = at::TensorOptions(aten::to_torch(type.dtype));
+    auto result = at::empty_strided(aten::constants(type.sizes), aten::constants(type.strides), options);
     return result.copy_(at::randn(result.sizes(), options));
   }
 };
@@ -127,8 +126,8 @@ inline std::string wrong_type(ir::Graph graph, const Tensors& inputs) {
   const auto results = run(with_declared_strides(graph), inputs);
   for (size_t i = 0; i < results.size(); ++i) {
     const auto& type = graph.tensor_type(graph.outputs[i].value);
-    const bool same = results[i].scalar_type() == capture::to_torch(type.dtype) &&
-                      results[i].sizes() == at::IntArrayRef(capture::constants(type.sizes));
+    const bool same = results[i].scalar_type() == aten::to_torch(type.dtype) &&
+                      results[i].sizes() == at::IntArrayRef(aten::constants(type.sizes));
     if (!same)
       return c10::str("%", graph.outputs[i].value.index, " is ", results[i].toString(), results[i].sizes());
   }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "capture/convert.h"
+#include "aten/convert.h"
 #include "samples/functions.h"
 #include "samples/rows.h"
 #include "samples/samples.h"
@@ -27,7 +27,7 @@ struct GradientCase {
 inline Tensors tensors_of(const c10::Stack& stack) {
   Tensors out;
   for (const auto& value : stack)
-    capture::map_tensors(value, [&](const at::Tensor& t) { return out.emplace_back(t); });
+    aten::map_tensors(value, [&](const at::Tensor& t) { return out.emplace_back(t); });
   return out;
 }
 
@@ -35,7 +35,7 @@ inline c10::Stack with_tensors(const c10::Stack& stack, const Tensors& tensors) 
   size_t next = 0;
   c10::Stack out;
   for (const auto& value : stack)
-    out.push_back(capture::map_tensors(value, [&](const at::Tensor&) { return tensors.at(next++); }));
+    out.push_back(aten::map_tensors(value, [&](const at::Tensor&) { return tensors.at(next++); }));
   return out;
 }
 

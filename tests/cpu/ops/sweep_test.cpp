@@ -5,8 +5,8 @@
 #include <map>
 #include <set>
 
+#include "aten/op_schema.h"
 #include "capture/capture.h"
-#include "capture/op_schema.h"
 #include "samples/samples.h"
 #include "support/closeness.h"
 #include "support/seeds.h"

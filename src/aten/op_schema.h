@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace antegrad::capture {
+namespace antegrad::aten {
 
 /// Where an op comes from.
 enum class LibraryKind : uint8_t {
@@ -74,4 +74,4 @@ const OpSchema& schema_of(const c10::OperatorHandle& handle);
 /// Finds an op by its graph name. Null when the dispatcher has no such op.
 const OpSchema* find_schema(std::string_view graph_name);
 
-}  // namespace antegrad::capture
+}  // namespace antegrad::aten

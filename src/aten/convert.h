@@ -4,10 +4,10 @@
 
 #include <functional>
 
-#include "capture/op_schema.h"
+#include "aten/op_schema.h"
 #include "ir/graph.h"
 
-namespace antegrad::capture {
+namespace antegrad::aten {
 
 /// Conversions between LibTorch's representation and the graph's. They throw for what has no counterpart.
 ir::DType to_ir(c10::ScalarType dtype);
@@ -43,4 +43,4 @@ void set_arguments(ir::Node& node, const OpSchema& schema, c10::ArrayRef<c10::IV
 std::vector<c10::IValue> boxed_arguments(const ir::Node& node, const OpSchema& schema,
                                          const TensorOf& tensor_of);
 
-}  // namespace antegrad::capture
+}  // namespace antegrad::aten

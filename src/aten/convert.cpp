@@ -1,11 +1,11 @@
-#include "capture/convert.h"
+#include "aten/convert.h"
 
 #include <ATen/EmptyTensor.h>
 #include <fmt/format.h>
 
 #include "antegrad/error.h"
 
-namespace antegrad::capture {
+namespace antegrad::aten {
 namespace {
 
 constexpr std::pair<c10::ScalarType, ir::DType> kDTypes[] = {
@@ -345,4 +345,4 @@ std::vector<c10::IValue> boxed_arguments(const ir::Node& node, const OpSchema& s
   return stack;
 }
 
-}  // namespace antegrad::capture
+}  // namespace antegrad::aten

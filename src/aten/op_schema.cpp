@@ -1,4 +1,4 @@
-#include "capture/op_schema.h"
+#include "aten/op_schema.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include "util/fork_mutex.h"
 #include "util/thread_object.h"
 
-namespace antegrad::capture {
+namespace antegrad::aten {
 namespace {
 
 /// Ops that write to arguments which their schema does not annotate.
@@ -204,4 +204,4 @@ const OpSchema* find_schema(std::string_view graph_name) {
   return cache[std::string(graph_name)] = &schema_of(*handle);
 }
 
-}  // namespace antegrad::capture
+}  // namespace antegrad::aten

@@ -2,7 +2,7 @@
 #include <c10/core/DispatchKeySet.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
-namespace antegrad::capture {
+namespace antegrad::aten {
 
 /// The dispatch keys whose work the captured graph already contains: autograd, autocast and recording itself.
 inline c10::DispatchKeySet keys_above_kernels() {
@@ -20,4 +20,4 @@ class BelowRecording {
   c10::impl::ExcludeDispatchKeyGuard guard_;
 };
 
-}  // namespace antegrad::capture
+}  // namespace antegrad::aten
