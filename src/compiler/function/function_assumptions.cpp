@@ -15,7 +15,7 @@ constexpr int kMostBroken = 4;  // one after another: calls like these run eager
 std::optional<std::vector<at::Tensor>> Function::Impl::call_on_assumptions(const Call& call,
                                                                            const Match& match) {
   at::Tensor generator;
-  if (!process_end::destroys_statics()) generator = runtime::generator_state();
+  if (match.instance->may_draw && !process_end::destroys_statics()) generator = runtime::generator_state();
   try {
     auto outputs = match.instance->caller->call(match.inputs);
     match.instance->broken.store(0, std::memory_order_relaxed);

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string_view>
+
+#include "aten/op_schema.h"
 #include "compiler/function/gradient_function.h"
 
 namespace antegrad::compiler {
@@ -10,6 +14,14 @@ namespace {
 bool relies_on_aliasing(const aot::Signature& signature) {
   return !signature.written.empty() || !signature.shared.empty() || !signature.fixed_offsets.empty() ||
          !signature.same.empty() || !signature.changed.empty();
+}
+
+/// Ops of other libraries do not say whether they draw.
+bool may_draw(const ir::Graph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const ir::Node& node) {
+    const auto library = std::string_view(node.op).substr(0, node.op.find('.'));
+    return node.effects.random || aten::library_kind(library) == aten::LibraryKind::Foreign;
+  });
 }
 
 /// Whether the defined tensors have equal ranks and zeros in the same places.
@@ -61,6 +73,7 @@ Result<InstancePtr> Version::make_instance(const CaptureSettings& settings, cons
     instance->offsets.push_back(lifted.tensor.storage_offset());
   instance->check_aliasing = relies_on_aliasing(captured.functional.signature);
   instance->has_assumptions = captured.trace.has_assumptions;
+  instance->may_draw = may_draw(captured.trace.graph);
   if (settings.options.check_recapture) instance->traced_text = traced_text(captured);
   std::shared_ptr<runtime::HigherOrder> higher_order;
   if (gradients_)

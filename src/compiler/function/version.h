@@ -28,6 +28,7 @@ struct Instance {
   std::vector<int64_t> offsets;  ///< storage offsets of all inputs at capture
   bool check_aliasing = false;
   bool has_assumptions = false;           ///< as in capture::Trace
+  bool may_draw = false;                  ///< from LibTorch's default generator
   std::string traced_text;                ///< only with Options::check_recapture
   mutable std::atomic<uint64_t> used{0};  ///< the value of the version's clock when it was last used
   mutable std::atomic<int> broken{0};     ///< calls since the last one in which the assumptions held
