@@ -55,8 +55,9 @@ class CompiledProgram {
 };
 
 /// Compares a compiled program with symbols to the interpreted program of the graph with those sizes.
-inline void check_at(const CompiledProgram& compiled, const ir::Graph& graph,
-                     const std::vector<int64_t>& values, double tolerance = 1e-4) {
+template <class Compiled>
+void check_at(const Compiled& compiled, const ir::Graph& graph, const std::vector<int64_t>& values,
+              double tolerance = 1e-4) {
   SCOPED_TRACE(fmt::format("at {}", fmt::join(values, ", ")));
   const auto constant = ir::substitute(graph, values);
   const auto inputs = random_inputs(constant, graph.inputs, values, 11);

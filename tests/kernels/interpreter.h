@@ -36,6 +36,28 @@ class Interpreter {
     return dim.evaluate([&](int32_t symbol) { return dims_[static_cast<size_t>(symbol)]; });
   }
 
+  static Number combined(Combine combine, const Number& a, const Number& b) {
+    const auto wrap = [](uint64_t x) { return static_cast<int64_t>(x); };
+    const auto x = static_cast<uint64_t>(a.i), y = static_cast<uint64_t>(b.i);
+    switch (combine) {
+      case Combine::Sum:
+        return {a.f + b.f, wrap(x + y)};
+      case Combine::Product:
+        return {a.f * b.f, wrap(x * y)};
+      case Combine::Max:
+        return {std::isnan(a.f) || std::isnan(b.f) ? NAN : std::max(a.f, b.f), std::max(a.i, b.i)};
+      case Combine::Min:
+        return {std::isnan(a.f) || std::isnan(b.f) ? NAN : std::min(a.f, b.f), std::min(a.i, b.i)};
+      case Combine::Any:
+        return {0, a.i != 0 || b.i != 0};
+      case Combine::All:
+        return {0, a.i != 0 && b.i != 0};
+      case Combine::Set:
+        return b;
+    }
+    return {};
+  }
+
   /// Returns whether all indices were in range.
   bool run() {
     for (const auto& [buffer, elements] : kernel_.clear)
@@ -151,28 +173,6 @@ class Interpreter {
   }
   static int64_t smallest(ir::DType dtype) {
     return std::numeric_limits<int64_t>::min() >> (64 - 8 * std::min<int64_t>(ir::size_in_bytes(dtype), 8));
-  }
-
-  static Number combined(Combine combine, const Number& a, const Number& b) {
-    const auto wrap = [](uint64_t x) { return static_cast<int64_t>(x); };
-    const auto x = static_cast<uint64_t>(a.i), y = static_cast<uint64_t>(b.i);
-    switch (combine) {
-      case Combine::Sum:
-        return {a.f + b.f, wrap(x + y)};
-      case Combine::Product:
-        return {a.f * b.f, wrap(x * y)};
-      case Combine::Max:
-        return {std::isnan(a.f) || std::isnan(b.f) ? NAN : std::max(a.f, b.f), std::max(a.i, b.i)};
-      case Combine::Min:
-        return {std::isnan(a.f) || std::isnan(b.f) ? NAN : std::min(a.f, b.f), std::min(a.i, b.i)};
-      case Combine::Any:
-        return {0, a.i != 0 || b.i != 0};
-      case Combine::All:
-        return {0, a.i != 0 && b.i != 0};
-      case Combine::Set:
-        return b;
-    }
-    return {};
   }
 
   ir::DType memory_type(const Op& op) const { return kernel_.buffers[static_cast<size_t>(op.buffer)].dtype; }

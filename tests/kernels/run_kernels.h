@@ -81,7 +81,9 @@ inline double tolerance(const Case& test, ir::DType dtype) {
   }
 }
 
-inline void compare(const Case& test, size_t buffer, const Memory& actual, const Memory& expected) {
+/// `describe` returns a text for failures.
+inline void compare(const Case& test, size_t buffer, const Memory& actual, const Memory& expected,
+                    const std::function<std::string()>& describe) {
   const auto dtype = test.kernel.buffers[buffer].dtype;
   const bool floating = ir::is_floating(dtype);
   double largest = 1e-3;  // a result of cancellation is no more exact than its terms
@@ -97,7 +99,7 @@ inline void compare(const Case& test, size_t buffer, const Memory& actual, const
     if (!same) {
       ADD_FAILURE() << fmt::format("b{}[{}]: {} instead of {}\n", buffer, i, floating ? got.f : double(got.i),
                                    floating ? want.f : double(want.i))
-                    << to_string(test.kernel) << codegen::cpu::kernel_source(test.kernel);
+                    << describe();
       return;
     }
   }
@@ -130,7 +132,8 @@ inline void check(const Case& test, Function function, const Meanings& meanings,
   for (size_t i = 0; i < bytes.size(); ++i) {
     EXPECT_TRUE(bytes[i].margins_are_whole()) << "b" << i << "\n" << to_string(test.kernel);
     if (good && test.kernel.buffers[i].kind == Buffer::Kind::Output)
-      compare(test, i, bytes[i].numbers(), expected[i]);
+      compare(test, i, bytes[i].numbers(), expected[i],
+              [&] { return to_string(test.kernel) + codegen::cpu::kernel_source(test.kernel); });
   }
 }
 

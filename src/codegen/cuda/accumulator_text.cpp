@@ -79,8 +79,8 @@ class AccumulatorPrinter {
   /// Returns a pointer to the results of the chunk.
   std::string of_chunk(const Accumulator& one) {
     const auto& op = plan_.op(one);
-    auto out = fmt::format("{} + ({})AG_BLOCK * {}", names_.buffer(op.buffer), index_type(mapping_),
-                           names_.dim(one.count));
+    auto out = fmt::format("{} + ({}){} * {}", names_.buffer(op.buffer), index_type(mapping_),
+                           mapping_.tile > 0 ? "chunk" : "AG_BLOCK", names_.dim(one.count));
     if (!op.address.offset.is(0)) out += " + " + names_.dim(op.address.offset);
     return out;
   }
@@ -88,16 +88,22 @@ class AccumulatorPrinter {
     return to_memory(names_, names_.memory(plan_.op(one).buffer), value, one.type);
   }
 
+  /// Returns how many columns a block has.
+  std::string columns(const Accumulator& one) {
+    return mapping_.tile > 0 ? fmt::format("{}", mapping_.tile) : names_.dim(one.count);
+  }
   void open_columns(const Accumulator& one) {
-    out_.open("for ({0} j = AG_THREAD; j < {1}; j += {2}) {{", index_type(mapping_), names_.dim(one.count),
-              mapping_.threads);
+    const auto end = mapping_.tile > 0
+                         ? fmt::format("AG_MIN({}, {} - tile)", mapping_.tile, names_.dim(one.count))
+                         : names_.dim(one.count);
+    out_.open("for ({0} j = AG_THREAD; j < {1}; j += {2}) {{", index_type(mapping_), end, mapping_.threads);
   }
   /// Combines element j of each row of the block.
   void combine_rows(const Accumulator& one, const std::string& memory) {
     out_.line("{} total = {}[j];", reduction_type(one.type), memory);
     if (mapping_.rows_per_block == 1) return;
     out_.open("for (int32_t row = 1; row < {}; ++row) {{", mapping_.rows_per_block);
-    out_.line("const {} from = {}[row * {} + j];", reduction_type(one.type), memory, names_.dim(one.count));
+    out_.line("const {} from = {}[row * {} + j];", reduction_type(one.type), memory, columns(one));
     out_.line("{}", combine_text("total", "from", one.type, plan_.op(one).combine));
     out_.close();
   }
@@ -110,7 +116,8 @@ class AccumulatorPrinter {
     out_.open("for (int32_t k = 0; k < {}; ++k) {{", section.trips);
     out_.line("AG_UNROLL");
     out_.open("for (int32_t v = 0; v < {}; ++v) {{", section.vector);
-    out_.line("const int32_t e = (k * {} + {}) * {} + v;", mapping_.threads_per_row,
+    out_.line("const {} e = {}(k * {} + {}) * {} + v;", index_type(mapping_),
+              mapping_.tile > 0 ? "tile + " : "", mapping_.threads_per_row,
               mapping_.threads_per_row > 1 ? "t" : "0", section.vector);
     out_.open("if (e < {}) {{", count);
   }
@@ -125,7 +132,8 @@ class AccumulatorPrinter {
     Names::Replaced variables;
     for (size_t i = loops.size(); i-- > 0;) {
       variables[loops[i]] = fmt::format("c{}", loops[i]);
-      out_.line("const int32_t c{} = {}{};", loops[i], rest, i == 0 ? "" : " % " + names_.extent(loops[i]));
+      out_.line("const {} c{} = {}{};", index_type(mapping_), loops[i], rest,
+                i == 0 ? "" : " % " + names_.extent(loops[i]));
       if (i > 0) rest = fmt::format("({} / {})", rest, names_.extent(loops[i]));
     }
     auto address = plan_.op(one).address;
@@ -144,12 +152,13 @@ class AccumulatorPrinter {
     const auto memory = fmt::format("(({}*)({}))", reduction_type(one.type), slots);
     out_.line("AG_SYNC();");
     open_registers(one);
-    out_.line("{}[row_of_block * {} + e] = {}[k][v];", memory, names_.dim(one.count), name(one));
+    out_.line("{}[row_of_block * {} + e{}] = {}[k][v];", memory, columns(one),
+              mapping_.tile > 0 ? " - tile" : "", name(one));
     close_registers();
     out_.line("AG_SYNC();");
     open_columns(one);
     combine_rows(one, memory);
-    const auto at = address(one, "j");
+    const auto at = address(one, mapping_.tile > 0 ? "(tile + j)" : "j");
     out_.line("({})[{}] = {};", of_chunk(one), at, stored(one, "total"));
     out_.close();
   }

@@ -57,6 +57,8 @@ class KernelPlanner {
 
   /// Returns how many vectors of a section each thread runs; 0 if they are not unrolled.
   int32_t trips_of(const SectionPlan& section) const {
+    if (mapping_.tile > 0)
+      return section.has_loops() ? mapping_.tile / (mapping_.threads_per_row * section.vector) : 0;
     const auto count = iterations(kernel_, section.spread);
     if (mapping_.form != Mapping::Form::Rows || !section.serial.empty() || section.spread.empty() ||
         !count.is_constant() || count.constant() <= 0)
@@ -103,7 +105,7 @@ class KernelPlanner {
     const auto trips = trips_of(section);
     const auto registers = trips * section.vector * (ir::size_in_bytes(one.type) > 4 ? 2 : 1);
     if (trips > 0 && op.address.terms.size() == section.spread.size() &&
-        registers_ + registers <= kMostAccumulators) {
+        (registers_ + registers <= kMostAccumulators || mapping_.tile > 0)) {
       registers_ += registers;
       return Accumulator::Place::Registers;
     }
@@ -226,7 +228,8 @@ class KernelPlanner {
     for (const auto& one : out_.accumulators) {
       if (one.place == Accumulator::Place::Variable) most = std::max(most, 8 * warps);
       if (one.place == Accumulator::Place::Registers && mapping_.rows_per_block > 1)
-        most = std::max(most, mapping_.rows_per_block * one.count.constant() * ir::size_in_bytes(one.type));
+        most = std::max(most, mapping_.rows_per_block * ir::size_in_bytes(one.type) *
+                                  (mapping_.tile > 0 ? mapping_.tile : one.count.constant()));
     }
     return aligned16(most);
   }

@@ -34,7 +34,7 @@ class KernelPrinter {
     out.comment(kernel_.text);
     out.comment(to_string(mapping_));
     out.open("AG_KERNEL({}) {}({}) {{", mapping_.threads, kernel_.name, parameters());
-    print_declarations(out);
+    print_declarations(out, body.text().find("ag_shared") != std::string::npos);
     out.append(body.text());
     out.close();
     return {out.text(), names_.functions(), checks_indices()};
@@ -62,8 +62,8 @@ class KernelPrinter {
     return out + "unsigned int* error";
   }
 
-  void print_declarations(Writer& out) {
-    if (!mapping_.shared_bytes.is(0)) out.line("AG_SHARED(ag_shared);");
+  void print_declarations(Writer& out, bool shared) {
+    if (shared) out.line("AG_SHARED(ag_shared);");
     for (size_t i = 0; i < names_.used_dims().size(); ++i)
       out.line("const int64_t d{} = {};", i, dim_text(names_.used_dims()[i], names_.functions()));
     for (const auto i : names_.used_buffers())
@@ -135,10 +135,11 @@ class KernelPrinter {
     const auto type = index_type(mapping_);
     const auto units = names_.dim(iterations(kernel_, kernel_.outer));
     const auto mine = rows > 1 ? " + row_of_block" : "";
+    if (mapping_.tile > 0) print_tile(out);
     begin_accumulators(out, names_, plan_, mapping_);
     if (has_chunks()) {
-      out.open("for ({0} first = ({0})AG_BLOCK * {1}; first < {2}; first += ({0}){3} * {1}) {{", type, rows,
-               units, names_.dim(kernel_.chunks));
+      out.open("for ({0} first = ({0}){4} * {1}; first < {2}; first += ({0}){3} * {1}) {{", type, rows, units,
+               names_.dim(kernel_.chunks), mapping_.tile > 0 ? "chunk" : "AG_BLOCK");
       out.line("const {} unit = first{};", type, mine);
     } else {
       out.line("const {0} unit = ({0})AG_BLOCK * {1}{2};", type, rows, mine);
@@ -150,10 +151,23 @@ class KernelPrinter {
     print_split(out, partial ? "(active ? unit : 0)" : "unit");
     print_unit(out);
     if (has_chunks()) {
-      if (per_row > 1) print_barrier(out, mapping_);
+      // The next row uses the same scratch memory.
+      if (std::any_of(plan_.scratch.begin(), plan_.scratch.end(), [](int64_t at) { return at >= 0; }))
+        print_barrier(out, mapping_);
       out.close();
     }
     end_accumulators(out, names_, plan_, mapping_, fmt::format("ag_shared + {}", plan_.slots));
+  }
+
+  /// Prints which chunk the block runs, and the first of its columns.
+  void print_tile(Writer& out) {
+    ir::Dim columns = 1;
+    for (const auto& section : plan_.sections)
+      if (section.has_loops()) columns = iterations(kernel_, section.spread);
+    const auto tiles = names_.dim(floor_div(columns + (mapping_.tile - 1), mapping_.tile));
+    out.line("const int32_t chunk = AG_BLOCK / (int32_t){};", tiles);
+    out.line("const {0} tile = ({0})(AG_BLOCK % (int32_t){1}) * {2};", index_type(mapping_), tiles,
+             mapping_.tile);
   }
 
   void print_split(Writer& out, const std::string& unit) {
@@ -252,12 +266,15 @@ class KernelPrinter {
     span.start = mapping_.threads_per_row == 1 ? "0" : "t";
     if (section.vector > 1 && mapping_.threads_per_row > 1)
       span.start += fmt::format(" * {}", section.vector);
+    if (mapping_.tile > 0) span.start = "tile + " + span.start;
     span.batch = section.serial.empty() ? mapping_.unroll : 1;
     if (section.trips > 0)
       while (section.trips % span.batch != 0) span.batch /= 2;
     else
       while (span.batch > 1 && count.is_constant() && count.constant() < step * span.batch) span.batch /= 2;
-    span.guarded = !is_multiple(count, step * span.batch);
+    // With more trips than iterations, guards are needed although batches are complete.
+    const auto whole = section.trips > 0 ? step * section.trips : step * span.batch;
+    span.guarded = !is_multiple(count, whole);
     span.active = active_;
     return span;
   }

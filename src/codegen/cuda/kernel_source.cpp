@@ -35,23 +35,28 @@ const PreludeForms& forms() {
 
 }  // namespace
 
-std::string_view device_source() { return kDevice; }
-
 std::string kernel_source(const schedule::Kernel& kernel, const Mapping& mapping) {
   return print_kernel(kernel, mapping).text;
 }
 
-std::string portable_source(const schedule::Kernel& kernel, const Mapping& mapping) {
-  auto printed = print_kernel(kernel, mapping);
-  printed.functions.insert("AG_INLINE");
-  auto out = prelude_for({printed.functions.begin(), printed.functions.end()}, &forms());
+std::string portable_source(const std::vector<MappedKernel>& kernels) {
+  std::set<std::string> functions{"AG_INLINE"};
+  std::string text;
+  bool checks_indices = false;
+  for (const auto& [kernel, mapping] : kernels) {
+    const auto printed = print_kernel(*kernel, *mapping);
+    functions.insert(printed.functions.begin(), printed.functions.end());
+    checks_indices = checks_indices || printed.checks_indices;
+    text += "\n" + printed.text;
+  }
+  auto out = "AG_BEGIN_C\n" + prelude_for({functions.begin(), functions.end()}, &forms()) + "AG_END_C\n";
   out += kCommon;
-  if (printed.checks_indices) out += kIndexing;
-  return out + "\n" + printed.text;
+  if (checks_indices) out += kIndexing;
+  return out + text;
 }
 
 std::string unit_source(const schedule::Kernel& kernel, const Mapping& mapping) {
-  return std::string(kDevice) + portable_source(kernel, mapping);
+  return std::string(kDevice) + portable_source({{&kernel, &mapping}});
 }
 
 }  // namespace antegrad::codegen::cuda

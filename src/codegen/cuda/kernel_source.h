@@ -20,9 +20,12 @@ std::string kernel_source(const schedule::Kernel& kernel, const Mapping& mapping
 /// Returns a whole program without includes.
 std::string unit_source(const schedule::Kernel& kernel, const Mapping& mapping);
 
-/// Returns what unit_source() prints after the definitions for CUDA devices (device_source()): functions of
-/// the prelude and the kernel. Other definitions of the same names make it run elsewhere.
-std::string portable_source(const schedule::Kernel& kernel, const Mapping& mapping);
-std::string_view device_source();
+struct MappedKernel {
+  const schedule::Kernel* kernel;
+  const Mapping* mapping;
+};
+/// Returns what unit_source() prints after the definitions for CUDA devices: functions of the prelude and the
+/// kernels. Other definitions of the same names make it run elsewhere (tests/kernels/cuda_shim.h).
+std::string portable_source(const std::vector<MappedKernel>& kernels);
 
 }  // namespace antegrad::codegen::cuda

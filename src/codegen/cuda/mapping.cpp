@@ -43,9 +43,11 @@ bool accumulates_columns(const Kernel& kernel) {
 
 Form form_of(const Kernel& kernel) {
   int looped = 0;
-  bool effects_once = false;
+  bool effects_once = false, may_be_empty = false;
   for (const auto& section : kernel.sections) {
     looped += section.loops.empty() ? 0 : 1;
+    const auto count = iterations(kernel, section.loops);
+    may_be_empty = may_be_empty || !count.is_constant() || count.constant() <= 0;
     effects_once = effects_once ||
                    (section.loops.empty() && std::any_of(section.ops.begin(), section.ops.end(), has_effect));
   }
@@ -54,10 +56,29 @@ Form form_of(const Kernel& kernel) {
   const bool independent = looped <= 1 && !has(kernel, OpCode::Reduce) && !scratch;
   if (!kernel.chunks.is(0)) {
     if (independent && kernel.outer.empty() && looped == 1 && !effects_once) return Form::All;
-  } else if (independent) {
+  } else if (independent && !(effects_once && may_be_empty)) {
     return Form::Flat;
   }
   return kernel.lane >= 0 && !accumulates_columns(kernel) ? Form::Columns : Form::Rows;
+}
+
+/// Whether the columns of a row need not be run by one block: nothing is done once per row, and all
+/// accumulators are those of one column.
+bool has_free_columns(const Kernel& kernel) {
+  if (kernel.chunks.is(0) || has(kernel, OpCode::Reduce)) return false;
+  const auto sections = plan_sections(kernel, Form::Rows, 1);
+  int looped = 0;
+  for (const auto& section : sections) {
+    looped += section.has_loops() ? 1 : 0;
+    if (section.has_loops() ? !section.serial.empty()
+                            : std::any_of(section.ops.begin(), section.ops.end(), has_effect))
+      return false;
+    for (const auto& op : section.ops)
+      if (op.code == OpCode::Accumulate && op.address.terms.size() != section.spread.size()) return false;
+  }
+  return looped == 1 && std::none_of(kernel.buffers.begin(), kernel.buffers.end(), [](const Buffer& buffer) {
+           return buffer.kind == Buffer::Kind::Scratch;
+         });
 }
 
 class Mapper {
@@ -74,6 +95,8 @@ class Mapper {
       map_flat();
     else if (out_.form == Form::Columns)
       map_columns();
+    else if (has_free_columns(kernel_))
+      map_tiles();
     else
       map_rows();
     const auto plan = plan_kernel(kernel_, out_);
@@ -177,6 +200,27 @@ class Mapper {
     set_blocks();
   }
 
+  /// Each block runs a tile of the columns, so that accumulators fit registers.
+  void map_tiles() {
+    constexpr int32_t kElements = 16;  ///< registers for the accumulators of one op
+    const auto section = looped_section();
+    const auto count = iterations(kernel_, section.spread);
+    const auto ops = std::count_if(section.ops.begin(), section.ops.end(),
+                                   [](const Op& op) { return op.code == OpCode::Accumulate; });
+    int64_t trips = std::max<int64_t>(1, kElements / section.vector / std::max<int64_t>(1, ops - 1)),
+            threads = kBlock;
+    if (count.is_constant()) {
+      const auto vectors = std::max<int64_t>(1, (count.constant() + section.vector - 1) / section.vector);
+      threads = 1;
+      while (threads < kBlock && threads < vectors) threads *= 2;
+      while (trips > 1 && (trips / 2) * threads >= vectors) trips /= 2;
+    }
+    set_rows(threads, kBlock);
+    out_.unroll = static_cast<int32_t>(std::min<int64_t>(trips, 4));
+    out_.tile = static_cast<int32_t>(threads * section.vector * trips);
+    out_.blocks = kernel_.chunks * divided_up(count, out_.tile);
+  }
+
   void set_blocks() {
     out_.threads = out_.threads_per_row * out_.rows_per_block;
     out_.blocks = has_chunks() ? kernel_.chunks : divided_up(units(), out_.rows_per_block);
@@ -274,6 +318,7 @@ std::string to_string(const Mapping& mapping) {
     out += fmt::format(", {} per row", mapping.threads_per_row);
   if (mapping.vector > 1) out += fmt::format(", vectors of {}", mapping.vector);
   if (mapping.unroll > 1) out += fmt::format(", {} at a time", mapping.unroll);
+  if (mapping.tile > 0) out += fmt::format(", tiles of {}", mapping.tile);
   if (mapping.keep) out += ", kept in registers";
   if (mapping.wide) out += ", 64-bit positions";
   if (!mapping.shared_bytes.is(0)) out += fmt::format(", {} bytes shared", mapping.shared_bytes.to_string());

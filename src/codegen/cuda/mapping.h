@@ -25,8 +25,11 @@ struct Mapping {
   int32_t threads = 256;  ///< of a block
   int32_t threads_per_row = 1;
   int32_t rows_per_block = 1;
-  int32_t vector = 1;    ///< elements of the fastest loop that a thread loads and stores at once
-  int32_t unroll = 1;    ///< vectors that a thread loads before it computes
+  int32_t vector = 1;  ///< elements of the fastest loop that a thread loads and stores at once
+  int32_t unroll = 1;  ///< vectors that a thread loads before it computes
+  /// Rows: iterations of the section that a block runs of each row, the others being for other blocks; 0 for
+  /// all of them. Only for kernels whose one section combines columns and nothing else.
+  int32_t tile = 0;
   bool keep = false;     ///< Rows: what several sections load, and scratch memory, is kept in registers
   bool wide = false;     ///< positions have 64 bits
   ir::Dim blocks;        ///< of the grid

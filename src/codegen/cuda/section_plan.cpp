@@ -69,7 +69,7 @@ class SectionPlanner {
     const bool must_wait = op.code == OpCode::Load && out_.has_loops() &&
                            (is_written(op.buffer) || !op.indirect.empty() || may_be_empty());
     if (must_wait) level = std::max(level, stored_before(op) ? Level::Element : Level::Vector);
-    if (has_effect(op)) level = plan.once ? Level::Vector : Level::Element;
+    if (has_effect(op)) level = plan.once ? std::max(level, Level::Vector) : Level::Element;
     plan.level = level;
     const bool plain = op.code == OpCode::Load || (op.code == OpCode::Store && !plan.once);
     plan.vector = out_.vector > 1 && plain && indirect < Level::Element && is_vector(op);

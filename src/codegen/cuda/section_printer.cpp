@@ -175,7 +175,7 @@ void SectionPrinter::print_body() {
   for (const auto loop : section_->serial)
     out_.open("for ({0} i{1} = 0; i{1} < {2}; ++i{1}) {{", index_type(mapping_), loop, names_.extent(loop));
   for (size_t i = 0; i < section_->ops.size(); ++i) {
-    if (plan(i).once && has_effect(op(i)))
+    if (plan(i).level == Level::Vector && plan(i).once)
       guarded_once(i);
     else if (plan(i).level == Level::Vector)
       print_op(i);
@@ -212,7 +212,7 @@ void SectionPrinter::print_elements() {
     in_elements_ = true;
   }
   for (size_t i = 0; i < section_->ops.size(); ++i)
-    if (plan(i).level == Level::Element && !plan(i).once) print_op(i);
+    if (plan(i).level == Level::Element) plan(i).once ? guarded_once(i) : print_op(i);
   in_elements_ = false;
   if (vector_ == 1) return;
   names_.rename_loop(last, "");

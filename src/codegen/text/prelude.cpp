@@ -156,16 +156,19 @@ const std::vector<PreludeBlock>& prelude_blocks() { return prelude().blocks; }
 
 bool prelude_has(std::string_view name) { return prelude().index.contains(name); }
 
-PreludeForms::PreludeForms(std::string_view file) { append_file(blocks_, file); }
-
-const std::string* PreludeForms::find(const PreludeBlock& block) const {
-  for (const auto& form : blocks_)
-    if (form.names.front() == block.names.front()) return &form.text;
-  return nullptr;
+PreludeForms::PreludeForms(std::string_view file) : blocks_(prelude().blocks) {
+  std::vector<PreludeBlock> forms;
+  append_file(forms, file);
+  for (auto& form : forms)
+    for (auto& block : blocks_)
+      if (block.names.front() == form.names.front()) block.text = form.text;
+  for (int i = 0; i < static_cast<int>(blocks_.size()); ++i)
+    blocks_[i].uses = find_uses(blocks_, prelude().index, i);
 }
 
 std::string prelude_for(const std::vector<std::string>& functions, const PreludeForms* forms) {
-  const auto& [blocks, index] = prelude();
+  const auto& index = prelude().index;
+  const auto& blocks = forms == nullptr ? prelude().blocks : forms->blocks();
   std::set<int> needed = {0};  // the integer types
   for (const auto& name : functions) {
     const auto found = index.find(name);
@@ -175,10 +178,7 @@ std::string prelude_for(const std::vector<std::string>& functions, const Prelude
     needed.insert(blocks[found->second].uses.begin(), blocks[found->second].uses.end());
   }
   std::string text;
-  for (const int i : needed) {
-    const auto* form = forms == nullptr ? nullptr : forms->find(blocks[i]);
-    text += form == nullptr ? blocks[i].text : *form;
-  }
+  for (const int i : needed) text += blocks[i].text;
   return text;
 }
 

@@ -28,20 +28,20 @@ const std::vector<PreludeBlock>& prelude_blocks();
 
 bool prelude_has(std::string_view name);
 
-/// The texts of some blocks in another form, for a target whose compiler has better means: a file like
-/// prelude/*.h whose blocks replace those of the same first name.
+/// The prelude with some blocks in another form, for a target whose compiler has better means. `file` is like
+/// prelude/*.h; each of its blocks replaces the one with the same first name and uses only blocks before
+/// that.
 class PreludeForms {
  public:
   explicit PreludeForms(std::string_view file);
-  const std::string* find(const PreludeBlock& block) const;  ///< null if there is no other form
+  const std::vector<PreludeBlock>& blocks() const { return blocks_; }
 
  private:
-  std::vector<PreludeBlock> blocks_;
+  std::vector<PreludeBlock> blocks_;  ///< as prelude_blocks()
 };
 
 /// Returns the integer types of <stdint.h> and the text of the named functions and what they use, in the
-/// order of prelude_blocks(). Throws Error(Internal) for an unknown name. A block with another form uses no
-/// blocks that its usual form does not use.
+/// order of prelude_blocks(). Throws Error(Internal) for an unknown name.
 std::string prelude_for(const std::vector<std::string>& functions, const PreludeForms* forms = nullptr);
 
 }  // namespace antegrad::codegen

@@ -25,6 +25,8 @@ R"ag(
 #define __builtin_nanf(text) __int_as_float(0x7fc00000)
 #define __builtin_nan(text) __longlong_as_double(0x7ff8000000000000ll)
 #define restrict __restrict__
+#define AG_BEGIN_C
+#define AG_END_C
 #define AG_KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
 #define AG_PARAMETER const __grid_constant__
 #define AG_THREAD ((int)threadIdx.x)

@@ -1,0 +1,116 @@
+// Tensors on CUDA devices: which nodes become kernels, and what is passed by value.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "ir/text.h"
+#include "schedule/program.h"
+
+namespace antegrad::schedule {
+namespace {
+
+Program cuda_program(const std::string& body, std::optional<Target> target = cuda_target({})) {
+  Settings settings;
+  settings.supports = [](std::string_view, ir::DType) { return true; };
+  settings.cuda = std::move(target);
+  return schedule(ir::parse("graph @g functional {\n" + body + "}\n"), settings);
+}
+
+std::string reason(const Program& program) {
+  for (const auto& decision : program.decisions)
+    if (!decision.why.empty()) return decision.why;
+  return {};
+}
+
+constexpr const char* kAddOnBoth = R"(
+  in %0: f32[64,32]@cuda:0 user
+  in %1: f32[64,32] user
+  %2: f32[64,32]@cuda:0 = aten.exp(%0)
+  %3: f32[64,32] = aten.exp(%1)
+  out %2 user
+  out %3 user
+)";
+
+TEST(CudaSchedule, EachDeviceHasKernelsOfItsOwn) {
+  const auto program = cuda_program(kAddOnBoth);
+  ASSERT_EQ(program.kernels.size(), 2U);
+  EXPECT_EQ(std::ranges::count(program.kernels, ir::Device::Kind::Cuda, &Kernel::device), 1);
+}
+
+TEST(CudaSchedule, WithoutATargetLibTorchRunsWhatIsOnADevice) {
+  const auto program = cuda_program(kAddOnBoth, std::nullopt);
+  EXPECT_EQ(program.kernels.size(), 1U);
+  EXPECT_EQ(reason(program), "there is no generated code for cuda:0");
+}
+
+TEST(CudaSchedule, DevicesOfOneKindAreNotMixed) {
+  const auto program = cuda_program(R"(
+  in %0: f32[64]@cuda:0 user
+  in %1: f32[64]@cuda:1 user
+  %2: f32[64]@cuda:0 = aten.exp(%0)
+  %3: f32[64]@cuda:1 = aten.exp(%1)
+  out %2 user
+  out %3 user
+)");
+  EXPECT_EQ(program.steps.size(), 2U);
+}
+
+TEST(CudaSchedule, NumbersOnTheHostArePassedByValue) {
+  const auto program = cuda_program(R"(
+  in %0: f32[64]@cuda:0 user
+  in %1: f64[] user
+  %2: f32[64]@cuda:0 = aten.mul.Tensor(%0, %1)
+  out %2 user
+)");
+  ASSERT_EQ(program.kernels.size(), 1U);
+  EXPECT_EQ(std::ranges::count(program.kernels[0].buffers, true, &Buffer::host), 1);
+}
+
+TEST(CudaSchedule, CopiesBetweenDevicesAreLibTorchs) {
+  const auto program = cuda_program(R"(
+  in %0: f32[64]@cuda:0 user
+  %1: f32[64] = aten._to_copy(%0)
+  out %1 user
+)");
+  EXPECT_EQ(program.kernels.size(), 0U);
+  EXPECT_EQ(reason(program), "its tensors are on different devices");
+}
+
+constexpr const char* kScatter = R"(
+  in %0: f32[10,4]@cuda:0 user
+  in %1: i64[6]@cuda:0 user
+  in %2: f32[6,4]@cuda:0 user
+  %3: f32[10,4]@cuda:0 = aten.index_put(%0, [%1], %2, true)
+  out %3 user
+)";
+
+TEST(CudaSchedule, ScattersUseAtomicsUnlessTheOrderMatters) {
+  const auto program = cuda_program(kScatter);
+  ASSERT_EQ(program.kernels.size(), 2U);  // a copy and the scatter
+  EXPECT_FALSE(program.kernels[1].owner);
+  const auto ordered = cuda_program(kScatter, cuda_target({}, true));
+  EXPECT_EQ(ordered.kernels.size(), 0U);
+  EXPECT_EQ(reason(ordered), "atomics would add in any order");
+}
+
+TEST(CudaSchedule, ChunksFillTheDevice) {
+  const auto program = cuda_program(R"(
+  in %0: f32[65536,1024]@cuda:0 user
+  %1: f32[1024]@cuda:0 = aten.sum.dim_IntList(%0, [0])
+  out %1 user
+)");
+  ASSERT_EQ(program.kernels.size(), 2U);
+  EXPECT_EQ(program.kernels[0].chunks, ir::Dim(8 * 132));
+  DeviceFacts small;
+  small.multiprocessors = 10;
+  const auto other = cuda_program(R"(
+  in %0: f32[65536,1024]@cuda:0 user
+  %1: f32[1024]@cuda:0 = aten.sum.dim_IntList(%0, [0])
+  out %1 user
+)",
+                                  cuda_target(small));
+  EXPECT_EQ(other.kernels[0].chunks, ir::Dim(80));
+}
+
+}  // namespace
+}  // namespace antegrad::schedule
