@@ -60,7 +60,7 @@ if [[ $which != tsan ]]; then
   done
 fi
 if [[ $which != asan ]]; then
-  prepare tsan -DANTEGRAD_TESTS_PER_PROGRAM=1  # few of the tests have threads
+  prepare tsan -DANTEGRAD_TESTS_PER_SOURCE=1  # few of the tests have threads
   for one in "${@:-graph fault cache cpu}"; do
     for name in $one; do part tsan "$name" -R "$threaded"; done
   done

@@ -6,7 +6,10 @@ antegrad_join(${CMAKE_CURRENT_BINARY_DIR}/process_faults.cpp ${fault_program_sou
 add_executable(process_faults ${CMAKE_CURRENT_BINARY_DIR}/process_faults.cpp)
 target_include_directories(process_faults PRIVATE ${CMAKE_CURRENT_LIST_DIR})
 target_link_libraries(process_faults PRIVATE antegrad::antegrad Threads::Threads)
-target_compile_options(process_faults PRIVATE ${quick_to_compile})
+target_precompile_headers(process_faults REUSE_FROM antegrad_test_support)
+set_target_properties(process_faults PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+target_compile_definitions(process_faults PRIVATE FMT_HEADER_ONLY=1 GTEST_HAS_PTHREAD=1)
+target_compile_options(process_faults PRIVATE -fPIC ${quick_to_compile})
 foreach(kind exit fork memory)
   if(ANTEGRAD_SANITIZE AND kind STREQUAL memory)
     continue()  # sanitizers reserve terabytes of address space
