@@ -56,8 +56,8 @@ Arguments separate(const Leaves& leaves) {
   return arguments;
 }
 
-capture::Trace trace(const Options& options, detail::ExportKind kind, const Arguments& arguments,
-                     const detail::RunForExport& run) {
+capture::Trace trace_for_export(const Options& options, detail::ExportKind kind, const Arguments& arguments,
+                                const detail::RunForExport& run) {
   const compiler::ModuleState modules(options.watch);
   capture::CaptureOptions capture_options;
   capture_options.name = options.name;
@@ -126,7 +126,7 @@ Exported detail::export_graph(const Options& given, ExportKind kind, const Leave
   const bool joint = kind == ExportKind::Joint;
   c10::AutoGradMode grad_mode(joint);
   const auto arguments = separate(leaves);
-  auto traced = trace(options, kind, arguments, run);
+  auto traced = trace_for_export(options, kind, arguments, run);
   set_roles_of_modules(options, traced);
   compiler::check_exportable(traced, arguments.same_as);
   if (joint) check_gradients(traced);

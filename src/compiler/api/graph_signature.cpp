@@ -10,8 +10,6 @@
 namespace antegrad {
 namespace {
 
-using Signature = GraphSignature;
-
 template <class Item, class Kind>
 std::vector<std::string> names_of(const std::vector<Item>& items, Kind kind) {
   std::vector<std::string> names;
@@ -31,27 +29,27 @@ size_t place_of(const std::vector<Item>& items, std::string_view name, const cha
   return static_cast<size_t>(found - items.begin());
 }
 
-const char* text_of(Signature::InputKind kind) {
+const char* text_of(GraphSignature::InputKind kind) {
   switch (kind) {
-    case Signature::InputKind::User:
+    case GraphSignature::InputKind::User:
       return "user";
-    case Signature::InputKind::Parameter:
+    case GraphSignature::InputKind::Parameter:
       return "parameter";
-    case Signature::InputKind::Buffer:
+    case GraphSignature::InputKind::Buffer:
       return "buffer";
-    case Signature::InputKind::Tangent:
+    case GraphSignature::InputKind::Tangent:
       return "tangent";
   }
   return "";
 }
 
-const char* text_of(Signature::OutputKind kind) {
+const char* text_of(GraphSignature::OutputKind kind) {
   switch (kind) {
-    case Signature::OutputKind::User:
+    case GraphSignature::OutputKind::User:
       return "user";
-    case Signature::OutputKind::Mutation:
+    case GraphSignature::OutputKind::Mutation:
       return "new value";
-    case Signature::OutputKind::Gradient:
+    case GraphSignature::OutputKind::Gradient:
       return "gradient";
   }
   return "";
@@ -63,7 +61,7 @@ std::string line_of(const char* direction, const Item& item) {
   return item.of.empty() ? text + "\n" : text + " of " + item.of + "\n";
 }
 
-[[noreturn]] void refuse(const std::string& fact) {
+[[noreturn]] void refuse_graph(const std::string& fact) {
   throw Error(ErrorCode::Verify, "export", fact, "Parse text that Exported::graph() returned");
 }
 
@@ -71,48 +69,50 @@ template <class Item>
 void check_names(const std::vector<Item>& items, const char* what) {
   std::unordered_set<std::string_view> seen;
   for (size_t i = 0; i < items.size(); ++i) {
-    if (items[i].name.empty()) refuse(fmt::format("{} {} has no name", what, i));
+    if (items[i].name.empty()) refuse_graph(fmt::format("{} {} has no name", what, i));
     if (!seen.insert(items[i].name).second)
-      refuse(fmt::format("two {}s have the name '{}'", what, items[i].name));
+      refuse_graph(fmt::format("two {}s have the name '{}'", what, items[i].name));
   }
 }
 
-Signature::InputKind kind_of(const ir::Input& input) {
+GraphSignature::InputKind kind_of(const ir::Input& input) {
   switch (input.role) {
     case ir::InputRole::UserInput:
-      return Signature::InputKind::User;
+      return GraphSignature::InputKind::User;
     case ir::InputRole::Param:
-      return Signature::InputKind::Parameter;
+      return GraphSignature::InputKind::Parameter;
     case ir::InputRole::Buffer:
-      return Signature::InputKind::Buffer;
+      return GraphSignature::InputKind::Buffer;
     case ir::InputRole::Tangent:
-      return Signature::InputKind::Tangent;
+      return GraphSignature::InputKind::Tangent;
     default:
-      refuse(fmt::format("input '{}' has the role {}", input.name, ir::name(input.role)));
+      refuse_graph(fmt::format("input '{}' has the role {}", input.name, ir::name(input.role)));
   }
 }
 
-Signature::OutputKind kind_of(const ir::Output& output) {
+GraphSignature::OutputKind kind_of(const ir::Output& output) {
   switch (output.role) {
     case ir::OutputRole::UserOutput:
-      return Signature::OutputKind::User;
+      return GraphSignature::OutputKind::User;
     case ir::OutputRole::MutatedInput:
-      return Signature::OutputKind::Mutation;
+      return GraphSignature::OutputKind::Mutation;
     case ir::OutputRole::Grad:
-      return Signature::OutputKind::Gradient;
+      return GraphSignature::OutputKind::Gradient;
     default:
-      refuse(fmt::format("output '{}' has the role {}", output.name, ir::name(output.role)));
+      refuse_graph(fmt::format("output '{}' has the role {}", output.name, ir::name(output.role)));
   }
 }
 
 /// Returns the output whose gradient the tangent of this name is.
-std::string output_of_tangent(const std::string& tangent, const std::vector<Signature::Output>& outputs) {
+std::string output_of_tangent(const std::string& tangent,
+                              const std::vector<GraphSignature::Output>& outputs) {
   const auto prefix = compiler::kTangentPrefix;
-  const auto is_its_output = [&](const Signature::Output& output) {
-    return output.kind != Signature::OutputKind::Gradient && tangent == std::string(prefix) + output.name;
+  const auto is_its_output = [&](const GraphSignature::Output& output) {
+    return output.kind != GraphSignature::OutputKind::Gradient &&
+           tangent == std::string(prefix) + output.name;
   };
   if (std::none_of(outputs.begin(), outputs.end(), is_its_output))
-    refuse(fmt::format("'{}' is no tangent of an output of the graph", tangent));
+    refuse_graph(fmt::format("'{}' is no tangent of an output of the graph", tangent));
   return tangent.substr(prefix.size());
 }
 
@@ -133,8 +133,8 @@ std::string GraphSignature::print() const {
 
 GraphSignature compiler::signature_of(const ir::Graph& graph) {
   if (graph.stage != ir::Stage::Functional && graph.stage != ir::Stage::Joint)
-    refuse(fmt::format("a graph of the stage {} is no exported one", ir::name(graph.stage)));
-  if (!graph.symbols.empty()) refuse("the graph has sizes that are symbols");
+    refuse_graph(fmt::format("a graph of the stage {} is no exported one", ir::name(graph.stage)));
+  if (!graph.symbols.empty()) refuse_graph("the graph has sizes that are symbols");
   GraphSignature signature;
   for (const auto& output : graph.outputs) {
     const bool belongs = output.role == ir::OutputRole::MutatedInput || output.role == ir::OutputRole::Grad;
