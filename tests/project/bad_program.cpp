@@ -1,7 +1,8 @@
 // Correct and wrong uses of the library: messages_test.sh compiles this file and checks the compiler's
 // messages.
 #include <antegrad/antegrad.h>
-#include <torch/nn.h>
+#include <torch/nn/module.h>
+#include <torch/nn/pimpl.h>
 
 #include <set>
 
