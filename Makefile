@@ -56,6 +56,7 @@ bench: build
 	@$(BUILD)/benchmarks/bench_steps --set more --seconds 2 --json build/bench-more.json
 	@$(BUILD)/benchmarks/warm_start --json build/warm.json
 	@$(BUILD)/benchmarks/bench_kernels
+	@$(BUILD)/benchmarks/bench_optimizers
 	@$(BUILD)/benchmarks/bench_dynamic
 	@$(BUILD)/benchmarks/bench_compiled_autograd
 	@$(BUILD)/benchmarks/bench_background
@@ -66,7 +67,7 @@ bench-peers: build
 
 # Random programs with fresh seeds, for FUZZ_SECONDS (600), or FUZZ_PROGRAMS of them. `make test` always uses the same seeds.
 fuzz: configure
-	@cmake --build $(BUILD) -j $(JOBS) --target fuzz_test gradient_fuzz_test dynamic_fuzz_test fusion_fuzz_test kernel_fuzz_test script_test
+	@cmake --build $(BUILD) -j $(JOBS) --target fuzz_test gradient_fuzz_test dynamic_fuzz_test fusion_fuzz_test kernel_fuzz_test optimizer_fuzz_test script_test
 	@BUILD=$(BUILD) scripts/fuzz.sh
 
 # The suite with AddressSanitizer and UndefinedBehaviorSanitizer, and tests with threads with ThreadSanitizer.

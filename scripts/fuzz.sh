@@ -61,6 +61,8 @@ while true; do
   run compiled dynamic_fuzz_test 8 'FreshDynamicFuzz.*'
   run compiled fusion_fuzz_test 48 'FreshFusionFuzz.*'
   run compiled kernel_fuzz_test 80 '*'
+  run eager optimizer_fuzz_test 200 'FreshOptimizerFuzz.*'
+  run compiled optimizer_fuzz_test 200 'FreshOptimizerFuzz.*'
   seed=$((seed + 400))
   if ((wanted > 0)); then
     (($(total) < wanted)) || break

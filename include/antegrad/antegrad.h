@@ -6,5 +6,6 @@
 #include "antegrad/error.h"
 #include "antegrad/export.h"
 #include "antegrad/grad.h"
+#include "antegrad/optim.h"
 #include "antegrad/options.h"
 #include "antegrad/tree.h"

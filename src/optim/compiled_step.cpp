@@ -1,0 +1,28 @@
+#include "antegrad/error.h"
+#include "antegrad/optim.h"
+#include "optim/stepper.h"
+
+namespace antegrad {
+
+CompiledStep::CompiledStep(torch::optim::Optimizer& optimizer, StepOptions options)
+    : stepper_(std::make_shared<optim::Stepper>(optimizer, std::move(options))) {}
+
+at::Tensor CompiledStep::operator()(const std::function<at::Tensor()>& closure) const {
+  if (detail::capturing()) return stepper_->optimizer().step(closure);
+  at::Tensor loss;
+  if (closure) {
+    const at::AutoGradMode grad_mode(true);
+    loss = closure();
+  }
+  stepper_->step([](const at::Tensor& parameter) { return parameter.grad(); });
+  return loss;
+}
+
+StepResult CompiledStep::last() const { return stepper_->last(); }
+Report CompiledStep::report() const { return stepper_->report(); }
+
+CompiledStep compiled_step(torch::optim::Optimizer& optimizer, StepOptions options) {
+  return {optimizer, std::move(options)};
+}
+
+}  // namespace antegrad

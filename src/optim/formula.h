@@ -1,0 +1,54 @@
+#pragma once
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <string>
+
+#include "ir/types.h"
+
+namespace antegrad::optim {
+
+/// Optimizers of LibTorch that have a formula.
+enum class Method : uint8_t { Sgd, Adam, AdamW, Adagrad, RmsProp };
+
+/// What a step computes for each element of a parameter. Options that change the ops are fields; numbers are
+/// inputs of the code, so that a new learning rate needs no new code.
+struct Formula {
+  Method method = Method::Sgd;
+  ir::DType dtype = ir::DType::F32;  ///< of the parameter, its gradient and its state
+  bool scales = false;               ///< the gradient is multiplied by a number first
+  bool clamps = false;               ///< then, the gradient is clamped
+  bool decays = false;               ///< weight decay, as the method understands it
+  bool momentum = false;             ///< SGD, RMSprop
+  bool nesterov = false;             ///< SGD
+  bool amsgrad = false;              ///< Adam, AdamW
+  bool centered = false;             ///< RMSprop
+  auto operator<=>(const Formula&) const = default;
+};
+
+/// The numbers that formulas read. LibTorch computes them in double, and rounds them to the type in which it
+/// computes.
+enum Number : int32_t {
+  kScale,          ///< scales: the factor
+  kLowest,         ///< clamps
+  kHighest,        ///< clamps
+  kDecay,          ///< weight decay; AdamW: what is left of the parameter
+  kBeta1,          ///< Adam: beta 1; SGD, RMSprop: momentum
+  kOneMinusBeta1,  ///< Adam: 1 - beta 1; SGD: 1 - dampening, or 1 at first
+  kBeta2,          ///< Adam: beta 2; RMSprop: alpha
+  kOneMinusBeta2,
+  kCorrection,  ///< Adam: square root of the second bias correction
+  kEps,
+  kStep,  ///< minus the step size
+  kNumbers
+};
+using Numbers = std::array<double, kNumbers>;
+
+/// Returns how many tensors of state a step reads or writes.
+int32_t states(const Formula& formula);
+
+/// Returns the formula as a graph over one dim of any size. Inputs: parameter, gradient, state in the order
+/// in which LibTorch's structs declare it, numbers. Outputs: the new contents of parameter and state.
+std::string graph_text(const Formula& formula);
+
+}  // namespace antegrad::optim

@@ -1,0 +1,180 @@
+#include "optim/stepper.h"
+
+#include <fmt/format.h>
+#include <torch/nn/utils/clip_grad.h>
+
+#include <cmath>
+#include <set>
+#include <typeinfo>
+
+#include "antegrad/error.h"
+#include "compiler/api/environment.h"
+#include "optim/table.h"
+#include "runtime/parallel.h"
+#include "util/reasons.h"
+
+namespace antegrad::optim {
+namespace {
+
+using torch::optim::Optimizer;
+
+/// A formula is one kernel by nature: with one kernel per op nothing could be updated in place.
+StepOptions normalised(StepOptions options) {
+  options.options = compiler::with_environment(std::move(options.options));
+  if (options.options.backend == Backend::NoFuse) options.options.backend = Backend::Default;
+  return options;
+}
+
+void check_options(const StepOptions& options) {
+  const auto refuse = [](const std::string& fact) {
+    throw Error(ErrorCode::InvalidArgument, "options", fact, "See StepOptions in docs/training-steps.md");
+  };
+  if (options.clip_norm && options.clip_value) refuse("clip_norm and clip_value are both set");
+  if (options.clip_norm && !(*options.clip_norm >= 0))
+    refuse(fmt::format("clip_norm is {}", *options.clip_norm));
+  if (options.clip_value && !(*options.clip_value >= 0))
+    refuse(fmt::format("clip_value is {}", *options.clip_value));
+  if (!(options.norm_type >= 0)) refuse(fmt::format("norm_type is {}", options.norm_type));
+}
+
+/// Gives parameters other gradients for its lifetime.
+class OtherGradients {
+ public:
+  OtherGradients(Optimizer& optimizer, GradientOf gradient_of) {
+    for (auto& group : optimizer.param_groups())
+      for (auto& parameter : group.params()) {
+        if (!seen_.insert(parameter.unsafeGetTensorImpl()).second) continue;
+        parameters_.push_back(parameter);
+        own_.push_back(parameter.grad());
+        others_.push_back(gradient_of(parameter));
+      }
+    for (size_t i = 0; i < own_.size(); ++i) parameters_[i].mutable_grad() = others_[i];
+  }
+  ~OtherGradients() {
+    for (size_t i = 0; i < own_.size(); ++i) parameters_[i].mutable_grad() = own_[i];
+  }
+  OtherGradients(const OtherGradients&) = delete;
+  OtherGradients& operator=(const OtherGradients&) = delete;
+  const std::vector<at::Tensor>& parameters() const { return parameters_; }
+
+ private:
+  std::vector<at::Tensor> parameters_, own_, others_;
+  std::set<const void*> seen_;
+};
+
+void bump_versions(const Update& update) {
+  const auto bump = [](const at::Tensor& tensor, int times) {
+    for (int i = 0; i < times; ++i) tensor.unsafeGetTensorImpl()->bump_version();
+  };
+  bump(update.parameter, update.parameter_writes);
+  for (size_t i = 0; i < update.state.size(); ++i) bump(update.state[i], update.state_writes[i]);
+}
+
+}  // namespace
+
+Stepper::Stepper(Optimizer& optimizer, StepOptions options)
+    : optimizer_(optimizer),
+      options_(normalised(std::move(options))),
+      method_(method_of(optimizer)),
+      lowering_(options_.options),
+      norms_(lowering_) {
+  check_options(options_);
+  if (method_ || options_.options.unsupported == Unsupported::Eager) return;
+  throw Error(
+      ErrorCode::UnsupportedArgument, "optimizer",
+      fmt::format("the optimizer is a {}, of which no formula is known",
+                  c10::demangle(typeid(optimizer).name())),
+      "Take torch::optim::SGD, Adam, AdamW, Adagrad or RMSprop, or set Options::unsupported to Eager to run "
+      "its own step()");
+}
+
+void Stepper::step(GradientOf gradient_of) {
+  runtime::use_one_thread_after_fork();
+  ++report_.calls;
+  last_ = {};
+  if (options_.options.backend == Backend::Eager) return step_eagerly(gradient_of);
+  std::string reason = "the optimizer's class has no formula";
+  if (method_) {
+    try {
+      return step_compiled(gradient_of);
+    } catch (const Error& error) {
+      const bool tolerated = error.code() == ErrorCode::UnsupportedTensor
+                                 ? options_.options.unsupported == Unsupported::Eager
+                                 : error.code() == ErrorCode::Compile &&
+                                       options_.options.compile_failure == CompileFailure::Eager;
+      if (!tolerated) throw;
+      reason = error.what();
+    }
+  }
+  ++report_.eager_calls;
+  append_unique(report_.eager_reasons, reason);
+  step_eagerly(gradient_of);
+}
+
+void Stepper::step_compiled(GradientOf gradient_of) {
+  auto updates = updates_of(optimizer_, *method_, gradient_of);
+  const auto scale = factor(updates.list);
+  if (!scale) return;
+  for (auto& update : updates.list) {
+    update.formula.scales = options_.clip_norm.has_value();
+    update.numbers[kScale] = *scale;
+    update.formula.clamps = options_.clip_value.has_value();
+    update.numbers[kLowest] = -options_.clip_value.value_or(0);
+    update.numbers[kHighest] = options_.clip_value.value_or(0);
+  }
+  const Table table(updates.list, [&](const Formula& f) -> const FlatKernel& { return kernel(f); });
+  hand_over(std::move(updates.made), optimizer_);
+  // From here on nothing fails.
+  table.run();
+  for (const auto& update : updates.list) {
+    if (update.steps != nullptr) ++*update.steps;
+    bump_versions(update);
+  }
+}
+
+const FlatKernel& Stepper::kernel(const Formula& formula) {
+  const auto found = kernels_.find(formula);
+  if (found != kernels_.end()) return found->second;
+  auto made = flat_kernel(graph_text(formula), lowering_);
+  ++report_.captures;
+  return kernels_.emplace(formula, std::move(made)).first->second;
+}
+
+std::optional<double> Stepper::factor(const std::vector<Update>& updates) {
+  double scale = 1;
+  if (options_.clip_norm) {
+    last_.gradient_norm = norms_.total(updates, options_.norm_type);
+    if (options_.error_if_nonfinite && !std::isfinite(last_.gradient_norm))
+      throw Error(ErrorCode::InvalidArgument, "optimizer",
+                  fmt::format("the norm of the gradients is {}", last_.gradient_norm),
+                  "Find out where it comes from, or set StepOptions::skip_nonfinite");
+    const auto wanted = *options_.clip_norm / (last_.gradient_norm + 1e-6);
+    scale = wanted > 1 ? 1 : wanted;  // NaN stays, as in clip_grad_norm_
+  }
+  if (options_.skip_nonfinite && !norms_.all_finite(updates)) {
+    last_.skipped = true;
+    return std::nullopt;
+  }
+  return scale;
+}
+
+void Stepper::step_eagerly(GradientOf gradient_of) {
+  const bool clips = options_.clip_norm || options_.clip_value;
+  const OtherGradients gradients(optimizer_, [&](const at::Tensor& parameter) {
+    const auto gradient = gradient_of(parameter);
+    return clips && gradient.defined() ? gradient.clone() : gradient;
+  });
+  if (options_.skip_nonfinite)
+    for (const auto& parameter : gradients.parameters())
+      if (parameter.grad().defined() && !at::isfinite(parameter.grad()).all().item<bool>()) {
+        last_.skipped = true;
+        return;
+      }
+  if (options_.clip_value) torch::nn::utils::clip_grad_value_(gradients.parameters(), *options_.clip_value);
+  if (options_.clip_norm)
+    last_.gradient_norm = torch::nn::utils::clip_grad_norm_(gradients.parameters(), *options_.clip_norm,
+                                                            options_.norm_type, options_.error_if_nonfinite);
+  optimizer_.step();
+}
+
+}  // namespace antegrad::optim

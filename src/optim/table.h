@@ -1,0 +1,41 @@
+#pragma once
+#include <array>
+#include <vector>
+
+#include "optim/update_kernel.h"
+#include "optim/updates.h"
+
+namespace antegrad::optim {
+
+/// The memory of one update, ready for its kernel.
+struct Row {
+  const FlatKernel* kernel = nullptr;
+  std::array<void*, 6> pointers{};  ///< parameter, gradient, state, numbers
+  int64_t elements = 0;
+};
+
+/// All updates of a step as a table, through which a few calls of kernels go in pieces of equal size: many
+/// small parameters cost as much as one large one. Whatever can fail, fails in the constructor.
+class Table {
+ public:
+  /// `kernel_of`: per update. The updates must outlive the table. Throws Error(UnsupportedTensor) when a
+  /// parameter shares memory with its own gradient or state.
+  Table(std::vector<Update>& updates, c10::function_ref<const FlatKernel&(const Formula&)> kernel_of);
+  void run() const;
+
+ private:
+  void add_pieces(size_t begin, size_t end);
+  /// Returns whether some update reads or writes memory that another one writes.
+  bool shares_memory(const std::vector<Update>& updates) const;
+
+  std::vector<Row> rows_;
+  /// Rows from begin to end may be updated at the same time; batches run one after the other.
+  struct Batch {
+    size_t begin, end;
+    int64_t pieces;
+  };
+  std::vector<Batch> batches_;
+  std::vector<int64_t> first_piece_;  ///< per row, within its batch
+};
+
+}  // namespace antegrad::optim

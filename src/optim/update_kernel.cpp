@@ -1,0 +1,70 @@
+#include "optim/update_kernel.h"
+
+#include <c10/util/SmallVector.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "antegrad/error.h"
+#include "compiler/code/driver.h"
+#include "ir/text.h"
+#include "ir/verify.h"
+#include "runtime/overwrite.h"
+#include "runtime/placement.h"
+
+namespace antegrad::optim {
+namespace {
+
+[[noreturn]] void refuse_kernel(const std::string& fact) {
+  throw Error(ErrorCode::Internal, "optimizer", fact, "Use Backend::Eager, and report it");
+}
+
+/// Returns the operand of each value that is an input or an output of the graph, else -1.
+ir::PerValue<int32_t> operands_of(const ir::Graph& graph) {
+  ir::PerValue<int32_t> operands(graph.values.size(), -1);
+  int32_t next = 0;
+  for (const auto& input : graph.inputs) operands[input.value] = next++;
+  for (const auto& output : graph.outputs)
+    operands[output.value] = output.role == ir::OutputRole::MutatedInput ? output.target : next++;
+  return operands;
+}
+
+/// An output on the memory of an input must not be written before others have read it.
+void check_in_place(const schedule::Kernel& kernel, const std::vector<int32_t>& operands) {
+  const auto passed = runtime::passed_buffers(kernel);
+  for (size_t in = 0; in < passed.size(); ++in)
+    for (size_t out = 0; out < passed.size(); ++out)
+      if (in != out && operands[in] == operands[out] &&
+          kernel.buffers[passed[out]].kind == schedule::Buffer::Kind::Output &&
+          !runtime::may_overwrite(kernel, passed[in], passed[out], {int64_t{1} << 20, int64_t{1} << 10}))
+        refuse_kernel("a kernel of an optimizer's step cannot write in place");
+}
+
+}  // namespace
+
+void FlatKernel::run(void* const* pointers, const int64_t* dims, int64_t begin, int64_t end) const {
+  c10::SmallVector<void*, 12> buffers;
+  for (auto operand : operands) buffers.push_back(pointers[operand]);
+  code.function(buffers.data(), dims, begin, end);
+}
+
+FlatKernel flat_kernel(const std::string& graph_text, const compiler::Lowering& lowering) {
+  auto graph = ir::parse(graph_text);
+  ir::verify(graph);
+  lowering.prepare(graph);
+  const auto program = lowering.program(graph);
+  const auto* step =
+      program.steps.size() == 1 ? std::get_if<schedule::RunKernel>(program.steps.data()) : nullptr;
+  if (step == nullptr)
+    refuse_kernel(fmt::format("the step of an optimizer became {} kernels and calls", program.steps.size()));
+  FlatKernel flat;
+  const auto operands = operands_of(program.graph);
+  for (auto value : step->buffers) flat.operands.push_back(operands[value]);
+  if (std::count(flat.operands.begin(), flat.operands.end(), -1) > 0)
+    refuse_kernel("a kernel of an optimizer's step has a temporary");
+  check_in_place(program.kernel_of(*step), flat.operands);
+  flat.code = lowering.kernels(program)[static_cast<size_t>(step->kernel)].code;
+  return flat;
+}
+
+}  // namespace antegrad::optim
