@@ -52,6 +52,8 @@ class GraphCommands {
     print_command_ = app.add_subcommand("print", "parse and verify a graph and print it in canonical form");
     print_command_->add_flag("--compact", print_.compact,
                              "leave out the provenance of nodes (scope, sequence number)");
+    print_command_->add_option("--model", print_.model, "which of several programs in FILE.pt2")
+        ->type_name("NAME");
     add_file(*print_command_, print_.file);
     print_command_->footer(kPrintExamples);
     add_opt(app);
@@ -67,6 +69,13 @@ class GraphCommands {
   void check() const {
     if (opt_command_->parsed() && pass_->count() == 0 && pipeline_->count() == 0)
       throw CLI::RequiredError("--pass or --pipeline");
+  }
+
+  /// A program of torch.export, which antegrad-torch prints.
+  bool prints_program() const {
+    const std::string end = ".pt2";
+    return print_command_->parsed() && print_.file.size() >= end.size() &&
+           print_.file.compare(print_.file.size() - end.size(), end.size(), end) == 0;
   }
 
   std::string run() const {
@@ -156,6 +165,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return exit_of(app, error);
   }
+  if (graphs.prints_program()) return run_torch_program("print", argv);
   if (run_command.parsed()) return run_torch_program("run", argv);
   if (bench_command.parsed()) return run_torch_program("bench", argv);
   if (report.parsed()) {

@@ -179,6 +179,24 @@ run 0 bench "$work/log.graph" --runs 2 --json; json 'j["largest_difference"] < 1
 run 0 bench "$work/random.graph" --runs 3; out_has "results are not compared: the graph draws random numbers"
 ANTEGRAD_CACHE_DIR=$work/cache2 run 0 bench "$work/plain.graph" --runs 2; [[ ! -e $work/cache2 ]] || fail "$what: used the cache"
 
+# --- programs of torch.export
+programs=$2/tests/data/pt2
+for backend in eager default; do
+  run 0 run "$programs/mutation.pt2" --inputs "$programs/mutation.pt2.in" --seed 0 --gradients --json --backend $backend
+  json 'abs(j["loss"] - 10.3680706) < 1e-5 and abs(j["gradients"]["p"] - 42.1795461) < 1e-4 and abs(j["buffers"]["b"] - 1.72801173) < 1e-6'
+done
+run 0 run "$programs/cond.pt2" --inputs "$programs/cond.pt2.in" --gradients --json
+json 'abs(j["loss"] - 1.99947953) < 1e-5 and "at node cond" in j["uncompiled"][0]'
+run 0 run "$programs/dynauto.pt2" --inputs "$programs/dynauto.pt2.in" --json; json 'j["loss"] is None'
+run 0 run "$programs/nograd.pt2" --inputs "$programs/nograd.pt2.in" --gradients; out_has "  p 48"
+run 0 bench "$programs/nograd.pt2" --inputs "$programs/nograd.pt2.in" --runs 2 --json; json 'j["runs"] == 2 and j["compiled_s"] > 0'
+run 0 print "$programs/nograd.pt2"; out_has "wrap_with_set_grad_enabled"
+run 0 print "$programs/pair.pt2" --model eval; out_has "program eval of PyTorch"
+run 1 print "$programs/pair.pt2"; quiet out; err_has "has 2 programs"
+run 2 run "$programs/nograd.pt2"; quiet out; err_has "the program takes a_0: f32[4, 3]"
+echo "1 1 2 3" >"$work/short.in"
+run 1 run "$programs/nograd.pt2" --inputs "$work/short.in"; quiet out; err_has "[run:inputs] "
+
 # --- refused
 cat >"$work/cholesky.graph" <<'GRAPH'
 graph @k functional {

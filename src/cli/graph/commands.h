@@ -6,6 +6,7 @@ namespace antegrad::cli {
 
 struct PrintOptions {
   std::string file;
+  std::string model;  ///< of a program, which antegrad-torch prints
   bool compact = false;
 };
 

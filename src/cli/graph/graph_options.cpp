@@ -16,6 +16,7 @@ constexpr const char* kRunExamples =
     "  antegrad run model.graph --size s0=32 --backend eager --seed 7\n"
     "  antegrad run model.graph --input inputs.pt --output results.pt\n"
     "  antegrad run model.graph --input x=x.pt --input mask=32,8 --print\n"
+    "  antegrad run model.pt2 --inputs model.pt2.in --seed 0 --gradients --json\n"
     "\n"
     "Exit codes: 0 success; 1 failure; 2 wrong usage.";
 
@@ -31,7 +32,9 @@ constexpr const char* kBenchExamples =
     "Exit codes: 0 success; 1 failure; 2 wrong usage.";
 
 void add_common(CLI::App& command, GraphOptions& options) {
-  command.add_option("FILE", options.file, "a graph as text; - reads standard input")
+  command
+      .add_option("FILE", options.file,
+                  "a graph as text (- reads standard input), or a program of\ntorch.export: FILE.pt2")
       ->required()
       ->type_name("");
   command
@@ -43,6 +46,14 @@ void add_common(CLI::App& command, GraphOptions& options) {
           "NAME=SHAPE: random numbers of that shape, such as x=32,8,\nwhich gives symbols their sizes")
       ->type_name("WHAT")
       ->allow_extra_args(false);
+  command
+      .add_option("--inputs", options.program_inputs,
+                  "the tensors that a program takes: text, or safetensors")
+      ->type_name("FILE")
+      ->check(not_empty());
+  command.add_option("--model", options.model, "which of several programs in a file")
+      ->type_name("NAME")
+      ->check(not_empty());
   command.add_option("--size", options.sizes, "the values of symbols: s0=32,s1=8")
       ->type_name("SYMBOL=SIZE")
       ->delimiter(',')
@@ -72,6 +83,8 @@ CLI::App& add_run(CLI::App& app, RunOptions& options) {
       ->type_name("FILE.pt")
       ->check(not_empty());
   command.add_flag("--print", options.print, "print the outputs");
+  command.add_flag("--gradients", options.gradients, "of a program: compute the gradients of its parameters");
+  command.add_flag("--json", options.json, "of a program: print JSON");
   command.footer(kRunExamples);
   return command;
 }

@@ -15,6 +15,8 @@ struct GraphOptions {
   std::string file;
   std::vector<std::string> inputs;  ///< FILE.pt, NAME=FILE.pt or NAME=SHAPE
   std::vector<std::string> sizes;   ///< s0=32
+  std::string program_inputs;       ///< of a program: a file of tensors
+  std::string model;                ///< which program of a file
   uint64_t seed = 0;
   int threads = 0;  ///< 0 for LibTorch's default
 };
@@ -23,6 +25,7 @@ struct RunOptions : GraphOptions {
   std::string backend;  ///< "" for the environment's choice, else the default backend
   std::string output;
   bool print = false;
+  bool gradients = false, json = false;  ///< of a program
 };
 
 struct BenchOptions : GraphOptions {

@@ -8,6 +8,11 @@ namespace antegrad::cli {
 /// Each returns the text for standard output, or throws Error or UsageError.
 std::string run_graph(const RunOptions& options);
 std::string bench_graph(const BenchOptions& options);
+/// The same for a program of torch.export.
+bool is_program(const std::string& file);
+std::string run_program(const RunOptions& options);
+std::string bench_program(const BenchOptions& options);
+std::string print_program(const std::string& file, const std::string& model);
 /// Returns information for `antegrad doctor` as JSON.
 std::string describe_libtorch();
 

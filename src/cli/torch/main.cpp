@@ -18,6 +18,10 @@ int run(int argc, char** argv) {
   BenchOptions bench;
   const auto& run_command = add_run(app, run);
   const auto& bench_command = add_bench(app, bench);
+  std::string printed_file, printed_model;
+  auto* print_command = app.add_subcommand("print", "print a program");
+  print_command->add_option("FILE", printed_file, "a program of torch.export")->required();
+  print_command->add_option("--model", printed_model, "which of several programs in a file");
   const auto* libtorch_command =
       app.add_subcommand("libtorch", "describe the LibTorch that is used, as JSON");
   try {
@@ -25,8 +29,9 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kDone : kUsage;
   }
-  if (run_command.parsed()) write_output(run_graph(run));
-  if (bench_command.parsed()) write_output(bench_graph(bench));
+  if (run_command.parsed()) write_output(is_program(run.file) ? run_program(run) : run_graph(run));
+  if (bench_command.parsed()) write_output(is_program(bench.file) ? bench_program(bench) : bench_graph(bench));
+  if (print_command->parsed()) write_output(print_program(printed_file, printed_model));
   if (libtorch_command->parsed()) write_output(describe_libtorch());
   return kDone;
 }
