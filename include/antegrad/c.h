@@ -94,6 +94,10 @@ void antegrad_options_free(antegrad_options* options);
 /** Loads the forward() of a TorchScript module from a file, in evaluation mode. */
 antegrad_status antegrad_load_script(const char* path, const antegrad_options* options,
                                      antegrad_function** function);
+/** Loads a program that torch.export.save() has written (docs/programs.md). Its inputs are the tensors that it
+ * takes, without the tuples, lists and dictionaries around them. */
+antegrad_status antegrad_load_program(const char* path, const antegrad_options* options,
+                                      antegrad_function** function);
 /** Loads a graph from the text that Exported::graph() returns (docs/export.md). */
 antegrad_status antegrad_load_graph(const char* text, const antegrad_options* options,
                                     antegrad_function** function);

@@ -126,6 +126,11 @@ antegrad_status antegrad_load_script(const char* path, const antegrad_options* o
   return load(load_script, path, "path", options, function);
 }
 
+antegrad_status antegrad_load_program(const char* path, const antegrad_options* options,
+                                      antegrad_function** function) {
+  return load(load_program_file, path, "path", options, function);
+}
+
 antegrad_status antegrad_load_graph(const char* text, const antegrad_options* options,
                                     antegrad_function** function) {
   return load(load_graph, text, "text", options, function);

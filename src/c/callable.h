@@ -35,6 +35,8 @@ namespace antegrad::c {
 
 /// Returns the forward() of a TorchScript file. Throws Error(Io) or Error(Parse).
 std::unique_ptr<antegrad_function> load_script(const std::string& path, const Options& options);
+/// Returns a program of torch.export. Throws Error(Io), Error(Parse), Error(UnsupportedOp) …
+std::unique_ptr<antegrad_function> load_program_file(const std::string& path, const Options& options);
 /// Returns a graph given as text, compiled to kernels. Throws Error(Parse) or Error(Verify).
 std::unique_ptr<antegrad_function> load_graph(const std::string& text, const Options& options);
 

@@ -1,0 +1,89 @@
+// What is refused of programs and their arguments, with node, line of Python and way out.
+#include <antegrad/antegrad.h>
+#include <antegrad/c.h>
+#include <antegrad/program.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "cpu/programs/sample_programs.h"
+
+namespace antegrad::test {
+namespace {
+
+template <class Call>
+void expect_refused(ErrorCode code, const std::string& fact, const Call& call) {
+  try {
+    call();
+    ADD_FAILURE() << "no error: " << fact;
+  } catch (const Error& error) {
+    EXPECT_EQ(error_code_name(error.code()), error_code_name(code)) << error.what();
+    EXPECT_NE(std::string(error.what()).find(fact), std::string::npos) << error.what();
+  }
+}
+
+TEST(ProgramErrors, FilesThatAreNoPrograms) {
+  expect_refused(ErrorCode::Io, "cannot read", [] { load_program("/absent.pt2"); });
+  expect_refused(ErrorCode::Parse, "it is no zip archive", [] {
+    load_program(sample_path("x").replace(sample_path("x").rfind("x.pt2"), 5, "expected.txt"));
+  });
+  expect_refused(ErrorCode::InvalidArgument, "has 2 programs", [] { load_program(sample_path("pair")); });
+  expect_refused(ErrorCode::InvalidArgument, "no program \"test\"",
+                 [] { load_program(sample_path("pair"), {.model = "test"}); });
+}
+
+TEST(ProgramErrors, UnknownOpsAreNamedWithTheirLineOfPython) {
+  expect_refused(ErrorCode::UnsupportedOp, "at node twice (File \"make_samples.py\", line ",
+                 [] { load_program(sample_path("custom")); });
+}
+
+TEST(ProgramErrors, ArgumentsThatTheProgramWasNotExportedFor) {
+  const auto gpt = load_program(sample_path("gpt"));
+  const auto ids = torch::zeros({2, 4}, torch::kLong);
+  expect_refused(ErrorCode::InvalidArgument, "1 arguments", [&] { gpt({ids}); });
+  expect_refused(ErrorCode::InvalidArgument, "is of Float", [&] { gpt({ids.to(torch::kFloat), ids}); });
+  expect_refused(ErrorCode::InvalidArgument, "has 1 dimensions", [&] { gpt({ids[0], ids[0]}); });
+  expect_refused(ErrorCode::InvalidArgument, "with these other sizes", [&] {
+    gpt({ids, torch::zeros({3, 4}, torch::kLong)});
+  });
+  const auto long_ids = torch::zeros({600, 4}, torch::kLong);
+  expect_refused(ErrorCode::InvalidArgument, "to 512", [&] { gpt({long_ids, long_ids}); });
+  expect_refused(ErrorCode::InvalidArgument, "is 5, and the program was exported for 4", [] {
+    load_program(sample_path("map"))({torch::ones({5, 3})});
+  });
+  const auto even = load_program(sample_path("even"));
+  EXPECT_EQ(even({torch::ones({6, 3})}).toTensor().size(0), 3);
+  expect_refused(ErrorCode::InvalidArgument, "", [&] { even({torch::ones({5, 3})}); });
+  const auto guarded = load_program(sample_path("dynauto"));
+  EXPECT_EQ(guarded({torch::ones({6, 3}), torch::ones({2, 3})}).toTensor().size(0), 4);
+  expect_refused(ErrorCode::InvalidArgument, "% 6) == 0", [&] {
+    guarded({torch::ones({6, 3}), torch::ones({3, 3})});
+  });
+  const auto kw = load_program(sample_path("kw"));
+  const auto x = torch::ones({4, 3});
+  const c10::List<at::Tensor> list({x, x});
+  expect_refused(ErrorCode::InvalidArgument, "`scale` was a constant", [&] {
+    kw({x}, {{"lst", list}, {"scale", 2.0}});
+  });
+  expect_refused(ErrorCode::InvalidArgument, "do not fit", [&] { kw({x}, {{"list", list}}); });
+}
+
+TEST(ProgramErrors, DataDependentBranchesNameTheirNode) {
+  const auto compiled = compile(load_program(sample_path("cond")));
+  expect_refused(ErrorCode::DataRead, "at node cond", [&] { compiled.call(sample_inputs("cond")); });
+}
+
+TEST(ProgramErrors, CFunctionsRunProgramsAndRefuseFiles) {
+  antegrad_function* function = nullptr;
+  EXPECT_EQ(antegrad_load_program("/absent.pt2", nullptr, &function), ANTEGRAD_ERROR_IO);
+  ASSERT_EQ(antegrad_load_program(sample_path("even").c_str(), nullptr, &function), ANTEGRAD_OK);
+  float x[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+  antegrad_tensor input{x, sizeof x, ANTEGRAD_FLOAT32, 2, {4, 3}, nullptr}, output{};
+  ASSERT_EQ(antegrad_call(function, &input, 1, &output, 1), ANTEGRAD_OK) << antegrad_last_error();
+  EXPECT_EQ(output.sizes[0], 2);
+  EXPECT_FLOAT_EQ(static_cast<float*>(output.data)[0], (1 + 4) * 1.5F);
+  antegrad_tensor_free(&output);
+  antegrad_function_free(function);
+}
+
+}  // namespace
+}  // namespace antegrad::test
