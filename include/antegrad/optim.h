@@ -1,12 +1,15 @@
 #pragma once
-// Compiled steps of LibTorch's optimizers: docs/training-steps.md.
+// Compiled steps of LibTorch's optimizers, and whole training steps: docs/training-steps.md.
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
-#include "antegrad/function.h"
+#include "antegrad/grad.h"
 #include "antegrad/options.h"
 
 namespace torch::optim {
@@ -18,7 +21,25 @@ class Stepper;
 
 namespace antegrad {
 
-/// Options of compiled_step().
+/// Scales losses so that small gradients do not become zero in f16, as torch.amp.GradScaler does: halved when
+/// a gradient overflows, doubled after some steps without that. Its state is tensors, to be saved with the
+/// others.
+struct GradScaler {
+  explicit GradScaler(double initial_scale = 65536);  ///< starts with this scale
+  at::Tensor scale;                                   ///< what the loss is multiplied by: f32, no dims
+  at::Tensor growth_tracker;                          ///< steps since the scale changed: i32, no dims
+  double growth_factor = 2;                           ///< by which the scale grows
+  double backoff_factor = 0.5;                        ///< by which it shrinks
+  int64_t growth_interval = 2000;                     ///< steps without an overflow after which it grows
+};
+
+/// What becomes of the gradients of a training step.
+enum class Gradients {
+  Drop,  ///< they are freed; `.grad` stays as it is
+  Keep,  ///< `.grad` of each parameter becomes its gradient
+};
+
+/// Options of compiled_step() and training_step().
 struct StepOptions {
   Options options;                   ///< how code is made: backend, isa, toolchain, cache, unsupported, …
   std::optional<double> clip_norm;   ///< the most that the norm of all gradients together may be
@@ -26,12 +47,18 @@ struct StepOptions {
   bool error_if_nonfinite = false;   ///< with clip_norm: throws when the norm is infinite or NaN
   std::optional<double> clip_value;  ///< the most that an element of a gradient may be, in absolute value
   bool skip_nonfinite = false;       ///< leaves everything as it is when a gradient is infinite or NaN
+  // Only for training_step():
+  Gradients gradients = Gradients::Drop;  ///< what becomes of them
+  int64_t accumulate = 1;  ///< every how many calls there is an update, by the mean of their gradients
+  std::shared_ptr<GradScaler> scaler;       ///< scales the loss; implies skip_nonfinite
+  std::optional<c10::ScalarType> autocast;  ///< runs the function with autocast to this type
 };
 
 /// What happened in the last step.
 struct StepResult {
   double gradient_norm = 0;  ///< with clip_norm: the norm before clipping
   bool skipped = false;      ///< with skip_nonfinite: nothing was updated
+  bool updated = false;      ///< parameters were updated: not skipped, and the last call of an accumulation
 };
 
 /// The step of an optimizer, compiled. Refers to the optimizer, which must outlive it and stays the owner of
@@ -55,5 +82,105 @@ class CompiledStep {
 /// Compiles the step of a torch::optim::{SGD, Adam, AdamW, Adagrad, RMSprop}. Other classes are refused
 /// (Error(UnsupportedArgument)), or keep their own step() with Options::unsupported = Eager.
 CompiledStep compiled_step(torch::optim::Optimizer& optimizer, StepOptions options = {});
+
+namespace detail {
+
+/// What training steps need besides the user's function.
+class TrainingCore {
+ public:
+  TrainingCore(torch::optim::Optimizer& optimizer, StepOptions options);
+  ~TrainingCore();
+
+  const Options& options() const;
+  /// Checks the parameters. Returns a number that changes when their list does.
+  int64_t prepare();
+  /// Enables gradients and autocast until the result is destroyed.
+  std::shared_ptr<void> enter() const;
+  /// Returns the gradients of the first tensor with respect to the parameters.
+  std::vector<at::Tensor> gradients_of(c10::ArrayRef<at::Tensor> results) const;
+  /// Updates the parameters, or accumulates for a later call.
+  void finish(const std::vector<at::Tensor>& gradients);
+  StepResult last() const;
+  Report step_report() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Calls F and differentiates its first result.
+template <class F>
+struct LossAndGradients {
+  F function;
+  std::shared_ptr<TrainingCore> core;
+
+  template <class... Args>
+  auto operator()(Args&... args) {
+    using Result = std::remove_cvref_t<std::invoke_result_t<F&, Args&...>>;
+    const auto inside = core->enter();
+    const Result result = function(args...);
+    Leaves leaves;
+    flatten(result, leaves);
+    auto gradients = core->gradients_of(leaves.tensors);
+    std::vector<at::Tensor> detached;
+    for (const auto& tensor : leaves.tensors) detached.push_back(tensor.defined() ? tensor.detach() : tensor);
+    LeafReader reader(detached);
+    return std::pair<Result, std::vector<at::Tensor>>(rebuild(result, reader), std::move(gradients));
+  }
+};
+template <class F>
+struct Parameters<LossAndGradients<F>> : Parameters<F> {};
+
+}  // namespace detail
+
+/// A function that computes a loss, differentiated and followed by the step of an optimizer. Refers to the
+/// optimizer, which must outlive it. Not thread-safe. Copies share everything.
+template <class F>
+class TrainingStep {
+ public:
+  /// Equivalent to training_step(loss_fn, optimizer, options).
+  TrainingStep(F loss_fn, torch::optim::Optimizer& optimizer, StepOptions options)
+      : state_(std::make_shared<State>(
+            State{std::move(loss_fn),
+                  std::make_shared<detail::TrainingCore>(optimizer, std::move(options)),
+                  {},
+                  -1})) {}
+
+  /// Calls the function, computes gradients, clips, updates. Returns what the function returns, without
+  /// history. If it throws, parameters and the optimizer's state are as they were.
+  template <class... Args>
+  auto operator()(Args&&... args) const {
+    auto& state = *state_;
+    if (const auto list = state.core->prepare(); list != state.list) {
+      state.compiled.emplace(detail::LossAndGradients<F>{state.function, state.core}, state.core->options());
+      state.list = list;
+    }
+    auto [result, gradients] = (*state.compiled)(std::forward<Args>(args)...);
+    state.core->finish(gradients);
+    return result;
+  }
+
+  StepResult last() const { return state_->core->last(); }  ///< what happened in the last call
+  /// Of the function with its gradients, since the list of parameters has changed; empty before the first
+  /// call.
+  Report report() const { return state_->compiled ? state_->compiled->report() : Report(); }
+  Report step_report() const { return state_->core->step_report(); }  ///< as CompiledStep::report()
+
+ private:
+  struct State {
+    F function;
+    std::shared_ptr<detail::TrainingCore> core;
+    std::optional<detail::WithoutHistory<detail::LossAndGradients<F>>> compiled;
+    int64_t list;  ///< as TrainingCore::prepare()
+  };
+  std::shared_ptr<State> state_;
+};
+
+/// Compiles a whole training step. The function returns the loss (a tensor of one element), or a tuple or
+/// struct whose first tensor it is.
+template <class F>
+TrainingStep<F> training_step(F loss_fn, torch::optim::Optimizer& optimizer, StepOptions options = {}) {
+  return {std::move(loss_fn), optimizer, std::move(options)};
+}
 
 }  // namespace antegrad

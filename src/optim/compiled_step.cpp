@@ -3,9 +3,20 @@
 #include "optim/stepper.h"
 
 namespace antegrad {
+namespace {
+
+StepOptions without_training(StepOptions options) {
+  if (options.accumulate != 1 || options.scaler || options.autocast || options.gradients != Gradients::Drop)
+    throw Error(ErrorCode::InvalidArgument, "options",
+                "gradients, accumulate, scaler and autocast are options of training_step",
+                "Leave them as they are, or use training_step");
+  return options;
+}
+
+}  // namespace
 
 CompiledStep::CompiledStep(torch::optim::Optimizer& optimizer, StepOptions options)
-    : stepper_(std::make_shared<optim::Stepper>(optimizer, std::move(options))) {}
+    : stepper_(std::make_shared<optim::Stepper>(optimizer, without_training(std::move(options)))) {}
 
 at::Tensor CompiledStep::operator()(const std::function<at::Tensor()>& closure) const {
   if (detail::capturing()) return stepper_->optimizer().step(closure);

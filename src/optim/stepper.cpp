@@ -88,15 +88,15 @@ Stepper::Stepper(Optimizer& optimizer, StepOptions options)
       "its own step()");
 }
 
-void Stepper::step(GradientOf gradient_of) {
+void Stepper::step(GradientOf gradient_of, double multiplier) {
   runtime::use_one_thread_after_fork();
   ++report_.calls;
   last_ = {};
-  if (options_.options.backend == Backend::Eager) return step_eagerly(gradient_of);
+  if (options_.options.backend == Backend::Eager) return step_eagerly(gradient_of, multiplier);
   std::string reason = "the optimizer's class has no formula";
   if (method_) {
     try {
-      return step_compiled(gradient_of);
+      return step_compiled(gradient_of, multiplier);
     } catch (const Error& error) {
       const bool tolerated = error.code() == ErrorCode::UnsupportedTensor
                                  ? options_.options.unsupported == Unsupported::Eager
@@ -108,15 +108,15 @@ void Stepper::step(GradientOf gradient_of) {
   }
   ++report_.eager_calls;
   append_unique(report_.eager_reasons, reason);
-  step_eagerly(gradient_of);
+  step_eagerly(gradient_of, multiplier);
 }
 
-void Stepper::step_compiled(GradientOf gradient_of) {
+void Stepper::step_compiled(GradientOf gradient_of, double multiplier) {
   auto updates = updates_of(optimizer_, *method_, gradient_of);
-  const auto scale = factor(updates.list);
+  const auto scale = factor(updates.list, multiplier);
   if (!scale) return;
   for (auto& update : updates.list) {
-    update.formula.scales = options_.clip_norm.has_value();
+    update.formula.scales = options_.clip_norm || options_.scaler || options_.accumulate > 1;
     update.numbers[kScale] = *scale;
     update.formula.clamps = options_.clip_value.has_value();
     update.numbers[kLowest] = -options_.clip_value.value_or(0);
@@ -130,6 +130,7 @@ void Stepper::step_compiled(GradientOf gradient_of) {
     if (update.steps != nullptr) ++*update.steps;
     bump_versions(update);
   }
+  last_.updated = true;
 }
 
 const FlatKernel& Stepper::kernel(const Formula& formula) {
@@ -140,10 +141,11 @@ const FlatKernel& Stepper::kernel(const Formula& formula) {
   return kernels_.emplace(formula, std::move(made)).first->second;
 }
 
-std::optional<double> Stepper::factor(const std::vector<Update>& updates) {
+std::optional<double> Stepper::factor(const std::vector<Update>& updates, double multiplier) {
   double scale = 1;
   if (options_.clip_norm) {
-    last_.gradient_norm = norms_.total(updates, options_.norm_type);
+    last_.gradient_norm =
+        norms_.total(updates, options_.norm_type) * (options_.norm_type == 0 ? 1 : multiplier);
     if (options_.error_if_nonfinite && !std::isfinite(last_.gradient_norm))
       throw Error(ErrorCode::InvalidArgument, "optimizer",
                   fmt::format("the norm of the gradients is {}", last_.gradient_norm),
@@ -155,14 +157,15 @@ std::optional<double> Stepper::factor(const std::vector<Update>& updates) {
     last_.skipped = true;
     return std::nullopt;
   }
-  return scale;
+  return scale * multiplier;
 }
 
-void Stepper::step_eagerly(GradientOf gradient_of) {
+void Stepper::step_eagerly(GradientOf gradient_of, double multiplier) {
   const bool clips = options_.clip_norm || options_.clip_value;
   const OtherGradients gradients(optimizer_, [&](const at::Tensor& parameter) {
     const auto gradient = gradient_of(parameter);
-    return clips && gradient.defined() ? gradient.clone() : gradient;
+    if (!gradient.defined()) return gradient;
+    return multiplier != 1 ? gradient * multiplier : clips ? gradient.clone() : gradient;
   });
   if (options_.skip_nonfinite)
     for (const auto& parameter : gradients.parameters())
@@ -175,6 +178,7 @@ void Stepper::step_eagerly(GradientOf gradient_of) {
     last_.gradient_norm = torch::nn::utils::clip_grad_norm_(gradients.parameters(), *options_.clip_norm,
                                                             options_.norm_type, options_.error_if_nonfinite);
   optimizer_.step();
+  last_.updated = true;
 }
 
 }  // namespace antegrad::optim

@@ -14,8 +14,9 @@ class Stepper {
  public:
   Stepper(torch::optim::Optimizer& optimizer, StepOptions options);
 
-  /// A step with these gradients. When it throws, nothing has changed, unless LibTorch's own step() did.
-  void step(GradientOf gradient_of);
+  /// A step with these gradients, multiplied by a number first. When it throws, nothing has changed, unless
+  /// LibTorch's own step() did.
+  void step(GradientOf gradient_of, double multiplier = 1);
 
   torch::optim::Optimizer& optimizer() const { return optimizer_; }
   const StepOptions& options() const { return options_; }
@@ -23,10 +24,10 @@ class Stepper {
   Report report() const { return report_; }
 
  private:
-  void step_compiled(GradientOf gradient_of);
-  void step_eagerly(GradientOf gradient_of);
+  void step_compiled(GradientOf gradient_of, double multiplier);
+  void step_eagerly(GradientOf gradient_of, double multiplier);
   /// Returns what gradients are multiplied by, or nothing when the step is to be skipped.
-  std::optional<double> factor(const std::vector<Update>& updates);
+  std::optional<double> factor(const std::vector<Update>& updates, double multiplier);
   const FlatKernel& kernel(const Formula& formula);
 
   torch::optim::Optimizer& optimizer_;

@@ -1,0 +1,204 @@
+#include <ATen/autocast_mode.h>
+#include <ATen/ops/_amp_update_scale.h>
+#include <fmt/format.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/cpp_hook.h>
+#include <torch/csrc/autograd/variable.h>
+#include <torch/types.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "antegrad/error.h"
+#include "antegrad/optim.h"
+#include "aten/autograd_types.h"
+#include "optim/stepper.h"
+
+namespace antegrad {
+namespace {
+
+/// Autocast to a type on the CPU, for its lifetime.
+class CpuAutocast {
+ public:
+  explicit CpuAutocast(at::ScalarType type)
+      : enabled_(at::autocast::is_autocast_enabled(at::kCPU)),
+        type_(at::autocast::get_autocast_dtype(at::kCPU)) {
+    at::autocast::set_autocast_enabled(at::kCPU, true);
+    at::autocast::set_autocast_dtype(at::kCPU, type);
+    at::autocast::increment_nesting();
+  }
+  ~CpuAutocast() {
+    if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
+    at::autocast::set_autocast_enabled(at::kCPU, enabled_);
+    at::autocast::set_autocast_dtype(at::kCPU, type_);
+  }
+  CpuAutocast(const CpuAutocast&) = delete;
+  CpuAutocast& operator=(const CpuAutocast&) = delete;
+
+ private:
+  bool enabled_;
+  at::ScalarType type_;
+};
+
+struct Inside {
+  at::AutoGradMode grad_mode{true};
+  std::optional<CpuAutocast> autocast;
+};
+
+/// A hook that was removed leaves an empty function behind.
+bool has_hooks(const at::Tensor& parameter) {
+  if (torch::autograd::impl::post_acc_grad_hooks(parameter) != nullptr) return true;
+  const auto& hooks = torch::autograd::impl::hooks(parameter);
+  return std::any_of(hooks.begin(), hooks.end(), [](const auto& hook) {
+    const auto* functions = aten::as_tensor_hooks(*hook);
+    return functions == nullptr || std::any_of(functions->hooks_->begin(), functions->hooks_->end(),
+                                               [](const auto& function) { return function != nullptr; });
+  });
+}
+
+/// A gradient that does not go through autograd's engine to its leaf reaches no hook there.
+void refuse_hooks(const at::Tensor& parameter) {
+  if (has_hooks(parameter))
+    throw Error(ErrorCode::NeedsGrad, "training_step",
+                fmt::format("the parameter of sizes {} has a hook, which would not be called",
+                            c10::str(parameter.sizes())),
+                "Remove the hook, or call the compiled loss, backward() and compiled_step");
+}
+
+void check_training(const StepOptions& options) {
+  if (options.accumulate < 1)
+    throw Error(ErrorCode::InvalidArgument, "options", fmt::format("accumulate is {}", options.accumulate),
+                "It is the number of calls per update, at least 1");
+  if (options.scaler != nullptr && !options.scaler->scale.defined())
+    throw Error(ErrorCode::InvalidArgument, "options", "the scale of the scaler is undefined",
+                "Make it with GradScaler(65536)");
+}
+
+}  // namespace
+
+GradScaler::GradScaler(double initial_scale)
+    : scale(torch::full({}, initial_scale, at::kFloat)), growth_tracker(torch::zeros({}, at::kInt)) {}
+
+namespace detail {
+
+struct TrainingCore::Impl {
+  optim::Stepper stepper;
+  std::vector<at::Tensor> parameters;   ///< without duplicates
+  int64_t lists = 0;                    ///< how often the list of parameters has changed
+  std::vector<at::Tensor> accumulated;  ///< per parameter
+  int64_t calls = 0;                    ///< since the last update
+  StepResult last;
+
+  Impl(torch::optim::Optimizer& optimizer, StepOptions options) : stepper(optimizer, std::move(options)) {}
+  const StepOptions& options() const { return stepper.options(); }
+  void add(const std::vector<at::Tensor>& gradients);
+  void update(const std::vector<at::Tensor>& gradients);
+  void keep(const std::vector<at::Tensor>& gradients, double factor) const;
+};
+
+TrainingCore::TrainingCore(torch::optim::Optimizer& optimizer, StepOptions options) {
+  check_training(options);
+  if (options.scaler) options.skip_nonfinite = true;
+  impl_ = std::make_unique<Impl>(optimizer, std::move(options));
+}
+TrainingCore::~TrainingCore() = default;
+
+const Options& TrainingCore::options() const { return impl_->options().options; }
+StepResult TrainingCore::last() const { return impl_->last; }
+Report TrainingCore::step_report() const { return impl_->stepper.report(); }
+
+int64_t TrainingCore::prepare() {
+  if (inside_function())
+    throw Error(ErrorCode::UnsupportedOp, "training_step",
+                "a training step is called inside a compiled function", "Call it outside");
+  std::vector<at::Tensor> now;
+  std::unordered_map<const void*, bool> seen;
+  for (const auto& group : impl_->stepper.optimizer().param_groups())
+    for (const auto& parameter : group.params()) {
+      if (!parameter.requires_grad() || !seen.emplace(parameter.unsafeGetTensorImpl(), true).second) continue;
+      refuse_hooks(parameter);
+      now.push_back(parameter);
+    }
+  const bool same = impl_->lists > 0 && now.size() == impl_->parameters.size() &&
+                    std::equal(now.begin(), now.end(), impl_->parameters.begin(),
+                               [](const at::Tensor& a, const at::Tensor& b) { return a.is_same(b); });
+  if (!same) {
+    impl_->parameters = std::move(now);
+    impl_->accumulated.clear();
+    impl_->calls = 0;
+    ++impl_->lists;
+  }
+  return impl_->lists;
+}
+
+std::shared_ptr<void> TrainingCore::enter() const {
+  auto inside = std::make_shared<Inside>();
+  if (impl_->options().autocast) inside->autocast.emplace(*impl_->options().autocast);
+  return inside;
+}
+
+std::vector<at::Tensor> TrainingCore::gradients_of(c10::ArrayRef<at::Tensor> results) const {
+  if (results.empty() || !results[0].defined() || results[0].numel() != 1)
+    throw Error(ErrorCode::InvalidArgument, "training_step",
+                results.empty() || !results[0].defined()
+                    ? "the function returns no tensor"
+                    : fmt::format("the first tensor that the function returns has sizes {}",
+                                  c10::str(results[0].sizes())),
+                "Return the loss first: a tensor of one element, such as a mean()");
+  auto loss = results[0];
+  if (!loss.requires_grad())
+    throw Error(ErrorCode::InvalidArgument, "training_step",
+                "the loss depends on no parameter of the optimizer",
+                "Give the optimizer the parameters that the function uses");
+  if (const auto& scaler = impl_->options().scaler) loss = loss * scaler->scale;
+  return torch::autograd::grad({loss}, impl_->parameters, {}, false, false, /*allow_unused=*/true);
+}
+
+void TrainingCore::finish(const std::vector<at::Tensor>& gradients) {
+  const at::NoGradGuard no_grad;
+  impl_->last = {};
+  if (impl_->options().accumulate == 1) return impl_->update(gradients);
+  impl_->add(gradients);
+  if (++impl_->calls < impl_->options().accumulate) return;
+  const auto sums = std::exchange(impl_->accumulated, {});
+  impl_->calls = 0;
+  impl_->update(sums);
+}
+
+void TrainingCore::Impl::add(const std::vector<at::Tensor>& gradients) {
+  auto sums = accumulated;
+  sums.resize(gradients.size());
+  for (size_t i = 0; i < sums.size(); ++i) {
+    if (!gradients[i].defined()) continue;
+    sums[i] = sums[i].defined() ? sums[i] + gradients[i] : gradients[i];
+  }
+  accumulated = std::move(sums);
+}
+
+void TrainingCore::Impl::update(const std::vector<at::Tensor>& gradients) {
+  std::unordered_map<const void*, const at::Tensor*> of;
+  for (size_t i = 0; i < parameters.size(); ++i) of[parameters[i].unsafeGetTensorImpl()] = &gradients[i];
+  const auto& scaler = options().scaler;
+  double factor = 1 / static_cast<double>(options().accumulate);
+  if (scaler) factor /= scaler->scale.item<double>();
+  stepper.step(
+      [&](const at::Tensor& parameter) {
+        const auto found = of.find(parameter.unsafeGetTensorImpl());
+        return found == of.end() ? at::Tensor() : *found->second;
+      },
+      factor);
+  last = stepper.last();
+  if (scaler)
+    at::_amp_update_scale_(scaler->scale, scaler->growth_tracker, torch::full({}, last.skipped ? 1.0 : 0.0),
+                           scaler->growth_factor, scaler->backoff_factor, scaler->growth_interval);
+  if (options().gradients == antegrad::Gradients::Keep) keep(gradients, factor);
+}
+
+void TrainingCore::Impl::keep(const std::vector<at::Tensor>& gradients, double factor) const {
+  for (size_t i = 0; i < parameters.size(); ++i)
+    parameters[i].mutable_grad() =
+        gradients[i].defined() && factor != 1 ? gradients[i] * factor : gradients[i];
+}
+
+}  // namespace detail
+}  // namespace antegrad

@@ -1,0 +1,190 @@
+// training_step() against a loop of loss, backward(), clipping and step().
+#include <antegrad/antegrad.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "support/closeness.h"
+#include "support/seeds.h"
+
+namespace antegrad::test {
+namespace {
+
+using at::Tensor;
+namespace nn = torch::nn;
+namespace to = torch::optim;
+
+nn::Sequential make_small_net() {
+  test::manual_seed(1);
+  nn::Sequential net(nn::Linear(6, 16), nn::BatchNorm1d(16), nn::Tanh(), nn::Linear(16, 1));
+  net->to(at::kDouble);
+  return net;
+}
+
+Tensor small_loss(nn::Sequential& net, const Tensor& x) {
+  return (net->forward(x) - x.sum(1, true).sin()).pow(2).mean();
+}
+
+void expect_close(const nn::Sequential& eager, const nn::Sequential& compiled) {
+  const auto compare = [](const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+    ASSERT_EQ(a.size(), b.size());
+    for (size_t i = 0; i < a.size(); ++i)
+      EXPECT_TRUE(at::allclose(a[i].to(at::kDouble), b[i].to(at::kDouble), 1e-7, 1e-9)) << i;
+  };
+  compare(eager->parameters(), compiled->parameters());
+  compare(eager->buffers(), compiled->buffers());
+}
+
+TEST(TrainingStep, EqualsTheLoop) {
+  auto eager = make_small_net(), net = make_small_net();
+  to::AdamW eager_optimizer(eager->parameters(), to::AdamWOptions(0.01));
+  to::AdamW optimizer(net->parameters(), to::AdamWOptions(0.01));
+  StepOptions options;
+  options.clip_norm = 0.5;
+  options.options.watch = {net.ptr()};
+  const auto step = training_step([&](const Tensor& x) { return small_loss(net, x); }, optimizer, options);
+  for (int i = 0; i < 20; ++i) {
+    const auto x = torch::randn({8, 6}, at::kDouble);
+    eager_optimizer.zero_grad();
+    const auto expected = small_loss(eager, x);
+    expected.backward();
+    const auto norm = nn::utils::clip_grad_norm_(eager->parameters(), 0.5);
+    eager_optimizer.step();
+    const auto loss = step(x);
+    EXPECT_FALSE(loss.requires_grad());
+    EXPECT_TRUE(at::allclose(loss, expected.detach(), 1e-7, 1e-9));
+    EXPECT_NEAR(step.last().gradient_norm, norm, 1e-6 * norm);
+    EXPECT_TRUE(step.last().updated);
+  }
+  expect_close(eager, net);
+  EXPECT_EQ(step.report().captures, 1u);
+  for (const auto& parameter : net->parameters()) EXPECT_FALSE(parameter.grad().defined());
+}
+
+TEST(TrainingStep, AccumulatesTheMeanOfSeveralCalls) {
+  auto eager = make_small_net(), net = make_small_net();
+  to::SGD eager_optimizer(eager->parameters(), to::SGDOptions(0.1).momentum(0.9));
+  to::SGD optimizer(net->parameters(), to::SGDOptions(0.1).momentum(0.9));
+  StepOptions options;
+  options.accumulate = 3;
+  options.gradients = Gradients::Keep;
+  const auto step = training_step([&](const Tensor& x) { return small_loss(net, x); }, optimizer, options);
+  for (int i = 0; i < 9; ++i) {
+    const auto x = torch::randn({8, 6}, at::kDouble);
+    if (i % 3 == 0) eager_optimizer.zero_grad();
+    (small_loss(eager, x) / 3).backward();
+    if (i % 3 == 2) eager_optimizer.step();
+    step(x);
+    EXPECT_EQ(step.last().updated, i % 3 == 2);
+  }
+  expect_close(eager, net);
+  for (size_t i = 0; i < net->parameters().size(); ++i)
+    EXPECT_TRUE(at::allclose(net->parameters()[i].grad(), eager->parameters()[i].grad(), 1e-7, 1e-9)) << i;
+}
+
+TEST(TrainingStep, ScalesTheLoss) {
+  const auto weight = torch::ones({3}).requires_grad_();
+  to::SGD optimizer({weight}, to::SGDOptions(0.5));
+  StepOptions options;
+  options.scaler = std::make_shared<GradScaler>(1024);
+  options.scaler->growth_interval = 2;
+  const auto step = training_step([&](const Tensor& x) { return (weight * x).sum(); }, optimizer, options);
+  const auto scale = [&] { return options.scaler->scale.item<double>(); };
+  step(torch::ones({3}));
+  EXPECT_TRUE(at::allclose(weight, torch::full({3}, 0.5)));
+  EXPECT_EQ(scale(), 1024);
+  step(torch::full({3}, 1e37));  // overflows when it is scaled
+  EXPECT_TRUE(step.last().skipped);
+  EXPECT_TRUE(at::allclose(weight, torch::full({3}, 0.5)));
+  EXPECT_EQ(scale(), 512);
+  step(torch::ones({3}));
+  step(torch::ones({3}));
+  EXPECT_EQ(scale(), 1024);
+  EXPECT_TRUE(at::allclose(weight, torch::full({3}, -0.5)));
+  EXPECT_EQ(step.report().captures, 1u);
+}
+
+TEST(TrainingStep, ReturnsWhatTheFunctionReturns) {
+  const auto weight = torch::ones({3}).requires_grad_(), unused = torch::ones({2}).requires_grad_();
+  to::AdamW optimizer({weight, unused}, to::AdamWOptions(0.5));
+  const auto step = training_step(
+      [&](const Tensor& x) {
+        const auto y = weight * x;
+        return std::make_tuple(y.sum(), y, 7);
+      },
+      optimizer);
+  const auto [loss, y, number] = step(torch::full({3}, 2.0));
+  EXPECT_EQ(loss.item<double>(), 6);
+  EXPECT_TRUE(at::equal(y, torch::full({3}, 2.0)));
+  EXPECT_FALSE(y.requires_grad());
+  EXPECT_EQ(number, 7);
+  EXPECT_EQ(optimizer.state().size(), 1u);  // as in eager, a parameter without gradient has none
+  EXPECT_TRUE(at::equal(unused, torch::ones({2})));
+}
+
+TEST(TrainingStep, FollowsNewParameterGroups) {
+  const auto weight = torch::ones({3}).requires_grad_(), late = torch::ones({3}).requires_grad_();
+  to::SGD optimizer({weight}, to::SGDOptions(1.0));
+  const auto step = training_step([&](const Tensor& x) { return (weight * x + late * x).sum(); }, optimizer);
+  step(torch::ones({3}));
+  EXPECT_TRUE(at::equal(late, torch::ones({3})));
+  optimizer.add_param_group(to::OptimizerParamGroup({late}));
+  step(torch::ones({3}));
+  EXPECT_TRUE(at::equal(weight, torch::full({3}, -1.0)));
+  EXPECT_TRUE(at::equal(late, torch::zeros({3})));
+}
+
+TEST(TrainingStep, RunsWithAutocast) {
+  const auto weight = torch::randn({8, 8}).requires_grad_();
+  to::SGD optimizer({weight}, to::SGDOptions(0.0));
+  StepOptions options;
+  options.autocast = at::kBFloat16;
+  const auto step = training_step(
+      [&](const Tensor& x) {
+        const auto y = at::mm(x, weight);
+        return std::make_pair(y.to(at::kFloat).pow(2).mean(), y);
+      },
+      optimizer, options);
+  EXPECT_EQ(step(torch::randn({4, 8})).second.scalar_type(), at::kBFloat16);
+  EXPECT_EQ(weight.scalar_type(), at::kFloat);
+}
+
+template <class Run>
+void expect_refused_step(ErrorCode code, const std::string& part, const Run& run) {
+  try {
+    run();
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code) << error.what();
+    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+  }
+}
+
+TEST(TrainingStep, RefusesWhatItWouldIgnore) {
+  const auto weight = torch::ones({3}).requires_grad_();
+  to::SGD optimizer({weight}, to::SGDOptions(0.5));
+  const auto sum = [&](const Tensor& x) { return (weight * x).sum(); };
+  const auto x = torch::ones({3});
+  expect_refused_step(ErrorCode::InvalidArgument, "has sizes [3]",
+                      [&] { training_step([&](const Tensor& y) { return weight * y; }, optimizer)(x); });
+  expect_refused_step(ErrorCode::InvalidArgument, "depends on no parameter",
+                      [&] { training_step([&](const Tensor& y) { return y.sum(); }, optimizer)(x); });
+  StepOptions options;
+  options.accumulate = 0;
+  expect_refused_step(ErrorCode::InvalidArgument, "accumulate is 0",
+                      [&] { training_step(sum, optimizer, options); });
+  options.accumulate = 2;
+  expect_refused_step(ErrorCode::InvalidArgument, "options of training_step",
+                      [&] { compiled_step(optimizer, options); });
+  const auto step = training_step(sum, optimizer);
+  expect_refused_step(ErrorCode::UnsupportedOp, "inside a compiled function",
+                      [&] { compile([&](const Tensor& y) { return step(y); })(x); });
+  const auto handle = weight.register_hook([](const Tensor& gradient) { return gradient * 2; });
+  expect_refused_step(ErrorCode::NeedsGrad, "has a hook", [&] { step(x); });
+  weight.remove_hook(handle);
+  EXPECT_TRUE(at::equal(weight, torch::ones({3})));
+  step(x);
+  EXPECT_TRUE(at::equal(weight, torch::full({3}, 0.5)));
+}
+
+}  // namespace
+}  // namespace antegrad::test
