@@ -10,7 +10,7 @@
 
 #include "antegrad/error.h"
 #include "toolchain/clang_plugin.h"
-#include "toolchain/process.h"
+#include "util/process.h"
 
 #ifndef ANTEGRAD_CLANG_PROGRAM_FOLDER
 #define ANTEGRAD_CLANG_PROGRAM_FOLDER "../libexec/antegrad"  // from the folder of the plugin

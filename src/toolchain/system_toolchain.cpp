@@ -6,7 +6,7 @@
 
 #include "toolchain/compile_error.h"
 #include "toolchain/elf_file.h"
-#include "toolchain/process.h"
+#include "util/process.h"
 #include "toolchain/toolchain.h"
 
 namespace antegrad::toolchain {

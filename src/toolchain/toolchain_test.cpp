@@ -11,7 +11,7 @@
 
 #include "antegrad/error.h"
 #include "toolchain/module.h"
-#include "toolchain/process.h"
+#include "util/process.h"
 
 namespace antegrad::toolchain {
 namespace {

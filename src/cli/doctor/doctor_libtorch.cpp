@@ -6,7 +6,7 @@
 #include "cli/doctor/doctor.h"
 #include "cli/text.h"
 #include "cli/torch_program.h"
-#include "toolchain/process.h"
+#include "util/process.h"
 
 namespace antegrad::cli {
 namespace {
@@ -42,9 +42,9 @@ void check_libtorch(Findings& out) {
   constexpr const char* kWayOut =
       "See that LibTorch is where it was when antegrad was built, or set LD_LIBRARY_PATH";
   const auto start = std::chrono::steady_clock::now();
-  toolchain::ProcessResult result;
+  ProcessResult result;
   try {
-    result = toolchain::run_process({program.path->string(), "libtorch"});
+    result = run_process({program.path->string(), "libtorch"});
   } catch (const Error& error) {
     out.problem("antegrad-torch", first_line(error.what()), kWayOut);
     return;

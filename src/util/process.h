@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace antegrad::toolchain {
+namespace antegrad::inline util {
 
 struct ProcessResult {
   int status = 0;      ///< exit status, or 128 + signal number
@@ -32,4 +32,4 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-}  // namespace antegrad::toolchain
+}  // namespace antegrad::inline util

@@ -1,4 +1,4 @@
-#include "toolchain/process.h"
+#include "util/process.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 
 #include "antegrad/error.h"
 
-namespace antegrad::toolchain {
+namespace antegrad::inline util {
 namespace {
 
 [[noreturn]] void fail(const std::string& fact, int error) {
@@ -111,4 +111,4 @@ TemporaryFolder::~TemporaryFolder() {
   std::filesystem::remove_all(path_, ignored);
 }
 
-}  // namespace antegrad::toolchain
+}  // namespace antegrad::inline util
