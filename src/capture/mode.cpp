@@ -5,7 +5,9 @@
 
 #include "aten/below_recording.h"
 #include "aten/op_schema.h"
+#include "capture/place.h"
 #include "capture/recorder.h"
+#include "util/call_site.h"
 
 namespace antegrad::capture {
 namespace {
@@ -37,9 +39,11 @@ struct RecorderInterface final : c10::impl::PyInterpreterVTable {
     }
     try {
       recorder->record(op, stack);
-    } catch (const Error&) {
-      recorder->last_error = std::current_exception();
-      throw;
+    } catch (const Error& error) {
+      if (recorder->threw(error)) throw;  // an op that this one is made of
+      auto placed = with_place(error, recorder->graph(), call_stack());
+      recorder->last_error = std::make_exception_ptr(placed);
+      throw placed;
     }
   }
 

@@ -52,6 +52,15 @@ struct Recorder::Call {
 Recorder::Recorder()
     : id_(next_capture_id++), first_sequence_(static_cast<int64_t>(at::sequence_number::peek())) {}
 
+bool Recorder::threw(const std::exception& error) const {
+  if (!last_error) return false;
+  try {
+    std::rethrow_exception(last_error);
+  } catch (const Error& last) {
+    return std::string_view(error.what()).find(last.what()) != std::string_view::npos;
+  }
+}
+
 at::Tensor Recorder::add_input(const at::Tensor& real, std::string name) {
   if (auto* fake = as_fake(real)) {
     throw Error(

@@ -68,8 +68,9 @@ class Recorder {
   /// The last error thrown into the captured function: an interpreter in between may turn it into another
   /// type.
   std::exception_ptr last_error;
-  const Reached* backward = nullptr;  ///< non-null while gradients are recorded
-  bool has_assumptions = false;       ///< the graph checks answers that were assumed of data (assumption.h)
+  bool threw(const std::exception& error) const;  ///< whether its text contains that of `last_error`
+  const Reached* backward = nullptr;              ///< non-null while gradients are recorded
+  bool has_assumptions = false;  ///< the graph checks answers that were assumed of data (assumption.h)
 
  private:
   struct Call;

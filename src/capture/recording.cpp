@@ -9,6 +9,7 @@
 
 #include "antegrad/error.h"
 #include "capture/mode.h"
+#include "capture/place.h"
 #include "util/fork_mutex.h"
 
 namespace antegrad::capture {
@@ -76,17 +77,6 @@ class SavedTensorHooksOff {
   bool was_;
 };
 
-/// Rethrows the recorder's last error if `outer` wraps it: TorchScript's interpreter converts errors to a
-/// type of its own, with our text inside.
-void rethrow_if_wrapped(const Recorder& recorder, const std::exception& outer) {
-  if (!recorder.last_error) return;
-  try {
-    std::rethrow_exception(recorder.last_error);
-  } catch (const Error& inner) {
-    if (std::string_view(outer.what()).find(inner.what()) != std::string_view::npos) throw;
-  }
-}
-
 }  // namespace
 
 struct Recording::Switches {
@@ -105,16 +95,19 @@ Recording::~Recording() = default;
 void Recording::run(const std::function<void()>& code) {
   try {
     code();
-  } catch (const Error&) {
-    throw;
+  } catch (const Error& error) {
+    if (recorder_.threw(error) || typeid(error) != typeid(Error)) throw;
+    throw with_place(error, recorder_.graph(), {});
   } catch (const c10::Error& error) {
     if (!is_data_access(error)) throw;
-    throw Error(
+    const Error refusal(
         ErrorCode::DataRead, "capture:data_ptr", "the function reads the memory of a tensor on the host",
         "Compute with tensor ops, pass the tensor's contents as an argument, or set Options::unsupported to "
         "Eager");
+    throw with_place(refusal, recorder_.graph(), call_stack_of(error));
   } catch (const std::exception& error) {
-    rethrow_if_wrapped(recorder_, error);
+    // TorchScript's interpreter converts errors to a type of its own, with our text inside.
+    if (recorder_.threw(error)) std::rethrow_exception(recorder_.last_error);
     throw;
   }
 }
