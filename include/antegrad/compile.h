@@ -45,7 +45,10 @@ class Compiled {
   /// callable assigns to its reference parameters.
   template <class... Args>
   auto operator()(Args&&... args) const {
-    return call(std::index_sequence_for<Args...>(), std::forward<Args>(args)...);
+    if constexpr ((detail::kIsReference<std::remove_cvref_t<Args>> || ...))
+      return call(std::index_sequence_for<Args...>(), own<Args>(args)...);
+    else
+      return call(std::index_sequence_for<Args...>(), std::forward<Args>(args)...);
   }
 
   /// Explains what a call with these arguments runs. Captures if such a call would, but runs nothing.
@@ -77,6 +80,15 @@ class Compiled {
   std::string signature() const { return core_->signature_text(); }
 
  private:
+  /// Returns a copy of what the argument refers to, or passes it on.
+  template <class Given, class T>
+  static decltype(auto) own(T& argument) {
+    if constexpr (detail::kIsReference<std::remove_cvref_t<T>>)
+      return detail::owned(argument);
+    else
+      return std::forward<Given>(argument);
+  }
+
   template <class... Args>
   using Result = std::conditional_t<std::is_void_v<std::invoke_result_t<F&, Args&...>>, detail::Nothing,
                                     std::remove_cvref_t<std::invoke_result_t<F&, Args&...>>>;

@@ -2,11 +2,15 @@
 #include <ATen/core/Tensor.h>
 #include <c10/util/FunctionRef.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -60,6 +64,145 @@ struct Explanation {
   std::string isa;        ///< the instruction set of the kernels; empty when there are none
 };
 
+// --- Reference parameters that a callable assigns to.
+
+namespace detail {
+
+template <class... T>
+struct TypeList {};
+/// The parameters of a function type, or of a class with exactly one call operator; void when there are
+/// several overloads or the call operator is a template.
+template <class Call>
+struct CallParameters {
+  using Types = void;
+};
+template <class R, class... P>
+struct CallParameters<R (*)(P...)> {
+  using Types = TypeList<P...>;
+};
+template <class R, class... P>
+struct CallParameters<R (*)(P...) noexcept> : CallParameters<R (*)(P...)> {};
+template <class C, class R, class... P>
+struct CallParameters<R (C::*)(P...)> : CallParameters<R (*)(P...)> {};
+template <class C, class R, class... P>
+struct CallParameters<R (C::*)(P...) const> : CallParameters<R (*)(P...)> {};
+template <class C, class R, class... P>
+struct CallParameters<R (C::*)(P...) noexcept> : CallParameters<R (*)(P...)> {};
+template <class C, class R, class... P>
+struct CallParameters<R (C::*)(P...) const noexcept> : CallParameters<R (*)(P...)> {};
+
+/// The parameters that a callable declares. Specialised for wrappers of other callables.
+template <class F, class = void>
+struct Parameters : CallParameters<F> {};
+template <class F>
+struct Parameters<F, std::void_t<decltype(&F::operator())>> : CallParameters<decltype(&F::operator())> {};
+
+template <size_t I, class Types>
+struct MayAssign : std::true_type {};  // unknown parameters: assume it may
+template <size_t I, class... P>
+struct MayAssign<I, TypeList<P...>> {
+  static constexpr bool at(auto... by_reference) {
+    const std::array<bool, sizeof...(P) + 1> all{by_reference..., false};
+    return all[std::min(I, sizeof...(P))];
+  }
+  static constexpr bool value =
+      at((std::is_lvalue_reference_v<P> && !std::is_const_v<std::remove_reference_t<P>>)...);
+};
+/// Whether the callable may assign to argument number I: true for `T&` and `auto&`.
+template <class F, size_t I>
+inline constexpr bool kMayAssign = MayAssign<I, typename Parameters<F>::Types>::value;
+template <class F, size_t... I>
+constexpr bool may_assign_any(std::index_sequence<I...>) {
+  return (kMayAssign<F, I> || ...);
+}
+
+/// Whether a deduced argument type is a variable of the caller that can be assigned to.
+template <class T>
+inline constexpr bool kIsVariable =
+    std::is_lvalue_reference_v<T> && !std::is_const_v<std::remove_reference_t<T>>;
+
+inline bool same_leaves(const Leaves& a, const Leaves& b) {
+  const auto same = [](const at::Tensor& x, const at::Tensor& y) { return x.is_same(y); };
+  return std::equal(a.key.begin(), a.key.end(), b.key.begin(), b.key.end()) &&
+         std::equal(a.tensors.begin(), a.tensors.end(), b.tensors.begin(), b.tensors.end(), same);
+}
+
+/// Assigns `pattern`, with the reader's tensors, to `target`. Members of a struct that are not among its
+/// antegrad_fields() keep their values.
+template <class T>
+void assign(T& target, const T& pattern, LeafReader& reader) {
+  if constexpr (HasFields<T>) {
+    auto to = antegrad_fields(target);
+    auto from = antegrad_fields(const_cast<T&>(pattern));
+    [&]<size_t... I>(std::index_sequence<I...>) { (assign(std::get<I>(to), std::get<I>(from), reader), ...); }
+    (std::make_index_sequence<std::tuple_size_v<decltype(to)>>());
+  } else {
+    target = Tree<T>::rebuild(pattern, reader);
+  }
+}
+template <HasFields T>
+void assign(std::vector<T>& target, const std::vector<T>& pattern, LeafReader& reader) {
+  while (target.size() > pattern.size()) target.pop_back();
+  for (size_t i = 0; i < target.size(); ++i) assign(target[i], pattern[i], reader);
+  for (size_t i = target.size(); i < pattern.size(); ++i)
+    target.push_back(Tree<T>::rebuild(pattern[i], reader));
+}
+
+/// Where an argument lies in the caller's memory.
+struct Place {
+  const void* object = nullptr;  ///< null when the argument is not a variable
+  const void* type = nullptr;
+  std::array<std::pair<const char*, const char*>, 2>
+      memory{};  ///< the object itself, and the elements of a vector
+};
+template <class T>
+inline constexpr char kTypeOf = 0;
+template <class T>
+Place place_of(T& variable) {
+  Place place{&variable, &kTypeOf<T>, {}};
+  const auto* begin = reinterpret_cast<const char*>(&variable);
+  place.memory[0] = {begin, begin + sizeof(T)};
+  if constexpr (requires { variable.data() + variable.size(); } && !std::is_same_v<T, std::string>) {
+    const auto* first = reinterpret_cast<const char*>(variable.data());
+    place.memory[1] = {first, reinterpret_cast<const char*>(variable.data() + variable.size())};
+  }
+  return place;
+}
+
+/// Which arguments are the same variable of the caller, or overlap.
+template <size_t N>
+struct SharedVariables {
+  std::array<size_t, N> same{};  ///< per argument: the first argument that is the same variable
+  std::array<bool, N> partly{};  ///< per argument: whether it contains, or is contained in, another argument
+  bool any = false;
+
+  explicit SharedVariables(const std::array<Place, N>& places) {
+    for (size_t i = 0; i < N; ++i) {
+      same[i] = i;
+      for (size_t j = 0; j < i; ++j) compare(places[i], i, places[j], j);
+    }
+  }
+  void add_to(Leaves& leaves) const {
+    for (size_t i = 0; any && i < N; ++i) leaves.key.push_back(static_cast<int64_t>(2 * same[i] + partly[i]));
+  }
+
+ private:
+  void compare(const Place& a, size_t i, const Place& b, size_t j) {
+    if (a.object == nullptr || b.object == nullptr) return;
+    if (a.object == b.object && a.type == b.type) {
+      if (same[i] == i) same[i] = same[j];
+      any = true;
+      return;
+    }
+    for (const auto& x : a.memory)
+      for (const auto& y : b.memory)
+        if (x.first < y.second && y.first < x.second) any = partly[i] = partly[j] = true;
+  }
+};
+/// Throws Error(UnsupportedArgument): the function assigns to an argument that overlaps another one.
+[[noreturn]] void refuse_shared_variable(size_t argument);
+
+}  // namespace detail
 namespace detail {
 
 /// The outcome of one run of the user's function over given tensors: its flattened outputs, and its result as

@@ -1,14 +1,19 @@
 #pragma once
+#include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
+#include <c10/core/Scalar.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <complex>
 #include <cstdint>
 #include <cstring>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <unordered_map>
@@ -53,6 +58,17 @@ template <class T>
 concept HoldsModule = requires(T& pointer) {
   pointer->named_parameters();
 };
+/// A module in a holder (torch::nn::Linear) or in a std::shared_ptr.
+template <class T>
+concept SharesModule =
+    HoldsModule<T> && !std::is_pointer_v<T> &&
+    (
+        requires(T & holder) { holder.ptr(); } || requires(T & pointer) { pointer.use_count(); });
+
+template <class T>
+inline constexpr bool kIsWritableSpan = false;
+template <class T, size_t N>
+inline constexpr bool kIsWritableSpan<std::span<T, N>> = !std::is_const_v<T>;
 }  // namespace detail
 
 /// How values of a type are flattened and rebuilt. Specialised below for every type that arguments and
@@ -63,14 +79,18 @@ struct Tree {
   static constexpr bool kText = std::is_same_v<T, const char*> || std::is_same_v<T, char*>;
   static_assert(
       HasFields<T> || !kModule,
-      "antegrad takes no module as an argument or a result: let the function capture it and name it in "
-      "Options::watch, or compile the module itself");
+      "antegrad takes modules that are shared: pass a holder (TORCH_MODULE) or a std::shared_ptr, or let the "
+      "function capture the module and name it in Options::watch");
+  static_assert(
+      HasFields<T> || !detail::kIsWritableSpan<T>,
+      "antegrad does not write to the memory of a std::span: pass a std::span<const T>, or a std::vector<T>& "
+      "for what the function assigns to");
   static_assert(HasFields<T> || !kText, "antegrad takes texts as std::string: write std::string(\"…\")");
   static_assert(
       HasFields<T> || kModule || kText || !std::is_pointer_v<T>,
       "antegrad does not know how much a pointer points to, or who changes it: pass a tensor, a std::vector "
       "or a std::array, or let the function capture it");
-  static_assert(HasFields<T> || kModule || kText || std::is_pointer_v<T>,
+  static_assert(HasFields<T> || kModule || kText || std::is_pointer_v<T> || detail::kIsWritableSpan<T>,
                 "antegrad cannot take this type apart: give it `auto antegrad_fields(T& v) { return "
                 "std::tie(v.a, …); }` "
                 "beside its definition");
@@ -127,6 +147,83 @@ struct Tree<T, std::enable_if_t<std::is_floating_point_v<T>>> {
   static T rebuild(T like, LeafReader&) { return like; }
 };
 
+template <class T>
+struct Tree<std::complex<T>> {
+  static void flatten(std::complex<T> value, Leaves& leaves) {
+    Tree<T>::flatten(value.real(), leaves);
+    Tree<T>::flatten(value.imag(), leaves);
+  }
+  static std::complex<T> rebuild(std::complex<T> like, LeafReader&) { return like; }
+};
+template <class T>
+struct Tree<c10::complex<T>> {
+  static void flatten(c10::complex<T> value, Leaves& leaves) {
+    Tree<std::complex<T>>::flatten(std::complex<T>(value), leaves);
+  }
+  static c10::complex<T> rebuild(c10::complex<T> like, LeafReader&) { return like; }
+};
+template <>
+struct Tree<c10::Scalar> {
+  static void flatten(const c10::Scalar& value, Leaves& leaves) {
+    leaves.key.push_back(static_cast<int64_t>(value.type()));
+    if (value.isComplex())
+      Tree<c10::complex<double>>::flatten(value.toComplexDouble(), leaves);
+    else if (value.isFloatingPoint())
+      Tree<double>::flatten(value.toDouble(), leaves);
+    else if (value.type() == at::kUInt64)
+      Tree<uint64_t>::flatten(value.toUInt64(), leaves);
+    else
+      Tree<int64_t>::flatten(value.toLong(), leaves);
+  }
+  static c10::Scalar rebuild(const c10::Scalar& like, LeafReader&) { return like; }
+};
+template <>
+struct Tree<c10::Device> {
+  static void flatten(c10::Device value, Leaves& leaves) {
+    leaves.key.push_back(static_cast<int64_t>(value.type()));
+    leaves.key.push_back(value.index());
+  }
+  static c10::Device rebuild(c10::Device like, LeafReader&) { return like; }
+};
+template <>
+struct Tree<caffe2::TypeMeta> {
+  static void flatten(caffe2::TypeMeta value, Leaves& leaves) {
+    leaves.key.push_back(static_cast<int64_t>(value.toScalarType()));
+  }
+  static caffe2::TypeMeta rebuild(caffe2::TypeMeta like, LeafReader&) { return like; }
+};
+template <>
+struct Tree<c10::TensorOptions> {
+  static void flatten(const c10::TensorOptions& value, Leaves& leaves);
+  static c10::TensorOptions rebuild(const c10::TensorOptions& like, LeafReader&) { return like; }
+};
+/// Told apart by identity. An op that draws from one is refused: graphs draw from streams of their own.
+template <>
+struct Tree<at::Generator> {
+  static void flatten(const at::Generator& value, Leaves& leaves) {
+    leaves.key.push_back(reinterpret_cast<int64_t>(value.unsafeGetGeneratorImpl()));
+  }
+  static at::Generator rebuild(const at::Generator& like, LeafReader&) { return like; }
+};
+/// Told apart by identity, by the training flags of all its parts and by the identity of what they own.
+template <class T>
+struct Tree<T, std::enable_if_t<detail::SharesModule<T> && !HasFields<T>>> {
+  static void flatten(const T& value, Leaves& leaves) {
+    for (const auto& part : value->modules()) {
+      leaves.key.push_back(reinterpret_cast<int64_t>(part.get()));
+      leaves.key.push_back(part->is_training());
+      for (const auto& tensor : part->parameters(false)) add(tensor, leaves);
+      for (const auto& tensor : part->buffers(false)) add(tensor, leaves);
+    }
+  }
+  static T rebuild(const T& like, LeafReader&) { return like; }
+
+ private:
+  static void add(const at::Tensor& tensor, Leaves& leaves) {
+    leaves.key.push_back(reinterpret_cast<int64_t>(tensor.unsafeGetTensorImpl()));
+  }
+};
+
 template <>
 struct Tree<std::string> {
   static void flatten(const std::string& value, Leaves& leaves) {
@@ -161,6 +258,18 @@ struct Tree<std::optional<T>> {
     return like ? std::optional<T>(Tree<T>::rebuild(*like, reader)) : std::nullopt;
   }
 };
+
+inline void Tree<c10::TensorOptions>::flatten(const c10::TensorOptions& value, Leaves& leaves) {
+  const auto flatten_optional = [&]<class V>(const std::optional<V>& field) {
+    Tree<std::optional<V>>::flatten(field, leaves);
+  };
+  flatten_optional(value.device_opt());
+  flatten_optional(value.dtype_opt());
+  flatten_optional(value.layout_opt());
+  flatten_optional(value.requires_grad_opt());
+  flatten_optional(value.pinned_memory_opt());
+  flatten_optional(value.memory_format_opt());
+}
 
 template <class T>
 struct Tree<std::vector<T>> {
@@ -236,143 +345,31 @@ struct Tree<std::map<K, V, Rest...>> : detail::MapTree<std::map<K, V, Rest...>> 
 template <class K, class V, class... Rest>
 struct Tree<std::unordered_map<K, V, Rest...>> : detail::MapTree<std::unordered_map<K, V, Rest...>> {};
 
-// --- Reference parameters that a callable assigns to.
+// --- Arguments that refer to the caller's memory: IntArrayRef, TensorList, std::span, std::string_view.
 
 namespace detail {
 
-template <class... T>
-struct TypeList {};
-/// The parameters of a function type, or of a class with exactly one call operator; void when there are
-/// several overloads or the call operator is a template.
-template <class Call>
-struct CallParameters {
-  using Types = void;
-};
-template <class R, class... P>
-struct CallParameters<R (*)(P...)> {
-  using Types = TypeList<P...>;
-};
-template <class R, class... P>
-struct CallParameters<R (*)(P...) noexcept> : CallParameters<R (*)(P...)> {};
-template <class C, class R, class... P>
-struct CallParameters<R (C::*)(P...)> : CallParameters<R (*)(P...)> {};
-template <class C, class R, class... P>
-struct CallParameters<R (C::*)(P...) const> : CallParameters<R (*)(P...)> {};
-template <class C, class R, class... P>
-struct CallParameters<R (C::*)(P...) noexcept> : CallParameters<R (*)(P...)> {};
-template <class C, class R, class... P>
-struct CallParameters<R (C::*)(P...) const noexcept> : CallParameters<R (*)(P...)> {};
-
-/// The parameters that a callable declares. Specialised for wrappers of other callables.
-template <class F, class = void>
-struct Parameters : CallParameters<F> {};
-template <class F>
-struct Parameters<F, std::void_t<decltype(&F::operator())>> : CallParameters<decltype(&F::operator())> {};
-
-template <size_t I, class Types>
-struct MayAssign : std::true_type {};  // unknown parameters: assume it may
-template <size_t I, class... P>
-struct MayAssign<I, TypeList<P...>> {
-  static constexpr bool at(auto... by_reference) {
-    const std::array<bool, sizeof...(P) + 1> all{by_reference..., false};
-    return all[std::min(I, sizeof...(P))];
-  }
-  static constexpr bool value =
-      at((std::is_lvalue_reference_v<P> && !std::is_const_v<std::remove_reference_t<P>>)...);
-};
-/// Whether the callable may assign to argument number I: true for `T&` and `auto&`.
-template <class F, size_t I>
-inline constexpr bool kMayAssign = MayAssign<I, typename Parameters<F>::Types>::value;
-template <class F, size_t... I>
-constexpr bool may_assign_any(std::index_sequence<I...>) {
-  return (kMayAssign<F, I> || ...);
-}
-
-/// Whether a deduced argument type is a variable of the caller that can be assigned to.
 template <class T>
-inline constexpr bool kIsVariable =
-    std::is_lvalue_reference_v<T> && !std::is_const_v<std::remove_reference_t<T>>;
-
-inline bool same_leaves(const Leaves& a, const Leaves& b) {
-  const auto same = [](const at::Tensor& x, const at::Tensor& y) { return x.is_same(y); };
-  return std::equal(a.key.begin(), a.key.end(), b.key.begin(), b.key.end()) &&
-         std::equal(a.tensors.begin(), a.tensors.end(), b.tensors.begin(), b.tensors.end(), same);
-}
-
-/// Assigns `pattern`, with the reader's tensors, to `target`. Members of a struct that are not among its
-/// antegrad_fields() keep their values.
+inline constexpr bool kIsReference = false;
 template <class T>
-void assign(T& target, const T& pattern, LeafReader& reader) {
-  if constexpr (HasFields<T>) {
-    auto to = antegrad_fields(target);
-    auto from = antegrad_fields(const_cast<T&>(pattern));
-    [&]<size_t... I>(std::index_sequence<I...>) { (assign(std::get<I>(to), std::get<I>(from), reader), ...); }
-    (std::make_index_sequence<std::tuple_size_v<decltype(to)>>());
-  } else {
-    target = Tree<T>::rebuild(pattern, reader);
-  }
-}
-template <HasFields T>
-void assign(std::vector<T>& target, const std::vector<T>& pattern, LeafReader& reader) {
-  while (target.size() > pattern.size()) target.pop_back();
-  for (size_t i = 0; i < target.size(); ++i) assign(target[i], pattern[i], reader);
-  for (size_t i = target.size(); i < pattern.size(); ++i)
-    target.push_back(Tree<T>::rebuild(pattern[i], reader));
-}
+inline constexpr bool kIsReference<c10::ArrayRef<T>> = true;
+template <class T, size_t N>
+inline constexpr bool kIsReference<std::span<const T, N>> = true;
+template <>
+inline constexpr bool kIsReference<std::string_view> = true;
 
-/// Where an argument lies in the caller's memory.
-struct Place {
-  const void* object = nullptr;  ///< null when the argument is not a variable
-  const void* type = nullptr;
-  std::array<std::pair<const char*, const char*>, 2>
-      memory{};  ///< the object itself, and the elements of a vector
-};
+/// Returns a copy of what the argument refers to, since the function may be captured again after the call. It
+/// converts to the type that the function takes.
 template <class T>
-inline constexpr char kTypeOf = 0;
-template <class T>
-Place place_of(T& variable) {
-  Place place{&variable, &kTypeOf<T>, {}};
-  const auto* begin = reinterpret_cast<const char*>(&variable);
-  place.memory[0] = {begin, begin + sizeof(T)};
-  if constexpr (requires { variable.data() + variable.size(); } && !std::is_same_v<T, std::string>) {
-    const auto* first = reinterpret_cast<const char*>(variable.data());
-    place.memory[1] = {first, reinterpret_cast<const char*>(variable.data() + variable.size())};
-  }
-  return place;
+std::vector<T> owned(const c10::ArrayRef<T>& argument) {
+  return argument.vec();
 }
-
-/// Which arguments are the same variable of the caller, or overlap.
-template <size_t N>
-struct SharedVariables {
-  std::array<size_t, N> same{};  ///< per argument: the first argument that is the same variable
-  std::array<bool, N> partly{};  ///< per argument: whether it contains, or is contained in, another argument
-  bool any = false;
-
-  explicit SharedVariables(const std::array<Place, N>& places) {
-    for (size_t i = 0; i < N; ++i) {
-      same[i] = i;
-      for (size_t j = 0; j < i; ++j) compare(places[i], i, places[j], j);
-    }
-  }
-  void add_to(Leaves& leaves) const {
-    for (size_t i = 0; any && i < N; ++i) leaves.key.push_back(static_cast<int64_t>(2 * same[i] + partly[i]));
-  }
-
- private:
-  void compare(const Place& a, size_t i, const Place& b, size_t j) {
-    if (a.object == nullptr || b.object == nullptr) return;
-    if (a.object == b.object && a.type == b.type) {
-      if (same[i] == i) same[i] = same[j];
-      any = true;
-      return;
-    }
-    for (const auto& x : a.memory)
-      for (const auto& y : b.memory)
-        if (x.first < y.second && y.first < x.second) any = partly[i] = partly[j] = true;
-  }
-};
-/// Throws Error(UnsupportedArgument): the function assigns to an argument that overlaps another one.
-[[noreturn]] void refuse_shared_variable(size_t argument);
+template <class T, size_t N>
+std::vector<T> owned(const std::span<const T, N>& argument) {
+  return {argument.begin(), argument.end()};
+}
+inline std::string owned(const std::string_view& argument) { return std::string(argument); }
 
 }  // namespace detail
+
 }  // namespace antegrad

@@ -1,10 +1,12 @@
 // Everything that arguments and results may consist of.
+#include <ATen/CPUGeneratorImpl.h>
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "support/same_as_eager.h"
 
@@ -337,6 +339,110 @@ TEST_F(Arguments, NumbersInsideResults) {
     EXPECT_EQ(large, n > 1);
   }
   EXPECT_EQ(compiled.report().captures, 2u);
+}
+
+// --- LibTorch's own types
+
+TEST_F(Arguments, ListsThatReferToTheCallersMemory) {
+  auto f = [](at::TensorList list, at::IntArrayRef sizes, std::span<const double> scales,
+              std::string_view text) {
+    auto sum = list[0] * scales[0];
+    for (const auto& tensor : list.slice(1)) sum = sum + tensor * scales[1];
+    return text == "flat" ? sum.flatten() : sum.view(sizes);
+  };
+  auto compiled = compile(f);
+  const std::vector<Tensor> list{x_, y_};
+  std::vector<int64_t> sizes{3, 2};
+  const std::vector<double> scales{0.5, 2};
+  auto call = [&](std::string_view text) {
+    const std::span<const double> span(scales);
+    EXPECT_TRUE(
+        same(f(list, sizes, span, text), compiled(at::TensorList(list), at::IntArrayRef(sizes), span, text)));
+    return compiled.report().captures;
+  };
+  EXPECT_EQ(call("view"), 1u);
+  EXPECT_EQ(call("view"), 1u);
+  EXPECT_EQ(call("flat"), 2u);
+  sizes = {6, 1};
+  EXPECT_EQ(call("view"), 3u);
+}
+
+// Second derivatives run the function again, after the memory of the call is gone.
+TEST_F(Arguments, ListsAreKeptForSecondDerivatives) {
+  torch::AutoGradMode grad(true);
+  auto compiled =
+      compile([](const Tensor& a, at::IntArrayRef sizes) { return a.pow(3).reshape(sizes).sum(0).sum(); });
+  auto x = torch::arange(6, at::kDouble).requires_grad_();
+  auto sizes = std::make_unique<std::vector<int64_t>>(std::vector<int64_t>{2, 3});
+  auto y = compiled(x, at::IntArrayRef(*sizes));
+  std::fill(sizes->begin(), sizes->end(), -7);
+  sizes.reset();
+  auto first = torch::autograd::grad({y}, {x}, {}, true, true)[0];
+  EXPECT_TRUE(same(6 * x.detach(), torch::autograd::grad({first.sum()}, {x})[0]));
+}
+
+TEST_F(Arguments, ScalarsDevicesAndTypes) {
+  auto f = [](const Tensor& a, const at::Scalar& factor, at::Device device, at::ScalarType type,
+              caffe2::TypeMeta meta, const at::TensorOptions& options, std::complex<double> shift) {
+    auto out = (a * factor).to(device).to(type).to(meta.toScalarType());
+    return out + at::ones({2, 3}, options) * shift.real();
+  };
+  auto compiled = compile(f);
+  const auto meta = caffe2::TypeMeta::Make<float>();
+  uint64_t captures = 0;
+  for (const auto& factor : {at::Scalar(2), at::Scalar(2.0), at::Scalar(true), at::Scalar(-0.0)})
+    for (const auto type : {at::kFloat, at::kDouble}) {
+      const auto options = at::TensorOptions().dtype(type);
+      ++captures;
+      for (int repeated = 0; repeated < 2; ++repeated)
+        EXPECT_TRUE(same(
+            f(x_, factor, at::kCPU, type, meta, options, {0.5, 1}),
+            compiled(x_, factor, at::Device(at::kCPU), type, meta, options, std::complex<double>(0.5, 1))));
+      EXPECT_EQ(compiled.report().captures, captures);
+    }
+}
+
+TEST_F(Arguments, ModulesAreToldApart) {
+  torch::nn::Sequential a(torch::nn::Linear(3, 4), torch::nn::Dropout(0.5)), b(torch::nn::Linear(3, 4));
+  Options options;
+  options.rng = Rng::Eager;
+  auto compiled =
+      compile([](const Tensor& x, torch::nn::Sequential net) { return net->forward(x); }, options);
+  auto call = [&](torch::nn::Sequential& net) {
+    torch::manual_seed(5);
+    const auto eager = net->forward(x_);
+    torch::manual_seed(5);
+    EXPECT_TRUE(same(eager, compiled(x_, net)));
+    return compiled.report().captures;
+  };
+  EXPECT_EQ(call(a), 1u);
+  EXPECT_EQ(call(a), 1u);
+  EXPECT_EQ(call(b), 2u);
+  a->eval();
+  EXPECT_EQ(call(a), 3u);
+  a->train();
+  EXPECT_EQ(call(a), 3u);
+  auto pointer = std::make_shared<torch::nn::LinearImpl>(3, 2);
+  auto by_pointer = compile(
+      [](const Tensor& x, const std::shared_ptr<torch::nn::LinearImpl>& net) { return net->forward(x); });
+  EXPECT_TRUE(same(pointer->forward(x_), by_pointer(x_, pointer)));
+  pointer->weight.set_data(torch::ones({2, 3}));
+  EXPECT_TRUE(same(pointer->forward(x_), by_pointer(x_, pointer)));
+}
+
+TEST_F(Arguments, GeneratorsRunEagerly) {
+  auto f = [](const Tensor& a, const std::optional<at::Generator>& generator) {
+    return a + at::randn({2, 3}, generator);
+  };
+  auto strict = compile(f);
+  const std::optional<at::Generator> given(at::make_generator<at::CPUGeneratorImpl>(7));
+  EXPECT_EQ(code_thrown_by([&] { strict(x_, given); }), ErrorCode::UnsupportedArgument);
+  Options options;
+  options.unsupported = Unsupported::Eager;
+  auto compiled = compile(f, options);
+  const std::optional<at::Generator> other(at::make_generator<at::CPUGeneratorImpl>(7));
+  for (int call = 0; call < 3; ++call) EXPECT_TRUE(same(f(x_, other), compiled(x_, given)));
+  EXPECT_EQ(compiled.report().eager_calls, 3u);
 }
 
 }  // namespace
