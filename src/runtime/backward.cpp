@@ -87,6 +87,40 @@ void Backward::check(c10::ArrayRef<at::Tensor> tangents, Flags wanted) const {
   }
 }
 
+uint64_t Backward::bits(c10::ArrayRef<at::Tensor> tangents) {
+  uint64_t bits = 0;
+  for (size_t k = 0; k < tangents.size(); ++k)
+    if (tangents[k].defined()) bits |= uint64_t{1} << std::min<size_t>(k, 63);
+  return bits;
+}
+
+uint64_t Backward::spent_by(uint64_t passed) const {
+  uint64_t spent = 0;
+  for (const auto leads : facts_.saving_nodes)
+    if ((leads & passed) != 0) spent |= leads;
+  return spent;
+}
+
+const std::vector<std::vector<bool>>& Backward::reads() const {
+  std::call_once(reads_once_, [&] {
+    const auto graph = make_.graph_at(make_.symbols);
+    for (size_t k = 0; k < tangent_types_.size(); ++k) {
+      BackwardCase which(gradients_.size() + tangent_types_.size(), false);
+      std::fill(which.begin(), which.begin() + static_cast<int64_t>(gradients_.size()), true);
+      which[gradients_.size() + k] = true;
+      const auto alone = specialize(graph, facts_.reached_by, which);
+      ir::PerValue<bool> read(alone.values.size());
+      const auto mark = [&](ir::ValueId value) { read[value] = true; };
+      for (const auto& node : alone.nodes) ir::for_each_input(node, mark);
+      for (const auto& output : alone.outputs)
+        if (output.value.valid()) mark(output.value);
+      auto& inputs = reads_.emplace_back();
+      for (size_t i = 0; i < place_of_input_.size(); ++i) inputs.push_back(read[alone.inputs[i].value]);
+    }
+  });
+  return reads_;
+}
+
 /// Brings a gradient to the form the graph expects: the strides it was captured for, no lazy bits.
 static at::Tensor fit(at::Tensor tangent, const TangentType& type) {
   if (!tangent.defined()) return tangent;

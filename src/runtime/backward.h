@@ -42,6 +42,8 @@ struct BackwardFacts {
                                               ///< tangent to the gradient
   std::vector<std::exception_ptr> errors;     ///< per tangent: what eager's backward() throws, or null
   std::vector<std::vector<bool>> fails_for;  ///< per gradient, per tangent: it throws on the way between them
+  /// Per node of eager's graph that has saved tensors: the tangents that lead to it, as bits.
+  std::vector<uint64_t> saving_nodes;
   std::shared_ptr<HigherOrder> higher_order;  ///< null when there are no higher-order derivatives
   std::vector<int32_t> late;                  ///< inputs that are read as they are when the pass runs
   std::string runs_once;       ///< an op that higher-order derivatives may not call again, or ""
@@ -82,6 +84,12 @@ class Backward {
   using Flags = c10::ArrayRef<bool>;
   /// Throws what eager throws on its way from these tangents to the wanted gradients.
   void check(c10::ArrayRef<at::Tensor> tangents, Flags wanted) const;
+  /// Tangents as bits, for passes through some of the results; at most 64.
+  static uint64_t bits(c10::ArrayRef<at::Tensor> tangents);
+  /// Returns the tangents for which eager throws after passes for `passed` have released their saved tensors.
+  uint64_t spent_by(uint64_t passed) const;
+  /// Per tangent, per saved input of the graph: whether its gradients are computed from the input.
+  const std::vector<std::vector<bool>>& reads() const;
   /// Per saved input of the graph: its index among saved slots and, after them, saved results.
   const std::vector<size_t>& places() const { return place_of_input_; }
   /// `saved`: in the order of places(). Returns the gradients, then the new contents of written inputs.
@@ -114,6 +122,8 @@ class Backward {
   mutable BriefSharedMutex mutex_;
   /// Entries are never removed.
   mutable std::vector<std::pair<BackwardCase, std::shared_ptr<const Executable>>> executables_;
+  mutable std::once_flag reads_once_;
+  mutable std::vector<std::vector<bool>> reads_;
   mutable std::once_flag identity_once_;
   mutable std::string identity_;
 };

@@ -104,13 +104,25 @@ at::Tensor CompiledBackward::unpack_slot(size_t place) const {
   return late_[place];
 }
 
-std::vector<at::Tensor> CompiledBackward::unpack_saved() {
+/// Returns whether one of these tangents needs that saved input.
+static bool is_read(const Backward& backward, uint64_t tangents, size_t input) {
+  for (size_t k = 0; k < backward.tangent_types().size(); ++k)
+    if ((tangents >> k & 1) != 0 && backward.reads()[k][input]) return true;
+  return false;
+}
+
+std::vector<at::Tensor> CompiledBackward::unpack_saved(uint64_t tangents) {
   const auto slots = backward_->saved_slots();
+  const auto& places = backward_->places();
   std::vector<at::Tensor> saved;
-  saved.reserve(backward_->places().size() + backward_->tangent_types().size());
-  for (auto place : backward_->places())
-    saved.push_back(place < slots ? unpack_slot(place)
-                                  : saved_results_[place - slots].unpack(shared_from_this()));
+  saved.reserve(places.size() + backward_->tangent_types().size());
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (passed_ != 0 && !released_ && !is_read(*backward_, tangents, i))
+      saved.emplace_back();  // it may have been released
+    else
+      saved.push_back(places[i] < slots ? unpack_slot(places[i])
+                                        : saved_results_[places[i] - slots].unpack(shared_from_this()));
+  }
   return saved;
 }
 
@@ -133,9 +145,17 @@ variable_list CompiledBackward::apply(variable_list&& tangents) {
 variable_list CompiledBackward::run(variable_list&& tangents) {
   const auto wanted = this->wanted();
   backward_->check(tangents, wanted);
-  if (c10::GradMode::is_enabled()) return apply_differentiably(tangents);
-  auto saved = unpack_saved();
-  if (releasing_) let_go_of_saved();
+  const auto defined = Backward::bits(tangents);
+  if ((backward_->spent_by(passed_) & defined) != 0)
+    throw std::runtime_error(torch::autograd::ERR_BACKWARD_TWICE);
+  const bool release = std::exchange(releasing_, false);
+  if (c10::GradMode::is_enabled()) {
+    auto gradients = apply_differentiably(tangents);
+    if (release) let_go_after(defined);
+    return gradients;
+  }
+  auto saved = unpack_saved(defined);
+  if (release) let_go_after(defined);
   auto results = backward_->run(std::move(saved), std::move(tangents), wanted);
   write(results);
   return results;
@@ -206,12 +226,33 @@ variable_list CompiledBackward::apply_differentiably(const variable_list& tangen
 
 void CompiledBackward::will_release_variables() {
   releasing_ = true;
+  let_go_ = false;
   if (LeafGradients::possible(*this)) leaf_gradients_ = add_post_hook(std::make_unique<LeafGradients>(*this));
 }
 
 void CompiledBackward::release_variables() {
-  let_go_of_saved();
+  if (!std::exchange(let_go_, false)) let_go_of_saved();
   withdraw_leaf_gradients();
+}
+
+/// Eager releases the saved tensors of the nodes that a pass has visited. Those that only other results lead
+/// to stay, so that a pass through these is still possible.
+void CompiledBackward::let_go_after(uint64_t tangents) {
+  let_go_ = true;
+  passed_ |= tangents;
+  const auto count = backward_->tangent_types().size();
+  const auto all = count >= 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1;
+  const auto left = all & ~backward_->spent_by(passed_);
+  if (left == 0 || count > 64) return let_go_of_saved();
+  const auto slots = backward_->saved_slots();
+  const auto& places = backward_->places();
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (is_read(*backward_, left, i)) continue;
+    if (places[i] >= slots)
+      saved_results_[places[i] - slots].reset_data();
+    else if (places[i] >= late_.size() || !late_[places[i]].defined())
+      kept_[places[i]].reset_data();
+  }
 }
 
 void CompiledBackward::withdraw_leaf_gradients() {

@@ -33,7 +33,7 @@ class CompiledBackward final : public torch::autograd::Node {
 
   torch::autograd::variable_list apply(torch::autograd::variable_list&& tangents) override;
   // For compiled autograd: the graph of this backward pass becomes part of a larger one.
-  bool can_be_recorded() const { return !backward_->identity().empty(); }
+  bool can_be_recorded() const { return passed_ == 0 && !backward_->identity().empty(); }
   void compiled_args(torch::dynamo::autograd::CompiledNodeArgs& arguments) const override;
   torch::autograd::variable_list apply_with_saved(
       const torch::autograd::variable_list& tangents,
@@ -43,9 +43,11 @@ class CompiledBackward final : public torch::autograd::Node {
   std::string name() const override { return "AntegradBackward"; }
 
  private:
-  std::vector<at::Tensor> unpack_saved();
+  /// `tangents`: those that are defined, as bits.
+  std::vector<at::Tensor> unpack_saved(uint64_t tangents = ~uint64_t{0});
   at::Tensor unpack_slot(size_t place) const;
   torch::autograd::variable_list run(torch::autograd::variable_list&& tangents);
+  void let_go_after(uint64_t tangents);
   void let_go_of_saved();
   void withdraw_leaf_gradients();
   c10::SmallVector<bool, 16> wanted() const;
@@ -59,8 +61,10 @@ class CompiledBackward final : public torch::autograd::Node {
   std::vector<at::Tensor> written_;  ///< inputs that the backward pass writes
   at::Tensor rng_state_;
   std::vector<c10::SymInt> symbols_;  ///< symbols of the graph, for passes that are captured at other sizes
-  bool released_ = false;             ///< saved tensors were released
-  bool releasing_ = false;            ///< the engine will not run this node again
+  uint64_t passed_ = 0;               ///< tangents of earlier passes that did not retain the graph
+  bool released_ = false;             ///< all saved tensors were released
+  bool releasing_ = false;            ///< the current pass does not retain the graph
+  bool let_go_ = false;               ///< the current pass has released what nobody can read after it
   uintptr_t leaf_gradients_ = 0;      ///< key of the LeafGradients hook, or 0
 };
 

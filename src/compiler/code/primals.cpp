@@ -1,6 +1,7 @@
 #include "compiler/code/primals.h"
 
 #include <algorithm>
+#include <set>
 
 #include "ir/graph.h"
 #include "passes/simplify/unread_statistics.h"
@@ -62,6 +63,21 @@ std::vector<int32_t> primals_of(const ir::Graph& joint, const ir::Graph& capture
       std::for_each(base->members.begin(), base->members.end(), add);
   }
   return primals;
+}
+
+std::vector<uint64_t> saving_nodes(const ir::Graph& captured) {
+  ir::PerValue<bool> is_gradient(captured.values.size());
+  for (const auto& input : captured.inputs) is_gradient[input.value] = input.role == ir::InputRole::Tangent;
+  std::set<uint64_t> found;
+  for (const auto& node : captured.nodes) {
+    if (!node.provenance.backward) continue;
+    bool reads_saved = false;
+    ir::for_each_input(node, [&](ir::ValueId value) { reads_saved |= !is_gradient[value]; });
+    // Ops that belong to no node of autograd's are taken to belong to all.
+    if (reads_saved) found.insert(node.provenance.roots != 0 ? node.provenance.roots : ~uint64_t{0});
+    for (const auto output : node.outputs) is_gradient[output] = true;
+  }
+  return {found.begin(), found.end()};
 }
 
 }  // namespace antegrad::compiler

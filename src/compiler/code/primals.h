@@ -13,4 +13,8 @@ namespace antegrad::compiler {
 std::vector<int32_t> primals_of(const ir::Graph& joint, const ir::Graph& captured,
                                 const aot::Signature& signature, const capture::Trace& trace);
 
+/// Returns, per node of autograd's graph that has saved tensors, the tangents that lead to it, as bits;
+/// without duplicates. `captured` is the graph before passes.
+std::vector<uint64_t> saving_nodes(const ir::Graph& captured);
+
 }  // namespace antegrad::compiler

@@ -73,6 +73,7 @@ runtime::BackwardFacts Template::backward_facts(const aot::Signature& signature,
   std::erase_if(facts.primals,
                 [&](int32_t slot) { return std::count(facts.late.begin(), facts.late.end(), slot) > 0; });
   facts.reached_by = parts_.facts.reached_by;
+  facts.saving_nodes = saving_nodes(parts_.captured);
   for (const auto& gradient : trace.gradients) facts.fails_for.push_back(gradient.fails_for);
   for (const auto& tangent : trace.tangents) facts.errors.push_back(tangent.error);
   if (const auto* state = std::get_if<aot::TakeRngState>(&signature.steps.front()))
