@@ -16,6 +16,7 @@ NO_LIBTORCH = set("util trace ir symbolic passes partition schedule codegen tool
 LIBTORCH = re.compile(r"(ATen|torch|c10|caffe2)/")
 BANNED_IN_PUBLIC = re.compile(r"(llvm|llvm-c|clang|clang-c|boost|nlohmann|fmt)(/|\.h)")
 MAX_PUBLIC_HEADERS = 14  # one per thing that a user may want alone: program.h for users of torch.export, optim.h for optimizers
+MAX_ARCHITECTURE_LINES = 60
 MAX_LINES, REPORT_LINES, REPORT_HEADER_LINES, REPORT_FUNCTION_LINES = 500, 350, 200, 60
 MARKERS = re.compile(r"\b(" + "TO" + "DO|FIX" + r"ME)\b(?:\(([\w-]+)\))?")
 CODE = (".cpp", ".h", ".py")
@@ -124,6 +125,8 @@ def check_private_parts(tree):
 
 
 def check_sizes(tree, report):
+    if tree.has("ARCHITECTURE.md") and len(tree.text("ARCHITECTURE.md").splitlines()) > MAX_ARCHITECTURE_LINES:
+        yield f"ARCHITECTURE.md: more than {MAX_ARCHITECTURE_LINES} lines: details go beside the code"
     for path in tree.ending(CODE):
         text = tree.text(path)
         lines = len(text.splitlines())
