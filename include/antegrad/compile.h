@@ -169,7 +169,7 @@ class Compiled {
       (leaves.tensors.push_back(args), ...);
     } else {
       leaves.key.push_back(reinterpret_cast<int64_t>(&kTypeTag<Result<Args...>, Args...>));
-      (flatten(args, leaves), ...);
+      ((flatten(args, leaves), ++leaves.argument), ...);
     }
     if constexpr (kMayAssign<Args...>) shared.add_to(leaves);
     return leaves;

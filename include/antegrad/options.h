@@ -214,6 +214,7 @@ struct Options {
   Unsupported unsupported = Unsupported::Error;  ///< what happens to functions that cannot be captured
   WatchedModules watch;                          ///< modules that the function uses
   int max_versions = 16;                         ///< maximum number of versions per function
+  bool drop_versions = true;                     ///< drops the least recently used of too many versions
   Dynamic dynamic = Dynamic::Auto;               ///< what happens when sizes change
   std::vector<DynamicSize> dynamic_sizes;        ///< sizes that are symbols from the first call on
   int max_sizes = 1024;                          ///< combinations of sizes that a version remembers

@@ -25,8 +25,22 @@ namespace antegrad {
 /// Flattened arguments: the tensors, and a key that encodes everything else (numbers, strings, lengths, which
 /// optionals are set). Argument lists with equal keys differ only in their tensors.
 struct Leaves {
+  /// A number that an argument consists of, as opposed to a length, a flag or a part of a text.
+  struct Number {
+    uint32_t place = 0;     ///< its index in the key
+    uint16_t argument = 0;  ///< the argument that contains it
+    bool real = false;      ///< the entry of the key has the bits of a double
+  };
   c10::SmallVector<at::Tensor, 6> tensors;  ///< in the order of flattening
   c10::SmallVector<int64_t, 8> key;         ///< everything except tensors
+  c10::SmallVector<Number, 4> numbers;      ///< entries of the key
+  uint16_t argument = 0;                    ///< the argument that is being flattened
+
+  /// Appends a number, given by its bits if it is real.
+  void add_number(int64_t value, bool real) {
+    numbers.push_back({static_cast<uint32_t>(key.size()), argument, real});
+    key.push_back(value);
+  }
 };
 
 /// Returns tensors one by one, in the order of flattening.
@@ -135,14 +149,19 @@ struct Tree<at::Tensor> {
 
 template <class T>
 struct Tree<T, std::enable_if_t<std::is_integral_v<T> || std::is_enum_v<T>>> {
-  static void flatten(T value, Leaves& leaves) { leaves.key.push_back(static_cast<int64_t>(value)); }
+  static void flatten(T value, Leaves& leaves) {
+    if constexpr (std::is_enum_v<T> || std::is_same_v<T, bool>)
+      leaves.key.push_back(static_cast<int64_t>(value));
+    else
+      leaves.add_number(static_cast<int64_t>(value), false);
+  }
   static T rebuild(T like, LeafReader&) { return like; }
 };
 
 template <class T>
 struct Tree<T, std::enable_if_t<std::is_floating_point_v<T>>> {
   static void flatten(T value, Leaves& leaves) {
-    leaves.key.push_back(std::bit_cast<int64_t>(static_cast<double>(value)));
+    leaves.add_number(std::bit_cast<int64_t>(static_cast<double>(value)), true);
   }
   static T rebuild(T like, LeafReader&) { return like; }
 };

@@ -70,6 +70,7 @@ const std::map<std::string, Setter>& setters() {
       {"name", text(&Options::name)},
       {"unsupported", choice(&Options::unsupported, compiler::kUnsupported)},
       {"max_versions", number(&Options::max_versions)},
+      {"drop_versions", flag(&Options::drop_versions)},
       {"dynamic", choice(&Options::dynamic, compiler::kDynamic)},
       {"max_sizes", number(&Options::max_sizes)},
       {"check_recapture", flag(&Options::check_recapture)},

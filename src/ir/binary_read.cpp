@@ -242,7 +242,7 @@ std::vector<int32_t> Decoder::indices(size_t limit) {
 
 Real Decoder::real() {
   Real out;
-  out.form = enumerator(Real::Form::OverSqrt);
+  out.form = enumerator(Real::Form::Number);
   out.scale = number();
   out.dim = dim();
   return out;

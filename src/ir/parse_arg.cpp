@@ -13,7 +13,7 @@ constexpr std::array kLayouts{Layout::Strided, Layout::Sparse};
 constexpr std::array kFormats{MemoryFormat::Contiguous, MemoryFormat::Preserve, MemoryFormat::ChannelsLast,
                               MemoryFormat::ChannelsLast3d};
 constexpr std::array kRealForms{Real::Form::Times, Real::Form::Over, Real::Form::TimesSqrt,
-                                Real::Form::OverSqrt};
+                                Real::Form::OverSqrt, Real::Form::Number};
 constexpr std::array<std::string_view, 3> kDevices{"cpu", "cuda", "meta"};
 constexpr std::array<std::string_view, 7> kScalars{"none", "int", "float", "bool", "complex", "str", "token"};
 

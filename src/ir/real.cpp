@@ -1,5 +1,6 @@
 #include "ir/real.h"
 
+#include <bit>
 #include <cmath>
 
 #include "util/ids.h"
@@ -7,7 +8,8 @@
 namespace antegrad::ir {
 
 double Real::evaluate(const Dim::Assignment& value_of) const {
-  const auto value = static_cast<double>(dim.evaluate(value_of));
+  const auto integer = dim.evaluate(value_of);
+  const auto value = static_cast<double>(integer);
   switch (form) {
     case Form::Times:
       return scale * value;
@@ -17,12 +19,14 @@ double Real::evaluate(const Dim::Assignment& value_of) const {
       return scale * std::sqrt(value);
     case Form::OverSqrt:
       return scale / std::sqrt(value);
+    case Form::Number:
+      return scale * std::bit_cast<double>(integer);
   }
   return 0;
 }
 
 std::string_view name(Real::Form form) {
-  static constexpr std::string_view kNames[] = {"times", "over", "times_sqrt", "over_sqrt"};
+  static constexpr std::string_view kNames[] = {"times", "over", "times_sqrt", "over_sqrt", "number"};
   return kNames[ordinal(form)];
 }
 

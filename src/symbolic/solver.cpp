@@ -90,6 +90,8 @@ double factor_of(Real::Form form, double value, double dim) {
       return value / std::sqrt(dim);
     case Real::Form::OverSqrt:
       return value * std::sqrt(dim);
+    case Real::Form::Number:
+      break;  // has no dim to be solved for
   }
   return 0;
 }
@@ -105,6 +107,8 @@ double inverse(Real::Form form, double scale, double value) {
       return (value / scale) * (value / scale);
     case Real::Form::OverSqrt:
       return (scale / value) * (scale / value);
+    case Real::Form::Number:
+      break;
   }
   return 0;
 }

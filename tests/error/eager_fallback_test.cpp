@@ -116,6 +116,7 @@ TEST(EagerFallback, CallsThatNeedGradients) {
 TEST(EagerFallback, TooManyVersions) {
   auto options = eager();
   options.max_versions = 1;
+  options.drop_versions = false;
   auto compiled = compile([](const Tensor& a) { return a + 1; }, options);
   compiled(torch::zeros({1}));
   for (int64_t size = 2; size < 5; ++size)

@@ -53,7 +53,9 @@ std::string Names::number(ir::DType dtype, const schedule::Literal& number) {
   using Form = ir::Real::Form;
   const bool root = real->form == Form::TimesSqrt || real->form == Form::OverSqrt;
   const bool over = real->form == Form::Over || real->form == Form::OverSqrt;
-  auto size = "(double)" + this->dim(real->dim);
+  const auto symbol = this->dim(real->dim);
+  auto size = real->form == Form::Number ? function("ag_from_bits_f64") + "((uint64_t)" + symbol + ")"
+                                         : "(double)" + symbol;
   if (root) size = "__builtin_sqrt(" + size + ")";
   const auto scale = literal(ir::DType::F64, real->scale);
   return literal(dtype, fmt::format("({} {} {})", scale, over ? '/' : '*', size), true);

@@ -89,8 +89,7 @@ void flatten_value(const c10::IValue& value, Walk walk, Leaves& leaves) {
       leaves.tensors.push_back(value.toTensor());
       return;
     case Kind::Int:
-      leaves.key.push_back(value.toInt());
-      return;
+      return flatten(value.toInt(), leaves);
     case Kind::Double:
       return flatten(value.toDouble(), leaves);
     case Kind::Complex:
@@ -237,7 +236,9 @@ c10::IValue Tree<c10::IValue>::rebuild(const c10::IValue& like, LeafReader& read
 }
 
 void Tree<torch::jit::Module>::flatten(const torch::jit::Module& module, Leaves& leaves) {
+  const auto numbers = leaves.numbers.size();
   flatten_value(module._ivalue(), Walk::State, leaves);
+  leaves.numbers.resize(numbers);  // attributes are not arguments
 }
 
 c10::IValue detail::ScriptForward::operator()(const torch::jit::Module& module,

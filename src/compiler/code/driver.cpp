@@ -53,6 +53,7 @@ std::shared_ptr<const Lowered> lower(const TemplateParts& parts, const ir::Graph
 TemplateParts compile_program(const CaptureSettings& settings, GeneralProgram program,
                               const CaptureFacts& facts) {
   TemplateParts parts{.captured = std::move(program.found.graph),
+                      .numbers = std::move(program.numbers),
                       .facts = facts,
                       .plan = {},
                       .forward = nullptr,
@@ -102,6 +103,29 @@ void Driver::generalize(const Call& call, const Versions& versions, Recorded& re
   recorded.program = sizes_.generalize(call, *recorded.captured, versions);
   recorded.guards =
       guards_of_capture(settings_.options, call, *recorded.captured, recorded.program->found.shapes);
+  generalize_numbers(call, versions, recorded);
+}
+
+/// Makes symbols of the numbers in which this call's graph differs from that of a version, if that is all.
+void Driver::generalize_numbers(const Call& call, const Versions& versions, Recorded& recorded) const {
+  if (settings_.options.dynamic == Dynamic::None || call.leaves.numbers.empty() ||
+      !recorded.captured->bases.empty())
+    return;
+  auto& program = *recorded.program;
+  for (const auto& version : versions) {
+    if (version->is_eager() || !version->shapes_if_like(call)) continue;
+    if (!version->guards().lifts_same(recorded.captured->trace)) continue;
+    auto numbered = version->merge_numbers(program.found.graph, program.found.shapes, call);
+    if (!numbered) continue;
+    version->guards().same_but_numbers(call.leaves, &recorded.guards->free);
+    program.numbers = numbered->numbers;
+    if (!program.numbers.places.empty()) {
+      program.found.graph = (*std::move(numbered)).graph;
+      program.cache = FunctionCache::open(settings_, program.found.graph, facts_of(recorded.captured->trace),
+                                          call.ambient);
+    }
+    return;
+  }
 }
 
 void Driver::record(const Call& call, const Versions& versions, Recorded& recorded) {

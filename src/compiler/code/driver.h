@@ -46,6 +46,8 @@ class Driver {
   std::shared_ptr<Version> compile(const Call& call, Recorded& recorded) const;
 
  private:
+  void generalize_numbers(const Call& call, const Versions& versions, Recorded& recorded) const;
+
   const CaptureSettings settings_;
   SizeChoice sizes_;
 };

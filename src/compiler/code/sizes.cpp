@@ -10,7 +10,12 @@
 namespace antegrad::compiler {
 namespace {
 
-std::vector<int64_t> key_of(const Leaves& leaves) { return {leaves.key.begin(), leaves.key.end()}; }
+/// Returns the key without its numbers: what is found out about sizes does not depend on them.
+std::vector<int64_t> key_of(const Leaves& leaves) {
+  std::vector<int64_t> key(leaves.key.begin(), leaves.key.end());
+  for (const auto& number : leaves.numbers) key[number.place] = 0;
+  return key;
+}
 
 /// Captures at all sizes that a search may ask for, so that the function's own caches are large enough for
 /// the next search.
@@ -54,7 +59,7 @@ SizeChoice::Wanted SizeChoice::choose(const Call& call, const Versions& versions
 
 GeneralProgram SizeChoice::with_cache(const Call& call, const Captured& captured, Generalized found) const {
   auto cache = FunctionCache::open(settings_, found.graph, facts_of(captured.trace), call.ambient);
-  return {std::move(found), std::move(cache), {}, false};
+  return {std::move(found), std::move(cache), {}, {}, false};
 }
 
 GeneralProgram SizeChoice::search(const Call& call, const Captured& captured, const Wanted& wanted) {

@@ -19,6 +19,7 @@ using Versions = std::vector<std::shared_ptr<Version>>;
 struct GeneralProgram {
   Generalized found;
   FunctionCache cache;
+  NumberSymbols numbers = {};
   std::vector<std::string> fixed_sizes;  ///< sizes that could not be made symbols, and why
   /// The function kept tensors (capture/kept.h) while it was captured at other sizes, so the first capture
   /// may have read tensors that have since been replaced.

@@ -50,18 +50,23 @@ std::shared_ptr<const Lowered> Template::backward(const runtime::BackwardCase& w
   return code;
 }
 
-std::string Template::difference(const std::vector<int64_t>& symbols, const Captured& captured) const {
+Result<std::vector<int64_t>> Template::symbols_in(std::vector<int64_t> sizes,
+                                                  const Captured& captured) const {
+  const auto found = without_input_offsets(captured);
+  auto symbols = std::move(sizes);
+  const auto numbers = parts_.numbers.values_in(found, parts_.captured);
+  if (!numbers) return Failure{numbers.reason()};
+  symbols.insert(symbols.end(), numbers->begin(), numbers->end());
   ir::Graph expected;
   try {
     expected = ir::substitute(parts_.captured, symbols);
   } catch (const Error& error) {  // e.g. division by a size that is 0 here
-    return error.what();
+    return Failure{error.what()};
   }
-  const auto found = without_input_offsets(captured);
-  if (!(expected == found)) return first_difference(expected, found);
-  return parts_.facts.reached_by == facts_of(captured.trace).reached_by
-             ? ""
-             : "other tangents lead to the gradients";
+  if (!(expected == found)) return Failure{first_difference(expected, found)};
+  if (parts_.facts.reached_by != facts_of(captured.trace).reached_by)
+    return Failure{"other tangents lead to the gradients"};
+  return symbols;
 }
 
 runtime::BackwardFacts Template::backward_facts(const aot::Signature& signature,

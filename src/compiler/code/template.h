@@ -8,6 +8,7 @@
 
 #include "compiler/cache/function_cache.h"
 #include "compiler/code/captured.h"
+#include "compiler/code/numbers.h"
 #include "compiler/code/plan.h"
 #include "runtime/calling.h"
 #include "trace/trace.h"
@@ -18,6 +19,7 @@ namespace antegrad::compiler {
 /// The result of compiling a captured function, the same for all its sizes.
 struct TemplateParts {
   ir::Graph captured;  ///< functional or joint, before any pass
+  NumberSymbols numbers;
   CaptureFacts facts;
   Plan plan;
   std::shared_ptr<const Lowered> forward;  ///< code of plan.forward_graph()
@@ -34,13 +36,19 @@ class Template : public std::enable_shared_from_this<Template> {
   Template(TemplateParts parts, bool backward_ahead)
       : parts_(std::move(parts)), backward_ahead_(backward_ahead) {}
 
-  /// Returns how a capture at these sizes differs from the graph, or "" when it does not.
-  std::string difference(const std::vector<int64_t>& symbols, const Captured& captured) const;
+  /// Returns the values of the symbols, of which the first stand for sizes and are given, in a capture. Fails
+  /// when the capture differs from the graph.
+  Result<std::vector<int64_t>> symbols_in(std::vector<int64_t> sizes, const Captured& captured) const;
   /// Returns the function at these sizes.
   std::unique_ptr<runtime::Caller> instantiate(std::vector<int64_t> symbols, const Captured& captured,
                                                std::shared_ptr<runtime::HigherOrder> higher_order) const;
 
   const Plan& plan() const { return parts_.plan; }
+  const ir::Graph& captured() const { return parts_.captured; }
+  /// The first symbol that stands for a number.
+  int32_t first_number() const {
+    return static_cast<int32_t>(parts_.captured.symbols.size() - parts_.numbers.places.size());
+  }
 
  private:
   std::shared_ptr<const Lowered> backward(const runtime::BackwardCase& which) const;

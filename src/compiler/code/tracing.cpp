@@ -48,7 +48,8 @@ std::vector<std::string> guards_of(const Version& version, const Options& option
     out.push_back(version.is_dynamic() ? text + " (sizes as below)" : text);
   }
   if (!leaves.key.empty())
-    out.emplace_back("numbers, strings and structure of the arguments as in that call");
+    out.push_back(fmt::format("numbers, strings and structure of the arguments as in that call{}",
+                              version.guards().free.empty() ? "" : ", except numbers that may change"));
   out.push_back(fmt::format("grad mode {}, inference mode {}, autocast {}, default dtype {}",
                             ambient.grad_mode ? "on" : "off", ambient.inference_mode ? "on" : "off",
                             ambient.autocast_cpu || ambient.autocast_cuda ? "on" : "off",

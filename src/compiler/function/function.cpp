@@ -77,12 +77,15 @@ Outcome Function::consume(Leaves&& leaves, const RunOnTensors& run, const KeepRu
 
 std::optional<Match> Function::Impl::serve(const Call& call) {
   runtime::use_one_thread_after_fork();
-  calls.fetch_add(1, std::memory_order_relaxed);
+  const auto number = calls.fetch_add(1, std::memory_order_relaxed) + 1;
   auto match = find(call);
   const bool known = match.has_value();
   const bool waits = !known && options.compile == Compile::Background;
   if (!known) match = waits ? compile_in_background(call) : find_or_compile(call);
-  if (match) match->version->throw_if_refused();
+  if (match) {
+    match->version->last_call.store(number, std::memory_order_relaxed);
+    match->version->throw_if_refused();
+  }
   if (match && match->instance == nullptr) match.reset();
   if (!match) {
     std::unique_lock lock(versions_mutex);
@@ -124,7 +127,7 @@ Function::Impl::ColdCall Function::Impl::record(const Call& call) {
     if (auto match = reuse(call, recorded)) return std::move(*match);
     if (recorded.keeps()) return recorded;
     if (recorded.reason.empty()) recorded.reason = recapture_reason(call);
-    if (!has_room()) {
+    if (!make_room(recorded.reason)) {
       give_up(recorded.reason);
       return TooManyVersions();
     }
@@ -155,8 +158,9 @@ std::optional<Match> Function::Impl::make_version(const Call& call, Recorded rec
   std::optional<Match> match;
   if (!unchanged) match = compiler::match_new_version(version, call);
   if (!unchanged && !match)
-    throw Error(ErrorCode::Internal, "compile",
-                "a captured graph does not serve the call it was captured for: " + version->mismatch(call));
+    throw Error(
+        ErrorCode::Internal, "compile",
+        "a captured graph does not serve the call it was captured for: " + version->mismatches(call).front());
   if (!version->is_eager()) {
     kept_before.reset();
     kept_calls = 0;

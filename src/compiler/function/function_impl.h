@@ -50,6 +50,7 @@ struct Function::Impl {
   int kept_calls = 0;                    ///< in a row
   std::string kept_reason;               ///< reason to report for the next version
   int eager_versions = 0;                ///< made so far
+  int wasted_versions = 0;  ///< dropped in a row that served no call but the one they were made for
 
   /// While it lives, trace events belong to the next version.
   struct Making {
@@ -95,7 +96,9 @@ struct Function::Impl {
   std::optional<Match> reuse(const Call& call, Recorded& recorded);
   std::optional<Match> confirm(const Call& call, Recorded& recorded);
   std::string recapture_reason(const Call& call);
-  bool has_room();
+  /// Drops versions that can never match again and, where too many are left, the least recently used one;
+  /// `reason` gets that. Returns false where none is dropped because the options say so.
+  bool make_room(std::string& reason);
   void add(std::shared_ptr<Version> version, const std::string& reason, const std::string& eager_reason);
   std::shared_ptr<const Version> newest() const;  ///< null when none was compiled
   void give_up(const std::string& reason);

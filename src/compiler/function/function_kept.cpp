@@ -33,7 +33,8 @@ std::optional<Match> Function::Impl::serve_once(const Call& call, Recorded& reco
     match = compiler::match_new_version(version, call);
     if (!match)
       throw Error(ErrorCode::Internal, "compile",
-                  "a captured graph does not serve the call it was captured for: " + version->mismatch(call));
+                  "a captured graph does not serve the call it was captured for: " +
+                      version->mismatches(call).front());
     match->once = true;
     match->kept_outputs = recorded.captured->trace.kept_outputs;
   } catch (const Error& error) {

@@ -1,6 +1,8 @@
 // The versions of a function, and reports on them.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "antegrad/error.h"
@@ -9,6 +11,8 @@
 
 namespace antegrad::detail {
 namespace {
+
+constexpr size_t kMostDifferences = 3;  ///< in one reason
 
 /// Whether the error means that the function cannot be compiled, rather than that the call is wrong.
 bool is_unsupported(ErrorCode code) {
@@ -51,6 +55,8 @@ void Function::Impl::add(std::shared_ptr<Version> version, const std::string& re
   if (!eager_reason.empty()) append_unique(report.eager_reasons, eager_reason);
   if (!version->is_eager()) report.nodes = version->compiled().plan().graph.nodes.size();
   for (const auto& [op, count] : version->shape_fallbacks()) report.shape_fallbacks[op] += count;
+  version->made_for = calls.load(std::memory_order_relaxed);
+  version->last_call = version->made_for;
   versions.insert(versions.begin(), std::move(version));
 }
 
@@ -70,7 +76,8 @@ std::optional<Match> Function::Impl::reuse(const Call& call, Recorded& recorded)
       lock.unlock();
       return compiler::match_new_version(version, call);
     }
-    recorded.reason = fmt::format("the function does something else at these sizes: {}", instance.reason());
+    recorded.reason =
+        fmt::format("the function does something else at these sizes and numbers: {}", instance.reason());
   }
   return std::nullopt;
 }
@@ -95,14 +102,36 @@ std::optional<Match> Function::Impl::confirm(const Call& call, Recorded& recorde
 std::string Function::Impl::recapture_reason(const Call& call) {
   std::shared_lock lock(versions_mutex);
   if (!kept_reason.empty()) return std::exchange(kept_reason, "");
-  return versions.empty() ? "" : versions.front()->mismatch(call);
+  std::vector<std::string> fewest;  // of the nearest version
+  for (const auto& version : versions)
+    if (auto reasons = version->mismatches(call); fewest.empty() || reasons.size() < fewest.size())
+      fewest = std::move(reasons);
+  if (fewest.size() > kMostDifferences) {
+    fewest[kMostDifferences] = fmt::format("{} more differences", fewest.size() - kMostDifferences);
+    fewest.resize(kMostDifferences + 1);
+  }
+  return fmt::format("{}", fmt::join(fewest, "; "));
 }
 
-/// Drops versions that can never match again. Returns false when too many are left.
-bool Function::Impl::has_room() {
+bool Function::Impl::make_room(std::string& reason) {
   std::unique_lock lock(versions_mutex);
   std::erase_if(versions, [](const auto& version) { return version->dead(); });
-  return versions.size() < static_cast<size_t>(std::max(1, options.max_versions));
+  const auto most = std::max(1, options.max_versions);
+  if (versions.size() < static_cast<size_t>(most)) return true;
+  // Where calls may run eagerly, compiling in every call would be worse.
+  const bool may_run_eagerly = options.unsupported == Unsupported::Eager;
+  if (!options.drop_versions || (may_run_eagerly && wasted_versions >= most)) return false;
+  const auto last_call = [](const auto& version) {
+    return version->last_call.load(std::memory_order_relaxed);
+  };
+  const auto oldest = std::ranges::min_element(versions, {}, last_call);
+  wasted_versions = last_call(*oldest) == (*oldest)->made_for ? wasted_versions + 1 : 0;
+  versions.erase(oldest);
+  ++report.dropped_versions;
+  reason += fmt::format(" (the least recently used of {} versions is dropped)", most);
+  trace::warn("dropped_version", fmt::format("'{}': {}", options.name, reason),
+              "Pass what changes as a tensor, or raise Options::max_versions");
+  return true;
 }
 
 /// Calls from static destructors still get their results.

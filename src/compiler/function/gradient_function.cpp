@@ -64,6 +64,7 @@ struct GradientFunction::Recipe {
   std::string fingerprint;
   runtime::Ambient ambient;
   std::vector<Placeholder> arguments;
+  Leaves numbers;                ///< of the call, without its tensors: versions differ in them
   std::vector<int32_t> targets;  ///< per gradient: the input it belongs to
   std::vector<c10::weak_intrusive_ptr<c10::TensorImpl>> lifted;
 
@@ -91,6 +92,8 @@ GradientFunction::GradientFunction(std::shared_ptr<detail::Function> function, c
   recipe->run = call.keep();
   recipe->fingerprint = trace.fingerprint;
   recipe->ambient = call.ambient;
+  recipe->numbers.key = call.leaves.key;
+  recipe->numbers.numbers = call.leaves.numbers;
   for (size_t i = 0; i < call.leaves.tensors.size(); ++i)
     recipe->arguments.push_back(placeholder_of(call.leaves.tensors[i], trace.duplicate_of[i]));
   for (const auto& gradient : trace.gradients) recipe->targets.push_back(gradient.input);
@@ -159,7 +162,7 @@ detail::Outcome GradientFunction::Recipe::run_gradients(const std::vector<at::Te
 std::vector<at::Tensor> GradientFunction::gradients(const std::vector<at::Tensor>& primals,
                                                     const std::vector<at::Tensor>& tangents) {
   runtime::AmbientGuard guard(recipe_->ambient);
-  Leaves leaves;
+  Leaves leaves = recipe_->numbers;
   for (size_t i = 0; i < recipe_->arguments.size(); ++i) {
     const auto& argument = recipe_->arguments[i];
     const bool known = i < primals.size() && primals[i].defined();

@@ -57,14 +57,14 @@ Result<InstancePtr> Version::make_instance(const CaptureSettings& settings, cons
                                            const Captured& captured) const {
   auto symbols = guards_.shapes_hold(call.leaves);
   if (!symbols) return Failure{"its guards do not hold"};
-  const std::vector<int64_t> values(symbols->begin(), symbols->end());
-  if (is_dynamic())
-    if (auto difference = template_->difference(values, captured); !difference.empty())
-      return Failure{std::move(difference)};
+  const std::vector<int64_t> sizes(symbols->begin(), symbols->begin() + guards_.size_symbols());
+  auto values = is_dynamic() ? template_->symbols_in(sizes, captured) : Result(sizes);
+  if (!values) return Failure{values.reason()};
   if (!guards_.lifts_same(captured.trace))
     return Failure{"it reads other tensors than those captured before"};
   auto instance = std::make_shared<Instance>();
   instance->symbols = std::move(*symbols);
+  instance->values = *values;
   instance->pattern = captured.end.pattern;
   instance->grad_mode_after = captured.end.grad_mode;
   for (const auto& tensor : captured.inputs)
@@ -79,12 +79,13 @@ Result<InstancePtr> Version::make_instance(const CaptureSettings& settings, cons
   if (gradients_)
     higher_order =
         std::make_shared<GradientFunction>(gradients_, settings.options.name, call, captured.trace);
-  instance->caller = template_->instantiate(values, captured, std::move(higher_order));
+  instance->caller = template_->instantiate(*values, captured, std::move(higher_order));
   return InstancePtr(std::move(instance));
 }
 
 void Version::add(InstancePtr instance, int most) {
   instance->used = ++clock_;
+  if (newest_ == nullptr) first_symbols_ = instance->values;
   newest_ = instance;
   instances_[instance->symbols] = std::move(instance);
   if (instances_.size() <= static_cast<size_t>(std::max(1, most))) return;
@@ -139,7 +140,7 @@ std::string Version::instance_mismatch(const Leaves& leaves) const {
   const auto symbols = guards_.shapes_hold(leaves);
   if (!symbols) return guards_.shapes_mismatch(leaves);
   const auto instance = find_instance(*symbols);
-  if (instance == nullptr) return "it has not been seen at these sizes";
+  if (instance == nullptr) return "it has not been seen at these sizes and numbers";
   Inputs inputs(leaves.tensors.begin(), leaves.tensors.end());
   if (!guards_.add_bases(inputs, instance->offsets))
     return "inputs are no longer the same views of one tensor";
@@ -149,15 +150,21 @@ std::string Version::instance_mismatch(const Leaves& leaves) const {
              : "nothing differs";
 }
 
-std::string Version::mismatch(const Call& call) const {
-  if (auto what = guards_.mismatch(call); !what.empty()) return what;
-  if (!is_eager()) return instance_mismatch(call.leaves);
-  const auto what = guards_.lifted_mismatch();
-  return what.empty() ? "nothing differs" : what;
+std::vector<std::string> Version::mismatches(const Call& call) const {
+  auto out = guards_.mismatches(call);
+  if (!out.empty() && (is_eager() || !is_dynamic() || call.leaves.tensors.size() != guards_.arguments.size()))
+    return out;
+  auto what = is_eager()    ? guards_.lifted_mismatch()
+              : out.empty() ? instance_mismatch(call.leaves)
+                            : guards_.shapes_mismatch(call.leaves);
+  if (!what.empty()) out.push_back(std::move(what));
+  if (out.empty()) out.emplace_back("nothing differs");
+  return out;
 }
 
 std::optional<symbolic::CallShapes> Version::shapes_if_like(const Call& call) const {
-  if (is_eager() || !guards_.same_key(call.leaves) || !(call.ambient == guards_.ambient)) return std::nullopt;
+  if (is_eager() || !guards_.same_but_numbers(call.leaves) || !(call.ambient == guards_.ambient))
+    return std::nullopt;
   symbolic::CallShapes own;
   for (size_t i = 0; i < guards_.arguments.size(); ++i) {
     auto guard = guards_.arguments[i];

@@ -21,7 +21,8 @@ namespace antegrad::compiler {
 
 /// A captured function at fixed sizes, ready to be called.
 struct Instance {
-  Symbols symbols;
+  Symbols symbols;              ///< sizes and numbers that tell it from other instances
+  std::vector<int64_t> values;  ///< of the template's symbols
   std::unique_ptr<runtime::Caller> caller;
   std::shared_ptr<const void> pattern;
   bool grad_mode_after = false;  ///< the grad mode that the function leaves behind
@@ -77,27 +78,40 @@ class Version {
   void check_not_replaced(const Options& options, const Call& call, const capture::Trace& trace) const;
   /// Adds an instance. Of more than `most` instances, the least recently used is dropped.
   void add(InstancePtr instance, int most);
+  /// Merges the graph of a capture with that of this version, which was captured with other numbers as
+  /// arguments. `graph` is over the symbols of `shapes`. Fails when they differ in more than numbers.
+  Result<NumberedGraph> merge_numbers(const ir::Graph& graph, const symbolic::Shapes& shapes,
+                                      const Call& call) const;
 
   /// Whether it may serve this call once it has an instance for it.
   bool allows(const Call& call) const { return guards_.hold_ignoring_owners(call).has_value(); }
-  /// Returns why it does not serve the call, for people.
-  std::string mismatch(const Call& call) const;
+  /// Returns why it does not serve the call, for people: at least one reason.
+  std::vector<std::string> mismatches(const Call& call) const;
   /// A lifted tensor or watched module no longer exists, so it can never match again.
   bool dead() const { return guards_.dead(); }
 
-  /// Returns the shapes it was captured for when the call differs in nothing but shapes; else nothing.
+  /// Returns the shapes it was captured for when the call differs in nothing but shapes and numbers; else
+  /// nothing.
   std::optional<symbolic::CallShapes> shapes_if_like(const Call& call) const;
 
   void throw_if_refused() const {
     if (refusal_) std::rethrow_exception(refusal_);
   }
   bool is_eager() const { return template_ == nullptr; }
-  bool is_dynamic() const { return guards_.shapes.has_value(); }
+  /// Whether it has an instance per combination of sizes and numbers.
+  bool is_dynamic() const { return guards_.shapes.has_value() || !guards_.free.empty(); }
+  const VersionGuards& guards() const { return guards_; }
+  /// The values of the template's symbols in the call that it was made for.
+  const std::vector<int64_t>& first_symbols() const { return first_symbols_; }
   size_t instances() const { return instances_.size(); }
   const Template& compiled() const { return *template_; }
   InstancePtr newest_instance() const { return newest_; }
   std::string guards_text() const { return guards_.shapes ? guards_.shapes->to_string() : ""; }
   const std::map<std::string, uint64_t>& shape_fallbacks() const { return shape_fallbacks_; }
+
+  /// The number of the call that it served last.
+  mutable std::atomic<uint64_t> last_call{0};
+  uint64_t made_for = 0;  ///< the number of the call that it was made for
 
  private:
   struct SymbolsHash {
@@ -116,6 +130,7 @@ class Version {
   std::shared_ptr<detail::Function> gradients_;  ///< higher-order derivatives of all instances
   std::unordered_map<Symbols, InstancePtr, SymbolsHash> instances_;
   InstancePtr newest_;
+  std::vector<int64_t> first_symbols_;
   mutable std::atomic<uint64_t> clock_{0};
   std::map<std::string, uint64_t> shape_fallbacks_;
   std::exception_ptr refusal_;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <bit>
+
 namespace antegrad::compiler {
 namespace {
 
@@ -15,6 +17,10 @@ bool has_plain_shape(const at::Tensor& tensor) {
 
 VersionGuards::Lifted guard_lifted(const at::Tensor& tensor) {
   return {c10::weak_intrusive_ptr<c10::TensorImpl>(tensor.getIntrusivePtr()), runtime::TensorGuard(tensor)};
+}
+
+std::string number_text(int64_t value, bool real) {
+  return real ? fmt::format("{}", std::bit_cast<double>(value)) : fmt::format("{}", value);
 }
 
 /// Makes guards ignore .grad where the function did not read it (it would have lifted it): training changes
@@ -88,15 +94,35 @@ VersionGuards guards_of_capture(const Options& options, const Call& call, const 
 }
 
 bool VersionGuards::same_key(const Leaves& leaves) const {
-  return leaves.tensors.size() == arguments.size() && leaves.key.size() == key.size() &&
-         std::equal(key.begin(), key.end(), leaves.key.begin());
+  if (leaves.tensors.size() != arguments.size() || leaves.key.size() != key.size()) return false;
+  const auto* begin = key.begin();
+  for (auto place : free) {
+    if (!std::equal(begin, key.begin() + place, leaves.key.begin() + (begin - key.begin()))) return false;
+    begin = key.begin() + place + 1;
+  }
+  return std::equal(begin, key.end(), leaves.key.begin() + (begin - key.begin()));
+}
+
+bool VersionGuards::same_but_numbers(const Leaves& leaves, c10::SmallVector<uint32_t, 4>* differing) const {
+  if (leaves.tensors.size() != arguments.size() || leaves.key.size() != key.size()) return false;
+  auto number = leaves.numbers.begin();
+  for (uint32_t k = 0; k < key.size(); ++k) {
+    const bool is_number = number != leaves.numbers.end() && number->place == k;
+    if (is_number) ++number;
+    const bool is_free = std::find(free.begin(), free.end(), k) != free.end();
+    if (key[k] != leaves.key[k] && !is_number) return false;
+    if (differing != nullptr && (is_free || key[k] != leaves.key[k])) differing->push_back(k);
+  }
+  return true;
 }
 
 std::optional<Symbols> VersionGuards::shapes_hold(const Leaves& leaves) const {
   std::optional<Symbols> symbols(std::in_place);
-  if (!shapes) return symbols;
-  symbols->resize(shapes->symbols());
-  if (!shapes->holds([&](size_t i) { return view_of(leaves.tensors[i]); }, symbols->data())) symbols.reset();
+  symbols->resize(size_symbols());
+  if (shapes && !shapes->holds([&](size_t i) { return view_of(leaves.tensors[i]); }, symbols->data()))
+    symbols.reset();
+  else
+    for (auto place : free) symbols->push_back(leaves.key[place]);
   return symbols;
 }
 
@@ -170,13 +196,37 @@ std::string VersionGuards::shapes_mismatch(const Leaves& leaves) const {
   return shapes->failure(views);
 }
 
-std::string VersionGuards::mismatch(const Call& call) const {
-  if (!same_key(call.leaves)) return "a number, a string or the structure of the arguments differs";
-  if (!(call.ambient == ambient)) return runtime::difference(ambient, call.ambient);
+std::vector<std::string> VersionGuards::mismatches(const Call& call) const {
+  const auto& leaves = call.leaves;
+  std::vector<std::string> out;
+  if (leaves.tensors.size() != arguments.size() || leaves.key.size() != key.size()) {
+    out.push_back(
+        fmt::format("the structure of the arguments differs: {} tensors and {} other parts, had {} and {}",
+                    leaves.tensors.size(), leaves.key.size(), arguments.size(), key.size()));
+    return out;
+  }
+  auto number = leaves.numbers.begin();
+  for (size_t k = 0; k < key.size(); ++k) {
+    const bool is_number = number != leaves.numbers.end() && number->place == k;
+    const bool is_free = std::find(free.begin(), free.end(), k) != free.end();
+    if (key[k] != leaves.key[k] && !is_free)
+      out.push_back(is_number ? fmt::format("argument {} {} {}, was {}", number->argument,
+                                            number->real ? "is the number" : "is the integer",
+                                            number_text(leaves.key[k], number->real),
+                                            number_text(key[k], number->real))
+                    : k == 0  ? "the types of the arguments differ"
+                              : fmt::format("a flag, an enumerator, a length or a text among the "
+                                             "arguments differs: its part {} is {}, was {}",
+                                            k, leaves.key[k], key[k]));
+    if (is_number) ++number;
+  }
+  if (!(call.ambient == ambient)) out.push_back(runtime::difference(ambient, call.ambient));
   for (size_t i = 0; i < arguments.size(); ++i)
-    if (!arguments[i].holds(call.leaves.tensors[i]))
-      return fmt::format("tensor {} {}", i, arguments[i].failure(call.leaves.tensors[i]));
-  return modules != nullptr ? modules->difference() : "";
+    if (!arguments[i].holds(leaves.tensors[i]))
+      out.push_back(fmt::format("tensor {} {}", i, arguments[i].failure(leaves.tensors[i])));
+  if (modules != nullptr)
+    if (auto what = modules->difference(); !what.empty()) out.push_back(std::move(what));
+  return out;
 }
 
 }  // namespace antegrad::compiler

@@ -27,6 +27,7 @@ struct VersionGuards {
   };
 
   c10::SmallVector<int64_t, 8> key;
+  c10::SmallVector<uint32_t, 4> free;  ///< numbers of the key that may differ (code/numbers.h), in order
   runtime::Ambient ambient;
   std::vector<runtime::TensorGuard> arguments;
   std::optional<symbolic::ShapeGuard> shapes;  ///< nothing when `arguments` fix the sizes
@@ -34,7 +35,8 @@ struct VersionGuards {
   std::vector<Base> bases;
   std::unique_ptr<ModuleState> modules;  ///< null when no modules are watched
 
-  /// Each of these returns the values of the symbols when its guards hold, nothing otherwise.
+  /// Each of these returns what tells instances apart when its guards hold, nothing otherwise: the sizes that
+  /// are symbols, then the free numbers.
   std::optional<Symbols> shapes_hold(const Leaves& leaves) const;
   /// Checks the key, the ambient state and the arguments, including shapes.
   std::optional<Symbols> arguments_hold(const Call& call) const;
@@ -43,15 +45,20 @@ struct VersionGuards {
   /// Like hold_ignoring_owners(), and checks the use counts of modules.
   std::optional<Symbols> hold(const Call& call) const;
 
+  size_t size_symbols() const { return shapes ? shapes->symbols() : 0; }
   bool same_key(const Leaves& leaves) const;
+  /// Whether the keys differ in nothing but numbers; `free` gets those that differ, and those that are free.
+  bool same_but_numbers(const Leaves& leaves, c10::SmallVector<uint32_t, 4>* free = nullptr) const;
   bool lifts_same(const capture::Trace& trace) const;
   /// Append the tensors that a call needs besides its arguments. Return false when these have changed.
   bool add_bases(Inputs& inputs, const std::vector<int64_t>& offsets) const;
   bool add_lifted(Inputs& inputs) const;
   bool dead() const;  ///< whether they can never hold again
 
+  /// Returns every check of key, ambient state, arguments (without shapes over symbols) and modules that
+  /// fails, with the value that it expects and the one it found, for people.
+  std::vector<std::string> mismatches(const Call& call) const;
   /// Return why they do not hold, for people; "" when these checks find nothing.
-  std::string mismatch(const Call& call) const;
   std::string shapes_mismatch(const Leaves& leaves) const;
   std::string lifted_mismatch() const;
 };

@@ -15,9 +15,10 @@ bool Version::may_be_confirmed(const Call& call) const {
 bool Version::confirm(const Options& options, const Call& call, const Captured& captured) {
   if (!may_be_confirmed(call)) return false;
   const auto symbols = guards_.shapes_hold(call.leaves);
-  if (!symbols || !guards_.lifts_same(captured.trace) ||
-      !template_->difference({symbols->begin(), symbols->end()}, captured).empty())
-    return false;
+  if (!symbols || !guards_.lifts_same(captured.trace)) return false;
+  const std::vector<int64_t> sizes(symbols->begin(), symbols->begin() + guards_.size_symbols());
+  const auto values = template_->symbols_in(sizes, captured);
+  if (!values || *values != find_instance(*symbols)->values) return false;
   watch_again(options);
   return true;
 }

@@ -170,6 +170,7 @@ TEST(BackgroundCompile, CodeForInputsThatShareMemoryServesNoOthers) {
 TEST(BackgroundCompile, NorDoesItServeCallsThatRunEagerly) {
   Options options;
   options.max_versions = 1;
+  options.drop_versions = false;
   options.unsupported = Unsupported::Eager;
   const auto add_to_second = [](const Tensor& a, const Tensor& b) {
     b.add_(1);

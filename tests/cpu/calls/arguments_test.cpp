@@ -109,7 +109,7 @@ TEST_F(Arguments, Numbers) {  // CAP-01
   EXPECT_EQ(call(3, 0.5, false), 1u);
   EXPECT_EQ(call(3, 0.5, false), 1u);
   EXPECT_EQ(call(4, 0.5, false), 2u);
-  EXPECT_TRUE(contains(last_reason(compiled), "number"));
+  EXPECT_EQ(last_reason(compiled), "argument 0 is the integer 4, was 3");
   EXPECT_EQ(call(4, 0.75, false), 3u);
   EXPECT_EQ(call(4, 0.75, true), 4u);
   EXPECT_EQ(call(3, 0.5, false), 4u);  // the first graph is still there
@@ -120,9 +120,7 @@ TEST_F(Arguments, UnusualDoubles) {
   auto compiled = compile(f);
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double inf = std::numeric_limits<double>::infinity();
-  uint64_t captures = 0;
   for (double v : {0.0, -0.0, nan, inf, -inf, 5e-324, 0.1}) {
-    ++captures;
     for (int call = 0; call < 2; ++call) {
       auto eager = f(x_, v);
       auto out = compiled(x_, v);
@@ -131,8 +129,8 @@ TEST_F(Arguments, UnusualDoubles) {
       else
         EXPECT_TRUE(same(eager, out)) << v;
     }
-    EXPECT_EQ(compiled.report().captures, captures) << v;
   }
+  EXPECT_EQ(compiled.report().captures, 2u);
   auto result = compile([](double v) { return v; });
   EXPECT_TRUE(std::signbit(result(-0.0)));
   EXPECT_FALSE(std::signbit(result(0.0)));

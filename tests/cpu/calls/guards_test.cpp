@@ -269,23 +269,82 @@ TEST(Guards, OverlapOfWrittenInputs) {  // ALI-45, ALI-46, ALI-47
   EXPECT_EQ(reader.report().captures, 1u);
 }
 
+/// A program whose structure depends on the number.
+Tensor repeated(Tensor x, int64_t times) {
+  for (int64_t i = 0; i <= times; ++i) x = x * 2;
+  return x;
+}
+
+TEST(Guards, LeastRecentlyUsedVersionIsDropped) {
+  Options options;
+  options.max_versions = 2;
+  auto compiled = compile(repeated, options);
+  const auto x = torch::ones({2});
+  const auto call = [&](int64_t times) {
+    EXPECT_TRUE(same(repeated(x, times), compiled(x, times))) << times;
+  };
+  for (int64_t times : {0, 1, 0, 2}) call(times);  // 1 is dropped
+  EXPECT_EQ(compiled.report().captures, 3u);
+  EXPECT_EQ(compiled.report().dropped_versions, 1u);
+  EXPECT_TRUE(contains(compiled.report().recapture_reasons.back(),
+                       "(the least recently used of 2 versions is dropped)"));
+  for (int64_t times : {0, 2, 0, 2}) call(times);
+  EXPECT_EQ(compiled.report().captures, 3u);
+  call(1);
+  EXPECT_EQ(compiled.report().captures, 4u);
+  EXPECT_EQ(compiled.report().dropped_versions, 2u);
+  EXPECT_EQ(compiled.report().eager_calls, 0u);
+}
+
+TEST(Guards, VersionsThatAreNeverUsedAgainEndInEagerCallsIfAllowed) {
+  Options options;
+  options.max_versions = 2;
+  options.unsupported = Unsupported::Eager;
+  auto compiled = compile(repeated, options);
+  const auto x = torch::ones({2});
+  for (int64_t times = 0; times < 8; ++times) EXPECT_TRUE(same(repeated(x, times), compiled(x, times)));
+  EXPECT_EQ(compiled.report().captures, 4u);
+  EXPECT_EQ(compiled.report().dropped_versions, 2u);
+  EXPECT_EQ(compiled.report().eager_calls, 4u);
+}
+
+TEST(Guards, ReasonsCompareWithTheNearestVersion) {
+  const auto f = [](const Tensor& x, const Tensor& y, bool negate, int64_t times) {
+    return repeated(negate ? -x : x, times) + y;
+  };
+  auto compiled = compile(f);
+  const auto x = torch::randn({3});
+  const auto call = [&](const Tensor& y, bool negate, int64_t times) {
+    EXPECT_TRUE(same(f(x, y, negate, times), compiled(x, y, negate, times)));
+    const auto reasons = compiled.report().recapture_reasons;
+    return reasons.empty() ? std::string() : reasons.back();
+  };
+  call(torch::randn({3}), false, 1);
+  call(torch::randn({3}, torch::kDouble), true, 2);
+  EXPECT_EQ(call(torch::randn({3}), false, 3), "argument 3 is the integer 3, was 1");
+  EXPECT_EQ(call(torch::randn({3}, torch::kDouble), true, 5), "argument 3 is the integer 5, was 2");
+  EXPECT_EQ(call(torch::ones({3}, torch::kInt), true, 5), "tensor 1 has dtype int, had double");
+  EXPECT_TRUE(contains(call(torch::randn({3}), true, 3), "is 1, was 0"));
+}
+
 TEST(Guards, MaxVersions) {
   Options options;
   options.max_versions = 2;
+  options.drop_versions = false;
   options.name = "many";
-  auto f = [](const Tensor& x, int64_t n) { return x + n; };
+  auto f = [](const Tensor& x, int64_t n) { return repeated(x, n); };
   auto compiled = compile(f, options);
   auto x = torch::ones({2});
   compiled(x, int64_t{0});
   compiled(x, int64_t{1});
   EXPECT_EQ(code_thrown_by([&] { compiled(x, int64_t{2}); }), ErrorCode::TooManyVersions);
-  EXPECT_TRUE(same(x + 1, compiled(x, int64_t{1})));  // existing versions still work
+  EXPECT_TRUE(same(f(x, 1), compiled(x, int64_t{1})));  // existing versions still work
   options.unsupported = Unsupported::Eager;
   auto eager = compile(f, options);
-  for (int64_t n : {0, 1, 2, 3, 0}) EXPECT_TRUE(same(x + n, eager(x, n)));
+  for (int64_t n : {0, 1, 2, 3, 0}) EXPECT_TRUE(same(f(x, n), eager(x, n)));
   EXPECT_EQ(eager.report().captures, 2u);
   EXPECT_EQ(eager.report().eager_calls, 2u);
-  ASSERT_EQ(eager.report().eager_reasons.size(), 1u);
+  ASSERT_EQ(eager.report().eager_reasons.size(), 2u);  // with 2 and with 3
   EXPECT_TRUE(contains(eager.report().eager_reasons[0], "'many' was captured 2 times"));
 }
 

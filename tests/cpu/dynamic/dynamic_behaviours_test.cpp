@@ -189,6 +189,7 @@ TEST(DynamicBehaviours, TensorsThatAFunctionPicksBySizeAreThoseOfTheSize) {
 TEST(DynamicBehaviours, TooManyVersionsSayWhichSizeIsFixed) {
   Options options;
   options.max_versions = 3;
+  options.drop_versions = false;
   const auto steps = [](const Tensor& x) {
     auto y = x;
     for (int64_t i = 0; i < x.size(0); ++i) y = y.sin();
