@@ -1,12 +1,15 @@
 // Changing sizes: a version with symbolic sizes compared with one of fixed sizes at the same sizes; the cost
 // of a new size; the time to find one of many versions; a potential with a thousand different numbers of
-// pairs.
+// pairs; ten thousand small graphs, each of another size; a step with a number that is new in each call.
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <c10/core/GradMode.h>
 
+#include <torch/csrc/autograd/autograd.h>
+
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdio>
 #include <exception>
 
@@ -85,20 +88,21 @@ void find_versions(const Settings& settings) {
   Options options;
   options.backend = Backend::Eager;
   options.max_versions = 32;
-  const auto one = compile([](const at::Tensor& x, int64_t) { return x + 1; }, options);
-  const auto ten = compile([](const at::Tensor& x, int64_t) { return x + 1; }, options);
+  enum class Kind : int64_t {};  // each has a version of its own
+  const auto one = compile([](const at::Tensor& x, Kind) { return x + 1; }, options);
+  const auto ten = compile([](const at::Tensor& x, Kind) { return x + 1; }, options);
   const auto x = at::randn({8});
   const auto y = at::randn({9});
   for (int64_t i = 0; i < 10; ++i) {
-    ten(x, i);
-    ten(y, i);
+    ten(x, Kind(i));
+    ten(y, Kind(i));
   }
-  one(x, 0);
-  one(y, 0);
+  one(x, Kind(0));
+  one(y, Kind(0));
   constexpr int kCalls = 1000;
   const auto many = [&](const auto& f) {
     return [&] {
-      for (int i = 0; i < kCalls; ++i) f(y, 0);
+      for (int i = 0; i < kCalls; ++i) f(y, Kind(0));
     };
   };
   const auto times = medians_in_turns({many(one), many(ten)}, settings.seconds / 4);
@@ -129,6 +133,80 @@ void many_counts(const Settings& settings) {
       again, eager / again);
 }
 
+/// A graph network of one layer on a small graph.
+struct SmallGraph {
+  at::Tensor nodes, from, to, weights, target;
+};
+struct GraphNet {
+  at::Tensor message = weight({33, 16}), update = weight({32, 16}), readout = weight({16, 1});
+  std::vector<at::Tensor> parameters() const { return {message, update, readout}; }
+  static at::Tensor weight(at::IntArrayRef sizes) { return (at::randn(sizes) * 0.2).set_requires_grad(true); }
+  at::Tensor loss(const at::Tensor& nodes, const at::Tensor& from, const at::Tensor& to,
+                  const at::Tensor& weights, const at::Tensor& target) const {
+    const auto ends = at::cat({nodes.index_select(0, from), nodes.index_select(0, to), weights}, 1);
+    const auto sums = at::zeros_like(nodes).index_add(0, to, at::silu(ends.mm(message)));
+    const auto updated = at::silu(at::cat({nodes, sums}, 1).mm(update));
+    return at::mse_loss(updated.mm(readout).mean(), target);
+  }
+};
+
+/// Graphs of different numbers have different sizes.
+SmallGraph make_graph(int64_t number) {
+  const auto nodes = 10 + number / 435, edges = 30 + number % 435;
+  return {at::randn({nodes, 16}), at::randint(nodes, {edges}), at::randint(nodes, {edges}),
+          at::rand({edges, 1}), at::randn({})};
+}
+
+void many_sizes(const Settings& settings) {
+  const GraphNet net;
+  const auto parameters = net.parameters();
+  const auto body = [&](const at::Tensor& nodes, const at::Tensor& from, const at::Tensor& to,
+                        const at::Tensor& weights,
+                        const at::Tensor& target) { return net.loss(nodes, from, to, weights, target); };
+  Options options;
+  options.max_sizes = 20000;
+  const auto compiled = compile(body, options);
+  const int64_t count = settings.smoke ? 20 : 10000;
+  std::vector<SmallGraph> graphs;
+  for (int64_t i = 0; i < count; ++i) graphs.push_back(make_graph(i));
+  const auto run = [&](const auto& loss) {
+    return milliseconds([&] {
+      for (const auto& [nodes, from, to, weights, target] : graphs)
+        torch::autograd::grad({loss(nodes, from, to, weights, target)}, parameters);
+    });
+  };
+  run(body);
+  const auto first = run(compiled), again = run(compiled), eager = run(body);
+  std::printf(
+      "\nsmall graphs of %d sizes: %d compilations; eager %.0f ms, the first time %.0f ms (%.2fx), again "
+      "%.0f ms "
+      "(%.2fx)\n",
+      static_cast<int>(count), static_cast<int>(compiled.report().captures), eager, first, eager / first,
+      again, eager / again);
+}
+
+/// A training step with a number that is new in each call.
+void many_numbers(const Settings& settings) {
+  const auto workload = make_workload("mlp", settings.scale());
+  const auto scaled = [&](const std::vector<at::Tensor>& parameters, const std::vector<at::Tensor>& inputs,
+                          double rate) {
+    return workload.loss(parameters, inputs) * std::exp(-rate) + rate * parameters[0].pow(2).sum();
+  };
+  const auto compiled = compile(scaled);
+  const int count = settings.smoke ? 20 : 1000;
+  const auto run = [&](const auto& loss) {
+    return milliseconds([&] {
+      for (int i = 0; i < count; ++i)
+        torch::autograd::grad({loss(workload.parameters, workload.inputs, 1e-3 * i)}, workload.parameters);
+    });
+  };
+  const auto first = run(compiled), again = run(compiled), eager = run(scaled);
+  std::printf(
+      "\nmlp with %d numbers: %d compilations; eager %.0f ms, the first time %.0f ms (%.2fx), again %.0f ms "
+      "(%.2fx)\n",
+      count, static_cast<int>(compiled.report().captures), eager, first, eager / first, again, eager / again);
+}
+
 int run(int argc, char** argv) {
   Settings settings;
   CLI::App app{"Sizes that change, beside fixed ones"};
@@ -141,6 +219,8 @@ int run(int argc, char** argv) {
   compare_all(settings);
   find_versions(settings);
   many_counts(settings);
+  many_sizes(settings);
+  many_numbers(settings);
   return 0;
 }
 
