@@ -35,7 +35,7 @@ int32_t divided_section(const Kernel& kernel) {
     if (section.loops.empty()) continue;
     const bool reduces = std::any_of(section.ops.begin(), section.ops.end(),
                                      [](const Op& op) { return op.code == OpCode::Reduce; });
-    if (found >= 0 || reduces) return -1;
+    if (found >= 0 || (reduces && kernel.chunks.is(0))) return -1;
     found = static_cast<int32_t>(i);
   }
   return found;

@@ -155,7 +155,8 @@ ir::Dim units(const Kernel& kernel);
 /// chunks.
 ir::Dim units_of_all_chunks(const Kernel& kernel);
 /// For kernels without outer loops: returns the section whose first loop the units run over. -1 when the
-/// kernel is a single unit of work: no section has loops, several have, or there is a Reduce.
+/// kernel is a single unit of work: no section has loops, several have, or there is a Reduce and no chunks.
+/// The Reduce of a chunk combines its units only; an Accumulate combines the results of chunks.
 int32_t divided_section(const Kernel& kernel);
 /// Text for people and tests.
 std::string to_string(const Kernel& kernel);

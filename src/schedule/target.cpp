@@ -15,7 +15,7 @@ Target cuda_target(const DeviceFacts& facts, bool deterministic) {
   // Chunks are the blocks of a grid that fills the device; each has enough rows to hide the cost of its
   // partial results.
   const int64_t blocks = int64_t{8} * facts.multiprocessors;
-  target.elements_per_chunk = 16384;
+  target.elements_per_chunk = 4096;
   target.most_chunks = blocks;
   target.rows_per_chunk = int64_t{1} << 40;  // rows of a chunk are divided among many threads
   target.least_column_chunks = facts.multiprocessors;

@@ -146,6 +146,19 @@ inline Kernel full_sum(ir::Dim n, int32_t chunks, Combine combine = Combine::Sum
   return b.kernel;
 }
 
+/// The same as the scheduler makes it: each chunk reduces its part and accumulates the result.
+inline Kernel chunked_sum(ir::Dim n, int32_t chunks, Combine combine = Combine::Sum) {
+  KernelBuilder b("chunked_" + std::string(name(combine)));
+  const auto x = b.input(DType::F32, n), y = b.output(DType::F64, chunks);
+  b.kernel.chunks = chunks;
+  const auto i = b.loop(n);
+  b.section({i});
+  const auto part = b.reduce(combine, b.load(x, affine({{i, 1}})));
+  b.section();
+  b.accumulate(combine, y, affine({}), b.cast(DType::F64, part));
+  return b.kernel;
+}
+
 /// softmax over the middle of [batch, n, columns], in strips of columns.
 inline Kernel middle_softmax(ir::Dim batch, ir::Dim n, ir::Dim columns) {
   KernelBuilder b("middle_softmax");

@@ -104,6 +104,8 @@ TEST_P(KernelSource, SumsInChunks) {
     add(samples::column_sums(rows, 5, 1, ir::DType::F64));
     add(samples::full_sum(rows, 4));
     add(samples::full_sum(rows, 3, Combine::Max));
+    add(samples::chunked_sum(rows, 3));
+    add(samples::chunked_sum(rows, 1, Combine::Max));
   }
   add(samples::column_sums(Dim::symbol(0), Dim::symbol(1), 4), {23, 19});
   add(samples::column_sums(Dim::symbol(0), Dim::symbol(1), 4), {0, 19});

@@ -105,6 +105,8 @@ TEST(CudaEmulation, WholeReductions) {
   for (const auto combine : {Combine::Sum, Combine::Max, Combine::Min}) {
     samples.add(samples::full_sum(1, 1, combine));
     samples.add(samples::full_sum(50001, 5, combine));
+    samples.add(samples::chunked_sum(50001, 5, combine));
+    samples.add(samples::chunked_sum(Dim::symbol(0), 3, combine), {3001});
     samples.add(samples::full_sum(Dim::symbol(0), 3, combine), {3001});
   }
   samples.check();

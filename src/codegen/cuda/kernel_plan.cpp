@@ -164,6 +164,8 @@ class KernelPlanner {
           good = good && eligible && known->second == access;
         } else if (!eligible || op.code != OpCode::Load || !section.plans[i].early || is_written(op.buffer)) {
           continue;
+        } else if (is_same_in_all_rows(op)) {
+          continue;  // other rows load it as well, so that it is in a cache
         }
         uses[access].push_back({s, i});
       }
@@ -180,6 +182,11 @@ class KernelPlanner {
     }
   }
 
+  bool is_same_in_all_rows(const Op& op) const {
+    return !iterations(kernel_, kernel_.outer).is(1) &&
+           std::all_of(kernel_.outer.begin(), kernel_.outer.end(),
+                       [&](int32_t loop) { return op.address.coefficient(loop) == ir::Dim(0); });
+  }
   bool is_written(int32_t buffer) const { return kernel_.buffers[buffer].kind != Buffer::Kind::Input; }
 
   // --- shared memory

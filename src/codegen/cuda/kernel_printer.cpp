@@ -17,6 +17,8 @@ using schedule::Op;
 using schedule::OpCode;
 using Form = Mapping::Form;
 
+constexpr int64_t kMostLoaded = 96;  ///< bytes that a thread loads before it computes
+
 class KernelPrinter {
  public:
   KernelPrinter(const Kernel& kernel, const Mapping& mapping)
@@ -98,10 +100,12 @@ class KernelPrinter {
     for (size_t i = 0; i < plan_.sections.size(); ++i) {
       const auto& section = plan_.sections[i];
       if (!section.has_loops() && mapping_.form == Form::All) {
-        sections.print_once(i, "");
+        sections.print_once(i, "");  // each thread with its own part
         continue;
       }
+      print_reductions(out, section);
       sections.print(i, flat_span(section));
+      print_results(out, section);
     }
     end_accumulators(out, names_, plan_, mapping_, slots);
   }
@@ -238,23 +242,41 @@ class KernelPrinter {
 
   void print_looped(Writer& out, SectionPrinter& sections, size_t index) {
     const auto& section = plan_.sections[index];
+    const auto partials = print_reductions(out, section);
+    sections.print(index, row_span(section));
+    print_row_combination(out, mapping_, partials, fmt::format("ag_shared + {}", plan_.slots));
+    print_results(out, section);
+  }
+
+  /// Declares the variables of a section's reductions.
+  std::vector<Partial> print_reductions(Writer& out, const SectionPlan& section) {
     std::vector<Partial> partials;
     for (size_t i = 0; i < section.ops.size(); ++i) {
       const auto& op = section.ops[i];
       if (op.code != OpCode::Reduce) continue;
-      const auto type = reduced_type(op);
-      partials.push_back(
-          {fmt::format("r{}", op.result), section.plans[i].wide ? ir::DType::F64 : type, op.combine});
-      out.line("{} r{} = {};", reduction_type(partials.back().type), op.result,
-               neutral_text(partials.back().type, op.combine));
+      const auto type = section.plans[i].wide ? ir::DType::F64 : reduced_type(op);
+      partials.push_back({fmt::format("r{}", op.result), type, op.combine});
+      out.line("{} r{} = {};", reduction_type(type), op.result, neutral_text(type, op.combine));
     }
-    sections.print(index, row_span(section));
-    print_row_combination(out, mapping_, partials, fmt::format("ag_shared + {}", plan_.slots));
+    return partials;
+  }
+  /// Defines what they reduce to.
+  void print_results(Writer& out, const SectionPlan& section) {
     for (const auto& op : section.ops)
       if (op.code == OpCode::Reduce) {
         const auto type = scalar_type(names_.type(op.result));
         out.line("const {} v{} = ({})r{};", type, op.result, type, op.result);
       }
+  }
+
+  /// Returns the bytes of registers that the loads of one vector fill only for a while.
+  int64_t loaded_bytes(const SectionPlan& section) const {
+    int64_t bytes = 0;
+    for (size_t i = 0; i < section.ops.size(); ++i)
+      if (section.plans[i].early && section.plans[i].keep < 0)
+        bytes += ir::size_in_bytes(kernel_.buffers[section.ops[i].buffer].dtype) *
+                 (section.plans[i].level == Level::Element ? section.vector : 1);
+    return bytes;
   }
 
   Span row_span(const SectionPlan& section) {
@@ -268,6 +290,7 @@ class KernelPrinter {
       span.start += fmt::format(" * {}", section.vector);
     if (mapping_.tile > 0) span.start = "tile + " + span.start;
     span.batch = section.serial.empty() ? mapping_.unroll : 1;
+    while (span.batch > 1 && span.batch * loaded_bytes(section) > kMostLoaded) span.batch /= 2;
     if (section.trips > 0)
       while (section.trips % span.batch != 0) span.batch /= 2;
     else

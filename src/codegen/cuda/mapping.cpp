@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "antegrad/error.h"
@@ -20,8 +21,8 @@ using schedule::OpCode;
 using Form = Mapping::Form;
 
 constexpr int64_t kNarrow = (int64_t{1} << 31) - (int64_t{1} << 20);  ///< positions below this fit 32 bits
-constexpr int64_t kInFlight = 32;    ///< bytes that a thread should be loading at a time
-constexpr int64_t kKeptBytes = 128;  ///< of a thread, if more threads can share a row
+constexpr int64_t kInFlight = 32;   ///< bytes that a thread should be loading at a time
+constexpr int64_t kKeptBytes = 64;  ///< of a thread, if more threads can share a row
 constexpr int64_t kMostKeptBytes = 256;
 constexpr int32_t kMostThreads = 1024, kBlock = 256;
 
@@ -34,11 +35,38 @@ bool has(const Kernel& kernel, OpCode code) {
   return false;
 }
 
+bool uses_any(const Op& op, const std::map<int32_t, schedule::Combine>& scalars) {
+  return std::any_of(op.args.begin(), op.args.end(), [&](int32_t arg) { return scalars.contains(arg); });
+}
+
 bool accumulates_columns(const Kernel& kernel) {
   for (const auto& section : kernel.sections)
     for (const auto& op : section.ops)
       if (op.code == OpCode::Accumulate && !op.address.terms.empty()) return true;
   return false;
+}
+
+/// Whether sections without loops only pass on what threads have reduced to accumulators that combine it in
+/// the same way, so that each thread may do that with its own part.
+bool combines_only(const Kernel& kernel) {
+  std::map<int32_t, schedule::Combine> reduced;
+  for (const auto& section : kernel.sections)
+    for (const auto& op : section.ops) {
+      if (op.code == OpCode::Reduce) {
+        reduced[op.result] = op.combine;
+        continue;
+      }
+      if (!section.loops.empty()) continue;
+      const auto from = op.args.empty() ? reduced.end() : reduced.find(op.args[0]);
+      if (op.code == OpCode::Accumulate && (from == reduced.end() || from->second != op.combine))
+        return false;
+      if (op.code == OpCode::Cast && from != reduced.end())
+        reduced[op.result] = from->second;
+      else if (op.code == OpCode::Store || op.code == OpCode::Scatter ||
+               (op.code == OpCode::Compute && uses_any(op, reduced)))
+        return false;
+    }
+  return true;
 }
 
 Form form_of(const Kernel& kernel) {
@@ -55,7 +83,7 @@ Form form_of(const Kernel& kernel) {
                                    [](const Buffer& buffer) { return buffer.kind == Buffer::Kind::Scratch; });
   const bool independent = looped <= 1 && !has(kernel, OpCode::Reduce) && !scratch;
   if (!kernel.chunks.is(0)) {
-    if (independent && kernel.outer.empty() && looped == 1 && !effects_once) return Form::All;
+    if (kernel.outer.empty() && looped == 1 && !scratch && combines_only(kernel)) return Form::All;
   } else if (independent && !(effects_once && may_be_empty)) {
     return Form::Flat;
   }
@@ -249,17 +277,20 @@ class Mapper {
              rows.constant() * threads < few)
         threads *= 2;
     }
-    set_rows(threads, kBlock);
+    set_rows(threads, block_for(threads));
     // More threads for a row until what they keep fits their registers.
     while (count > 0 && out_.threads_per_row < kMostThreads &&
            int64_t{out_.threads_per_row} * out_.vector < count && kept_bytes() > kKeptBytes)
-      set_rows(int64_t{2} * out_.threads_per_row, kBlock);
+      set_rows(int64_t{2} * out_.threads_per_row, block_for(int64_t{2} * out_.threads_per_row));
     const auto kept = kept_bytes();
     out_.keep = kept > 0 && kept <= kMostKeptBytes;
     out_.unroll = 4;
     fit_blocks();
     set_blocks();
   }
+
+  /// Rows that need barriers wait for each other in a block, so there are fewer of them.
+  static int64_t block_for(int64_t threads_per_row) { return threads_per_row > kWarp ? kBlock / 2 : kBlock; }
 
   void set_rows(int64_t threads_per_row, int64_t block) {
     out_.threads_per_row = static_cast<int32_t>(threads_per_row);
