@@ -99,6 +99,7 @@ inline uint16_t ag_shim_to_f16(float x) {
   memcpy(&bits, &half, sizeof bits);
   return bits;
 }
+#define AG_RECIPROCAL(x) (1.0f / (x))
 #define AG_F16_TO_F32(x) ag_shim_from_f16(x)
 #define AG_F32_TO_F16(x) ag_shim_to_f16(x)
 

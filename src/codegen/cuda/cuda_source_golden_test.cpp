@@ -53,11 +53,11 @@ INSTANTIATE_TEST_SUITE_P(Kernels, CudaSourceGolden, ::testing::ValuesIn(cuda_ker
 TEST(CudaMapping, IsTextThatSaysEverything) {
   const auto kernel = for_cuda(samples::softmax(65536, 1024));
   EXPECT_EQ(to_string(map_kernel(kernel, {})),
-            "rows: 16384 blocks of 256 threads, 64 per row, vectors of 4, 4 at a time, kept in registers, "
-            "64 bytes shared, aligned b0 b1");
+            "rows: 65536 blocks of 128 threads, 128 per row, vectors of 4, 4 at a time, kept in registers, "
+            "32 bytes shared, aligned b0 b1");
   EXPECT_EQ(
       to_string(map_kernel(kernel, {}, false)),
-      "rows: 32768 blocks of 256 threads, 128 per row, 4 at a time, kept in registers, 64 bytes shared");
+      "rows: 65536 blocks of 128 threads, 128 per row, 4 at a time, kept in registers, 32 bytes shared");
 }
 
 TEST(CudaMapping, SmallTensorsGetAThreadPerElement) {

@@ -20,7 +20,7 @@ using schedule::OpCode;
 constexpr int64_t kMostTrips = 16;         ///< vectors of a thread that are unrolled
 constexpr int64_t kMostUnrolled = 64;      ///< elements of a thread that are unrolled
 constexpr int64_t kMostAccumulators = 64;  ///< registers of a thread for accumulators
-constexpr int64_t kSharedAccumulators = 64 << 10;
+constexpr int64_t kSharedAccumulators = 16 << 10;
 constexpr int64_t kLongSum = 256;  ///< elements that a thread adds before it adds in double
 
 int64_t aligned16(int64_t bytes) { return (bytes + 15) / 16 * 16; }

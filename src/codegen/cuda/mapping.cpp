@@ -226,6 +226,12 @@ class Mapper {
     out_.threads_per_row = static_cast<int32_t>(per_row);
     out_.rows_per_block = std::max(kWarp, kBlock / out_.threads_per_row);
     set_blocks();
+    // Each reduction of a section takes some shared memory.
+    while (out_.threads_per_row > 1 &&
+           plan_kernel(kernel_, out_).shared_bytes > facts_.shared_per_block / 4) {
+      out_.threads_per_row /= 2;
+      set_blocks();
+    }
   }
 
   /// Each block runs a tile of the columns, so that accumulators fit registers.
@@ -235,13 +241,17 @@ class Mapper {
     const auto count = iterations(kernel_, section.spread);
     const auto ops = std::count_if(section.ops.begin(), section.ops.end(),
                                    [](const Op& op) { return op.code == OpCode::Accumulate; });
-    int64_t trips = std::max<int64_t>(1, kElements / section.vector / std::max<int64_t>(1, ops - 1)),
-            threads = kBlock;
+    // So many that a thread loads enough at a time, and its accumulators fit registers.
+    const auto most = std::max<int64_t>(1, kElements / section.vector / std::max<int64_t>(1, ops - 1));
+    auto trips = std::clamp<int64_t>(2 * kInFlight / std::max<int64_t>(1, loaded_bytes(section)), 1, most);
+    int64_t threads = kBlock;
     if (count.is_constant()) {
       const auto vectors = std::max<int64_t>(1, (count.constant() + section.vector - 1) / section.vector);
-      threads = 1;
-      while (threads < kBlock && threads < vectors) threads *= 2;
-      while (trips > 1 && (trips / 2) * threads >= vectors) trips /= 2;
+      threads = 8;
+      while (threads < kBlock && threads * trips < vectors) threads *= 2;
+      trips = std::min(trips, (vectors + threads - 1) / threads);
+    } else {
+      trips = std::min<int64_t>(trips, 4);
     }
     set_rows(threads, kBlock);
     out_.unroll = static_cast<int32_t>(std::min<int64_t>(trips, 4));

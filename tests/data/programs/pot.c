@@ -175,30 +175,28 @@ int64_t k3_sum(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
   const float* b1 = (const float*)buffers[1];
   double* b2 = (double*)buffers[2];
   for (int64_t chunk = begin; chunk < end; ++chunk) {
-    const int64_t from = 1 * chunk / 4;
-    const int64_t to = 1 * (chunk + 1) / 4;
+    const int64_t from = 40000 * chunk / 4;
+    const int64_t to = 40000 * (chunk + 1) / 4;
     double acc0 = 0.0;
-    if (from < to) {
-      double total3 = 0.0;
-      for (int64_t t0 = 0; t0 < 40000; t0 += 4096) {
-        const int64_t e0 = AG_MIN(t0 + 4096, 40000);
-        float part3 = 0.0f;
+    double total3 = 0.0;
+    for (int64_t t0 = from; t0 < to; t0 += 4096) {
+      const int64_t e0 = AG_MIN(t0 + 4096, to);
+      float part3 = 0.0f;
 #pragma omp simd reduction(+:part3)
-        for (int64_t i0 = t0; i0 < e0; ++i0) {
-          // aten.mul.Tensor -> f32[40000]
-          const float v0 = b0[i0];
-          const float v1 = b1[i0];
-          const float v2 = v0 * v1;
-          // aten.sum.dim_IntList -> f64[4]
-          part3 += v2;
-        }
-        total3 += part3;
+      for (int64_t i0 = t0; i0 < e0; ++i0) {
+        // aten.mul.Tensor -> f32[40000]
+        const float v0 = b0[i0];
+        const float v1 = b1[i0];
+        const float v2 = v0 * v1;
+        // aten.sum.dim_IntList -> f64[4]
+        part3 += v2;
       }
-      const float v3 = (float)total3;
-      // aten.sum.dim_IntList -> f64[4]
-      const double v4 = (double)v3;
-      acc0 += v4;
+      total3 += part3;
     }
+    const float v3 = (float)total3;
+    // aten.sum.dim_IntList -> f64[4]
+    const double v4 = (double)v3;
+    acc0 += v4;
     b2[chunk] = acc0;
   }
   return 0;
@@ -333,67 +331,65 @@ int64_t k1_sum(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
   float* b7 = (float*)buffers[7];
   float* b8 = (float*)buffers[8];
   for (int64_t chunk = begin; chunk < end; ++chunk) {
-    const int64_t from = 1 * chunk / 4;
-    const int64_t to = 1 * (chunk + 1) / 4;
+    const int64_t from = 40000 * chunk / 4;
+    const int64_t to = 40000 * (chunk + 1) / 4;
     double acc0 = 0.0;
-    if (from < to) {
-      double total18 = 0.0;
-      const float v1 = 1e-06f;
-      const float v4 = 6.0f;
-      const float v6 = 3.1415927f;
-      const float v10 = 1.0f;
-      const float v12 = 0.5f;
-      // aten.mul.Tensor -> f32[40000]
-      const float v16 = b4[0];
-      const float v22 = 2.0f;
-      for (int64_t t0 = 0; t0 < 40000; t0 += 4096) {
-        const int64_t e0 = AG_MIN(t0 + 4096, 40000);
-        float part18 = 0.0f;
+    double total18 = 0.0;
+    const float v1 = 1e-06f;
+    const float v4 = 6.0f;
+    const float v6 = 3.1415927f;
+    const float v10 = 1.0f;
+    const float v12 = 0.5f;
+    // aten.mul.Tensor -> f32[40000]
+    const float v16 = b4[0];
+    const float v22 = 2.0f;
+    for (int64_t t0 = from; t0 < to; t0 += 4096) {
+      const int64_t e0 = AG_MIN(t0 + 4096, to);
+      float part18 = 0.0f;
 #pragma omp simd reduction(+:part18)
-        for (int64_t i0 = t0; i0 < e0; ++i0) {
-          // aten.clamp_min -> f32[40000]
-          const float v0 = b0[i0];
-          const float v2 = ag_clamp_min_f32(v0, v1);
-          // aten.sqrt -> f32[40000]
-          const float v3 = __builtin_sqrtf(v2);
-          b1[i0] = v3;
-          // aten.lt.Scalar -> bool[40000]
-          const _Bool v5 = v3 < v4;
-          b2[i0] = v5;
-          // aten.mul.Scalar -> f32[40000]
-          const float v7 = v3 * v6;
-          // aten.div.Scalar -> f32[40000]
-          const float v8 = v7 / v4;
-          // aten.cos -> f32[40000]
-          const float v9 = ag_cos_f32(v8);
-          // aten.add.Scalar -> f32[40000]
-          const float v11 = v9 + v10;
-          // aten.mul.Scalar -> f32[40000]
-          const float v13 = v11 * v12;
-          // aten.mul.Tensor -> f32[40000]
-          const float v14 = (float)v5;
-          const float v15 = v13 * v14;
-          b3[i0] = v15;
-          const float v17 = v16 * v15;
-          b5[i0] = v17;
-          // aten.sum.dim_IntList -> f64[4,1,1]
-          part18 += v17;
-          // aten.sin -> f32[40000]
-          const float v20 = ag_sin_f32(v8);
-          // aten.neg -> f32[40000]
-          const float v21 = -v20;
-          b7[i0] = v21;
-          // aten.mul.Scalar -> f32[40000]
-          const float v23 = v3 * v22;
-          b8[i0] = v23;
-        }
-        total18 += part18;
+      for (int64_t i0 = t0; i0 < e0; ++i0) {
+        // aten.clamp_min -> f32[40000]
+        const float v0 = b0[i0];
+        const float v2 = ag_clamp_min_f32(v0, v1);
+        // aten.sqrt -> f32[40000]
+        const float v3 = __builtin_sqrtf(v2);
+        b1[i0] = v3;
+        // aten.lt.Scalar -> bool[40000]
+        const _Bool v5 = v3 < v4;
+        b2[i0] = v5;
+        // aten.mul.Scalar -> f32[40000]
+        const float v7 = v3 * v6;
+        // aten.div.Scalar -> f32[40000]
+        const float v8 = v7 / v4;
+        // aten.cos -> f32[40000]
+        const float v9 = ag_cos_f32(v8);
+        // aten.add.Scalar -> f32[40000]
+        const float v11 = v9 + v10;
+        // aten.mul.Scalar -> f32[40000]
+        const float v13 = v11 * v12;
+        // aten.mul.Tensor -> f32[40000]
+        const float v14 = (float)v5;
+        const float v15 = v13 * v14;
+        b3[i0] = v15;
+        const float v17 = v16 * v15;
+        b5[i0] = v17;
+        // aten.sum.dim_IntList -> f64[4,1,1]
+        part18 += v17;
+        // aten.sin -> f32[40000]
+        const float v20 = ag_sin_f32(v8);
+        // aten.neg -> f32[40000]
+        const float v21 = -v20;
+        b7[i0] = v21;
+        // aten.mul.Scalar -> f32[40000]
+        const float v23 = v3 * v22;
+        b8[i0] = v23;
       }
-      const float v18 = (float)total18;
-      // aten.sum.dim_IntList -> f64[4,1,1]
-      const double v19 = (double)v18;
-      acc0 += v19;
+      total18 += part18;
     }
+    const float v18 = (float)total18;
+    // aten.sum.dim_IntList -> f64[4,1,1]
+    const double v19 = (double)v18;
+    acc0 += v19;
     b6[chunk] = acc0;
   }
   return 0;

@@ -1,28 +1,27 @@
-// rows: 16384 blocks of 256 threads, 64 per row, vectors of 4, 4 at a time, kept in registers, 64 bytes shared, aligned b0 b1
-AG_KERNEL(256) softmax(const float* b0, float* b1, unsigned int* error) {
+// rows: 65536 blocks of 128 threads, 128 per row, vectors of 4, 4 at a time, kept in registers, 32 bytes shared, aligned b0 b1
+AG_KERNEL(128) softmax(const float* b0, float* b1, unsigned int* error) {
   AG_SHARED(ag_shared);
-  const int32_t row_of_block = AG_THREAD / 64;
-  const int32_t t = AG_THREAD % 64;
-  const int32_t unit = (int32_t)AG_BLOCK * 4 + row_of_block;
+  const int32_t t = AG_THREAD % 128;
+  const int32_t unit = (int32_t)AG_BLOCK * 1;
   const int32_t i0 = unit;
-  float keep0[4][4];
-  float keep1[4][4];
+  float keep0[2][4];
+  float keep1[2][4];
   float r1 = -__builtin_inff();
   {
     AG_UNROLL
-    for (int32_t k = 0; k < 4; k += 4) {
-      const int32_t base = t * 4 + k * 256;
+    for (int32_t k = 0; k < 2; k += 2) {
+      const int32_t base = t * 4 + k * 512;
       AG_UNROLL
-      for (int32_t u = 0; u < 4; ++u) {
-        const int32_t e = base + u * 256;
+      for (int32_t u = 0; u < 2; ++u) {
+        const int32_t e = base + u * 512;
         if (e < 1000) {
           const int32_t i1 = e;
           ag_load<4>(keep0[k + u], &b0[i0 * 1000 + i1]);
         }
       }
       AG_UNROLL
-      for (int32_t u = 0; u < 4; ++u) {
-        const int32_t e = base + u * 256;
+      for (int32_t u = 0; u < 2; ++u) {
+        const int32_t e = base + u * 512;
         if (e < 1000) {
           const int32_t i1 = e;
           AG_UNROLL
@@ -44,10 +43,10 @@ AG_KERNEL(256) softmax(const float* b0, float* b1, unsigned int* error) {
     ((float*)(ag_shared + 0 + 0))[AG_THREAD / 32] = r1;
   }
   AG_SYNC();
-  r1 = ((float*)(ag_shared + 0 + 0))[row_of_block * 2];
+  r1 = ((float*)(ag_shared + 0 + 0))[0];
   AG_UNROLL
-  for (int32_t other = 1; other < 2; ++other) {
-    const float from = ((float*)(ag_shared + 0 + 0))[row_of_block * 2 + other];
+  for (int32_t other = 1; other < 4; ++other) {
+    const float from = ((float*)(ag_shared + 0 + 0))[0 + other];
     r1 = AG_NAN_MAX(r1, from);
   }
   AG_SYNC();
@@ -55,11 +54,11 @@ AG_KERNEL(256) softmax(const float* b0, float* b1, unsigned int* error) {
   float r4 = 0.0f;
   {
     AG_UNROLL
-    for (int32_t k = 0; k < 4; k += 4) {
-      const int32_t base = t * 4 + k * 256;
+    for (int32_t k = 0; k < 2; k += 2) {
+      const int32_t base = t * 4 + k * 512;
       AG_UNROLL
-      for (int32_t u = 0; u < 4; ++u) {
-        const int32_t e = base + u * 256;
+      for (int32_t u = 0; u < 2; ++u) {
+        const int32_t e = base + u * 512;
         if (e < 1000) {
           const int32_t i2 = e;
           AG_UNROLL
@@ -84,21 +83,21 @@ AG_KERNEL(256) softmax(const float* b0, float* b1, unsigned int* error) {
     ((float*)(ag_shared + 0 + 0))[AG_THREAD / 32] = r4;
   }
   AG_SYNC();
-  r4 = ((float*)(ag_shared + 0 + 0))[row_of_block * 2];
+  r4 = ((float*)(ag_shared + 0 + 0))[0];
   AG_UNROLL
-  for (int32_t other = 1; other < 2; ++other) {
-    const float from = ((float*)(ag_shared + 0 + 0))[row_of_block * 2 + other];
+  for (int32_t other = 1; other < 4; ++other) {
+    const float from = ((float*)(ag_shared + 0 + 0))[0 + other];
     r4 += from;
   }
   AG_SYNC();
   const float v4 = (float)r4;
   {
     AG_UNROLL
-    for (int32_t k = 0; k < 4; k += 4) {
-      const int32_t base = t * 4 + k * 256;
+    for (int32_t k = 0; k < 2; k += 2) {
+      const int32_t base = t * 4 + k * 512;
       AG_UNROLL
-      for (int32_t u = 0; u < 4; ++u) {
-        const int32_t e = base + u * 256;
+      for (int32_t u = 0; u < 2; ++u) {
+        const int32_t e = base + u * 512;
         if (e < 1000) {
           const int32_t i3 = e;
           float y2[4];

@@ -12,12 +12,12 @@ R"ag(
 #define __DBL_EPSILON__ 0x1p-52
 #define __FMA__ 1
 #define __builtin_memcpy memcpy
-#define __builtin_fabsf fabsf
-#define __builtin_fabs fabs
+#define __builtin_fabsf(a) fabsf((float)(a))
+#define __builtin_fabs(a) fabs((double)(a))
 #define __builtin_sqrtf __fsqrt_rn
 #define __builtin_sqrt __dsqrt_rn
-#define __builtin_copysignf copysignf
-#define __builtin_copysign copysign
+#define __builtin_copysignf(a, b) copysignf((float)(a), (float)(b))
+#define __builtin_copysign(a, b) copysign((double)(a), (double)(b))
 #define __builtin_fmaf __fmaf_rn
 #define __builtin_fma __fma_rn
 #define __builtin_inff() __int_as_float(0x7f800000)
@@ -37,4 +37,10 @@ R"ag(
 #define AG_SHFL_XOR(x, mask) __shfl_xor_sync(0xffffffffu, x, mask)
 #define AG_ATOMIC_ADD(at, x) atomicAdd(at, x)
 #define AG_CAS(at, old, now) atomicCAS(at, old, now)
+#define AG_RECIPROCAL(x) ag_reciprocal(x)
+static inline float ag_reciprocal(float x) {
+  float result;
+  asm("rcp.approx.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
 )ag"
