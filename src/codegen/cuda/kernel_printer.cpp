@@ -290,7 +290,9 @@ class KernelPrinter {
       span.start += fmt::format(" * {}", section.vector);
     if (mapping_.tile > 0) span.start = "tile + " + span.start;
     span.batch = section.serial.empty() ? mapping_.unroll : 1;
-    while (span.batch > 1 && span.batch * loaded_bytes(section) > kMostLoaded) span.batch /= 2;
+    while (span.batch > 1 && (span.batch * loaded_bytes(section) > kMostLoaded ||
+                              span.batch * section.vector * instructions(section) > kMostInstructions))
+      span.batch /= 2;
     if (section.trips > 0)
       while (section.trips % span.batch != 0) span.batch /= 2;
     else

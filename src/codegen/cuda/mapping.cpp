@@ -189,6 +189,7 @@ class Mapper {
     }
     const auto bytes = std::max<int64_t>(1, loaded_bytes(section)), wanted = all ? 2 * kInFlight : kInFlight;
     while (out_.unroll < 4 && out_.unroll * bytes < wanted && section.serial.empty() &&
+           2 * out_.unroll * out_.vector * instructions(section) <= kMostInstructions &&
            (!total.is_constant() || total.constant() >= 8 * threads * out_.vector * out_.unroll))
       out_.unroll *= 2;
     out_.blocks = all ? kernel_.chunks : divided_up(total, int64_t{kBlock} * out_.vector * out_.unroll);
@@ -244,6 +245,7 @@ class Mapper {
     // So many that a thread loads enough at a time, and its accumulators fit registers.
     const auto most = std::max<int64_t>(1, kElements / section.vector / std::max<int64_t>(1, ops - 1));
     auto trips = std::clamp<int64_t>(2 * kInFlight / std::max<int64_t>(1, loaded_bytes(section)), 1, most);
+    trips = std::clamp<int64_t>(kMostInstructions / (section.vector * instructions(section)), 1, trips);
     int64_t threads = kBlock;
     if (count.is_constant()) {
       const auto vectors = std::max<int64_t>(1, (count.constant() + section.vector - 1) / section.vector);
@@ -273,6 +275,16 @@ class Mapper {
     return bytes;
   }
 
+  int64_t unrolled_instructions() const {
+    auto mapping = out_;
+    mapping.keep = true;
+    int64_t most = 0;
+    const auto plan = plan_kernel(kernel_, mapping);
+    for (const auto& section : plan.sections)
+      most = std::max(most, section.trips * section.vector * instructions(section));
+    return most;
+  }
+
   void map_rows() {
     const auto count = longest();
     const auto rows = units();
@@ -290,7 +302,8 @@ class Mapper {
     set_rows(threads, block_for(threads));
     // More threads for a row until what they keep fits their registers.
     while (count > 0 && out_.threads_per_row < kMostThreads &&
-           int64_t{out_.threads_per_row} * out_.vector < count && kept_bytes() > kKeptBytes)
+           int64_t{out_.threads_per_row} * out_.vector < count &&
+           (kept_bytes() > kKeptBytes || unrolled_instructions() > kMostInstructions))
       set_rows(int64_t{2} * out_.threads_per_row, block_for(int64_t{2} * out_.threads_per_row));
     const auto kept = kept_bytes();
     out_.keep = kept > 0 && kept <= kMostKeptBytes;

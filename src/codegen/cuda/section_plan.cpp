@@ -165,6 +165,19 @@ bool has_effect(const Op& op) {
          op.code == OpCode::Scatter;
 }
 
+int64_t instructions(const SectionPlan& section) {
+  constexpr int64_t kCall = 25, kDivision = 8, kRandom = 20;
+  int64_t sum = 1;
+  for (size_t i = 0; i < section.ops.size(); ++i) {
+    const auto& op = section.ops[i];
+    if (section.plans[i].level != Level::Element) continue;
+    sum += 2 + kCall * std::count(op.text.begin(), op.text.end(), '(') +
+           kDivision * std::count(op.text.begin(), op.text.end(), '/') +
+           (op.code == OpCode::Random ? kRandom : 0);
+  }
+  return sum;
+}
+
 std::vector<SectionPlan> plan_sections(const Kernel& kernel, Mapping::Form form, int32_t vector) {
   std::vector<SectionPlan> out;
   if (form == Mapping::Form::Flat) {

@@ -43,6 +43,11 @@ ir::Dim iterations(const schedule::Kernel& kernel, const std::vector<int32_t>& l
 bool is_multiple(const ir::Dim& dim, int64_t of);
 bool has_effect(const schedule::Op& op);
 
+/// Returns an estimate of the instructions for one element of a section.
+int64_t instructions(const SectionPlan& section);
+/// The most instructions that are unrolled: more take NVRTC seconds and do not fit a multiprocessor's cache.
+constexpr int64_t kMostInstructions = 2500;
+
 /// The sections of a kernel, for vectors of `vector` elements where accesses allow it. In Form::Flat all
 /// sections become one.
 std::vector<SectionPlan> plan_sections(const schedule::Kernel& kernel, Mapping::Form form, int32_t vector);
