@@ -6,6 +6,8 @@
 
 #include <cstdint>
 #include <cstring>
+#include <fstream>
+#include <vector>
 
 namespace antegrad::toolchain {
 namespace {
@@ -23,6 +25,8 @@ bool holds(const dl_phdr_info& module, uintptr_t address) {
   }
   return false;
 }
+
+constexpr size_t kMostNotes = 1 << 16;  // bytes; more is no list of notes
 
 constexpr size_t padded(size_t size) { return (size + 3) / 4 * 4; }
 
@@ -64,6 +68,25 @@ std::string build_id_of(const void* address) {
   Search search{reinterpret_cast<uintptr_t>(address), {}};
   dl_iterate_phdr(visit, &search);
   return search.id;
+}
+
+std::string build_id_of_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const auto read = [&](uint64_t offset, void* to, size_t size) {
+    return file.seekg(static_cast<std::streamoff>(offset)) &&
+           file.read(static_cast<char*>(to), static_cast<std::streamsize>(size));
+  };
+  ElfW(Ehdr) header;
+  if (!read(0, &header, sizeof header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return {};
+  std::string id;
+  for (size_t i = 0; i < header.e_phnum && id.empty(); ++i) {
+    ElfW(Phdr) part;
+    if (!read(header.e_phoff + i * sizeof part, &part, sizeof part)) return {};
+    if (part.p_type != PT_NOTE || part.p_filesz > kMostNotes) continue;
+    std::vector<char> notes(part.p_filesz);
+    if (read(part.p_offset, notes.data(), notes.size())) id = id_in(notes.data(), notes.size());
+  }
+  return id;
 }
 
 }  // namespace antegrad::toolchain

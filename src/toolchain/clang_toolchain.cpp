@@ -105,7 +105,8 @@ class ClangToolchain final : public Toolchain {
  public:
   std::string name() const override { return "clang-" ANTEGRAD_CLANG_VERSION; }
 
-  Object compile(const std::string& source, Isa isa) const override {
+  Object compile(const std::string& source, const CodeTarget& target) const override {
+    const auto isa = std::get<Isa>(target);
     const auto arguments = arguments_for(isa);
     std::optional<ClangRun> run;
     if (fits_here()) {

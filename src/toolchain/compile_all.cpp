@@ -18,9 +18,9 @@ namespace {
 /// Sources to compile; each thread takes the next one that is not taken.
 class Job {
  public:
-  Job(const Toolchain& toolchain, std::vector<const std::string*> sources, Isa isa,
+  Job(const Toolchain& toolchain, std::vector<const std::string*> sources, const CodeTarget& target,
       const CompileProgress& progress)
-      : toolchain_(toolchain), sources_(std::move(sources)), isa_(isa), progress_(progress) {
+      : toolchain_(toolchain), sources_(std::move(sources)), target_(target), progress_(progress) {
     objects_.resize(sources_.size());
     errors_.resize(sources_.size());
   }
@@ -32,7 +32,7 @@ class Job {
       const auto start = std::chrono::steady_clock::now();
       try {
         if (process_end::begun()) throw process_end::Ending();
-        objects_[i] = toolchain_.compile(*sources_[i], isa_);
+        objects_[i] = toolchain_.compile(*sources_[i], target_);
         objects_[i].seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         tell_progress();
       } catch (...) {
@@ -63,7 +63,7 @@ class Job {
 
   const Toolchain& toolchain_;
   const std::vector<const std::string*> sources_;
-  const Isa isa_;
+  const CodeTarget target_;
   const CompileProgress& progress_;
   const trace::Context context_ = trace::current();
   std::mutex progress_mutex_;
@@ -90,14 +90,14 @@ void work_in_parallel(Job& job, size_t count) {
 
 }  // namespace
 
-std::vector<Object> compile_all(const Toolchain& toolchain, const std::vector<std::string>& sources, Isa isa,
-                                const CompileProgress& progress) {
+std::vector<Object> compile_all(const Toolchain& toolchain, const std::vector<std::string>& sources,
+                                const CodeTarget& target, const CompileProgress& progress) {
   std::unordered_map<std::string_view, size_t> index;
   std::vector<const std::string*> distinct;
   for (const auto& source : sources) {
     if (index.emplace(source, distinct.size()).second) distinct.push_back(&source);
   }
-  Job job(toolchain, distinct, isa, progress);
+  Job job(toolchain, distinct, target, progress);
   work_in_parallel(job, distinct.size());
   const auto compiled = job.take();
   std::vector<Object> objects;

@@ -14,7 +14,7 @@ namespace {
 class CountingToolchain final : public Toolchain {
  public:
   std::string name() const override { return "counting"; }
-  Object compile(const std::string& source, Isa) const override {
+  Object compile(const std::string& source, const CodeTarget&) const override {
     ++compiled;
     if (source.starts_with("bad")) throw Error(ErrorCode::Compile, "test", source);
     return {{static_cast<uint8_t>(std::stoi(source))}, {source}};

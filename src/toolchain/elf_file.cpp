@@ -14,8 +14,8 @@ void fail_load(const std::string& fact) {
               "Compile it again; if it came from a cache, remove the entry");
 }
 
-ElfFile::ElfFile(std::span<const uint8_t> bytes) : bytes_(bytes) {
-  read_header();
+ElfFile::ElfFile(std::span<const uint8_t> bytes, ElfKind kind) : bytes_(bytes) {
+  read_header(kind);
   read_symbols();
 }
 
@@ -36,12 +36,14 @@ std::vector<Entry> ElfFile::table(uint64_t offset, uint64_t size) const {
   return entries;
 }
 
-void ElfFile::read_header() {
+void ElfFile::read_header(ElfKind kind) {
   const auto header = table<Elf64_Ehdr>(0, sizeof(Elf64_Ehdr)).front();
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) fail_load("it is not ELF");
+  const bool cubin = kind == ElfKind::Cubin;
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
-      header.e_machine != EM_X86_64 || header.e_type != ET_REL) {
-    fail_load(fmt::format("it is not a relocatable ELF64 file for x86-64 (type {}, machine {})",
+      header.e_machine != (cubin ? kCudaMachine : EM_X86_64) || header.e_type != (cubin ? ET_EXEC : ET_REL)) {
+    fail_load(fmt::format("it is not {} (type {}, machine {})",
+                          cubin ? "an executable ELF64 file for CUDA" : "a relocatable ELF64 file for x86-64",
                           header.e_type, header.e_machine));
   }
   if (header.e_shentsize != sizeof(Elf64_Shdr)) {
@@ -49,6 +51,10 @@ void ElfFile::read_header() {
   }
   sections_ = table<Elf64_Shdr>(header.e_shoff, uint64_t{header.e_shnum} * sizeof(Elf64_Shdr));
   section_names_ = header.e_shstrndx;
+  if (header.e_phnum > 0 && header.e_phentsize != sizeof(Elf64_Phdr))
+    fail_load(fmt::format("its program headers have {} bytes", header.e_phentsize));
+  for (const auto& segment : table<Elf64_Phdr>(header.e_phoff, uint64_t{header.e_phnum} * sizeof(Elf64_Phdr)))
+    slice(segment.p_offset, segment.p_filesz);
 }
 
 void ElfFile::read_symbols() {

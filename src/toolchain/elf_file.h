@@ -9,11 +9,20 @@
 
 namespace antegrad::toolchain {
 
-/// A checked view of a relocatable ELF64 file for x86-64. The bytes may be untrusted: every offset, size and
-/// index is checked, and errors throw Error(Compile). The bytes must outlive the view.
+/// The machine of cubins in ELF headers: EM_CUDA, which older system headers lack.
+constexpr int kCudaMachine = 190;
+
+/// The kinds of ELF64 files that are loaded.
+enum class ElfKind {
+  Object,  ///< relocatable, for x86-64
+  Cubin,   ///< executable, for CUDA devices
+};
+
+/// A checked view of an ELF64 file. The bytes may be untrusted: every offset, size and index is checked, and
+/// errors throw Error(Compile). The bytes must outlive the view.
 class ElfFile {
  public:
-  explicit ElfFile(std::span<const uint8_t> bytes);
+  explicit ElfFile(std::span<const uint8_t> bytes, ElfKind kind = ElfKind::Object);
 
   const std::vector<Elf64_Shdr>& sections() const { return sections_; }
   const std::vector<Elf64_Sym>& symbols() const { return symbols_; }
@@ -27,7 +36,7 @@ class ElfFile {
   std::vector<Elf64_Rela> relocations(const Elf64_Shdr& section) const;
 
  private:
-  void read_header();
+  void read_header(ElfKind kind);
   void read_symbols();
   std::string_view text_at(const Elf64_Shdr& strings, uint64_t offset) const;
   std::span<const uint8_t> slice(uint64_t offset, uint64_t size) const;

@@ -102,4 +102,9 @@ std::string_view isa_cpu(Isa isa) {
   return "x86-64";
 }
 
+std::string target_name(const CodeTarget& target) {
+  if (const auto* arch = std::get_if<CudaArch>(&target)) return "sm_" + std::to_string(arch->capability);
+  return std::string(isa_name(std::get<Isa>(target)));
+}
+
 }  // namespace antegrad::toolchain

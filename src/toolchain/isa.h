@@ -1,6 +1,9 @@
 #pragma once
+#include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace antegrad::toolchain {
@@ -25,5 +28,14 @@ std::vector<Isa> runnable_isas();
 
 /// Returns the compilers' name for it, such as "x86-64-v3".
 std::string_view isa_cpu(Isa isa);
+
+/// An architecture of CUDA devices.
+struct CudaArch {
+  int32_t capability = 90;  ///< major * 10 + minor
+};
+/// What machine code is made for.
+using CodeTarget = std::variant<Isa, CudaArch>;
+/// Returns isa_name(), or "sm_90". Part of the cache keys of compiled code.
+std::string target_name(const CodeTarget& target);
 
 }  // namespace antegrad::toolchain

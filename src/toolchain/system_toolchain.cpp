@@ -89,7 +89,8 @@ class SystemToolchain final : public Toolchain {
 
   std::string name() const override { return "cc-" + compiler().version; }
 
-  Object compile(const std::string& source, Isa isa) const override {
+  Object compile(const std::string& source, const CodeTarget& target) const override {
+    const auto isa = std::get<Isa>(target);
     const TemporaryFolder folder;
     const auto source_path = folder.path() / kSourceName, object_path = folder.path() / "kernel.o";
     write_text(source_path, source);

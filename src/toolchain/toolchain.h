@@ -10,16 +10,17 @@
 
 namespace antegrad::toolchain {
 
-/// A relocatable ELF64 file for x86-64, and the global functions that it defines. Module::load() loads it.
+/// Machine code and the global functions that it defines: a relocatable ELF64 file for x86-64, which
+/// Module::load() loads, or a cubin, which cuda::Module::load() loads.
 struct Object {
   std::vector<uint8_t> bytes;
   std::vector<std::string> symbols;
   double seconds = 0;  ///< how long compile_all() took to make it
 };
 
-/// Compiles C text to objects. The text includes no headers. Thread-safe.
+/// Compiles C or CUDA text to objects. The text includes no headers. Thread-safe.
 ///
-/// Both compilers get flags that keep floating point exact: no contraction, no reassociation, NaN and
+/// All compilers get flags that keep floating point exact: no contraction, no reassociation, NaN and
 /// infinities as in IEEE 754; math functions do not set errno and operations do not trap.
 class Toolchain {
  public:
@@ -27,7 +28,7 @@ class Toolchain {
   /// Compiler and version, e.g. "clang-19.1.7" or "cc-12.2.0"; part of cache keys. Does not open the plugin.
   virtual std::string name() const = 0;
   /// Throws Error(Compile) with the command, the diagnostics and the source.
-  virtual Object compile(const std::string& source, Isa isa) const = 0;
+  virtual Object compile(const std::string& source, const CodeTarget& target) const = 0;
 };
 
 using ToolchainPtr = std::shared_ptr<const Toolchain>;
@@ -54,7 +55,7 @@ using CompileProgress = std::function<void(size_t done, size_t total)>;
 
 /// Returns one object per source, in order. Equal sources are compiled once, different ones in parallel. When
 /// some fail, throws the first error in the order of sources after all are done.
-std::vector<Object> compile_all(const Toolchain& toolchain, const std::vector<std::string>& sources, Isa isa,
-                                const CompileProgress& progress = {});
+std::vector<Object> compile_all(const Toolchain& toolchain, const std::vector<std::string>& sources,
+                                const CodeTarget& target, const CompileProgress& progress = {});
 
 }  // namespace antegrad::toolchain
