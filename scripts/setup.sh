@@ -15,6 +15,7 @@ cd "$(dirname "$0")/.."
 torch_version=2.11.0
 cudart_version=13.0.96   # libtorch_cpu of the PyPI wheel links the CUDA runtime and its profiler;
 cupti_version=13.0.85    # no GPU and no other CUDA library is needed to run it.
+nvrtc_version=13.0.88    # compiles kernels for CUDA devices in tests; they are skipped without it
 deps=${ANTEGRAD_DEPS:-$PWD/.deps}
 
 say() { printf 'setup: %s\n' "$*" >&2; }
@@ -100,7 +101,7 @@ get() {
   python3 -m pip download -q --no-deps --disable-pip-version-check --only-binary=:all: --python-version 311 \
     --implementation cp --abi cp311 --abi none --platform "manylinux_2_28_$(uname -m)" \
     --platform "manylinux_2_27_$(uname -m)" --platform "manylinux_2_25_$(uname -m)" \
-    --platform "manylinux_2_17_$(uname -m)" --platform "manylinux2014_$(uname -m)" -d "$work" "$@"
+    --platform "manylinux_2_17_$(uname -m)" --platform "manylinux2014_$(uname -m)" --platform "manylinux_2_12_$(uname -m)" -d "$work" "$@"
 }
 get "torch==$torch_version"
 get "nvidia-cuda-runtime==$cudart_version" "nvidia-cuda-cupti==$cupti_version"
@@ -109,6 +110,12 @@ unzip -q "$work"/torch-*.whl 'torch/include/*' 'torch/lib/libtorch_cpu.so' 'torc
 unzip -q "$work"/nvidia_cuda_runtime-*.whl 'nvidia/*/lib/*' -d "$work/out"
 unzip -q "$work"/nvidia_cuda_cupti-*.whl 'nvidia/*/lib/libcupti.so*' -d "$work/out"
 find "$work/out/nvidia" -name '*.so*' -exec mv -t "$work/out/torch/lib" {} +
+if get "nvidia-cuda-nvrtc==$nvrtc_version" 2>/dev/null; then
+  unzip -q "$work"/nvidia_cuda_nvrtc-*.whl 'nvidia/*/lib/libnvrtc*.so*' -d "$work/nvrtc"
+  find "$work/nvrtc" -name '*.so*' ! -name '*.alt.*' -exec mv -t "$work/out/torch/lib" {} +
+else
+  say "no NVRTC to be had; tests that compile for CUDA devices are skipped unless a toolkit is installed"
+fi
 mv "$work"/out/torch-*.dist-info/licenses "$work/out/torch/licenses"
 rm -rf "$deps/libtorch"
 mv "$work/out/torch" "$deps/libtorch"

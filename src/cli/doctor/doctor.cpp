@@ -91,7 +91,8 @@ size_t Findings::count(Check::State state) const {
 }
 
 CLI::App& add_doctor(CLI::App& app, DoctorOptions& options) {
-  auto& command = *app.add_subcommand("doctor", "check machine, LibTorch, compilers, cache and environment");
+  auto& command =
+      *app.add_subcommand("doctor", "check machine, LibTorch, compilers, CUDA, cache and environment");
   command.add_flag("--json", options.json, "print JSON");
   command.footer(kDoctorExamples);
   return command;
@@ -99,11 +100,9 @@ CLI::App& add_doctor(CLI::App& app, DoctorOptions& options) {
 
 CommandOutput run_doctor(const DoctorOptions& options) {
   Findings findings;
-  constexpr std::pair<const char*, void (*)(Findings&)> kTopics[] = {{"machine", check_machine},
-                                                                     {"LibTorch", check_libtorch},
-                                                                     {"compilers", check_compilers},
-                                                                     {"cache", check_cache},
-                                                                     {"environment", check_environment}};
+  constexpr std::pair<const char*, void (*)(Findings&)> kTopics[] = {
+      {"machine", check_machine}, {"LibTorch", check_libtorch}, {"compilers", check_compilers},
+      {"CUDA", check_cuda},       {"cache", check_cache},       {"environment", check_environment}};
   {
     ProgressBar progress("doctor");
     size_t done = 0;

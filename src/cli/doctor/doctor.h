@@ -53,6 +53,7 @@ class Findings {
 void check_machine(Findings& out);
 void check_libtorch(Findings& out);
 void check_compilers(Findings& out);
+void check_cuda(Findings& out);
 void check_cache(Findings& out);
 void check_environment(Findings& out);
 

@@ -39,6 +39,8 @@ const std::vector<Variable>& known_variables() {
       {"ANTEGRAD_MATMUL", {"auto", "libtorch", "onednn"}},
       {"ANTEGRAD_COMPILE_FAILURE", {"error", "eager"}},
       {"ANTEGRAD_DEBUG_COMPARE", kFlag},
+      {"ANTEGRAD_CUDA_KERNELS", kFlag},
+      {"ANTEGRAD_CUDA_SYNC", kFlag},
       {"ANTEGRAD_CACHE", {"on", "off", "strict"}},
       {"ANTEGRAD_CACHE_DIR", {}},
       {"ANTEGRAD_CACHE_KEY_FILE", {}},
@@ -48,6 +50,7 @@ const std::vector<Variable>& known_variables() {
       {"ANTEGRAD_CACHE_REDIS_WRITE", kFlag},
       {"ANTEGRAD_CLANG_PLUGIN", {}},
       {"ANTEGRAD_CC", {}},
+      {"ANTEGRAD_NVRTC", {}},
       {"ANTEGRAD_DEPS", {}},
   };
   return variables;

@@ -1,0 +1,41 @@
+#pragma once
+#include <memory>
+#include <string>
+
+#include "toolchain/cuda/driver.h"
+#include "toolchain/toolchain.h"
+
+namespace antegrad::toolchain::cuda {
+
+/// A cubin given to the driver. Its kernels may be launched, on any device of its architecture, while the
+/// module lives.
+class Module {
+ public:
+  ~Module();
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+
+  /// Throws Error(Compile) when the bytes are no cubin, define no kernel of this name, or the driver refuses
+  /// them.
+  static std::shared_ptr<const Module> load(const Object& cubin, const std::string& kernel);
+
+  KernelHandle kernel() const { return kernel_; }
+  /// Loads the kernel for the device, whose context must be current, so that its first launch does not, and
+  /// allows it this much dynamic shared memory. Throws Error(Internal).
+  void prepare(Device device, int64_t shared_bytes) const;
+
+ private:
+  Module(LibraryHandle library, KernelHandle kernel) : library_(library), kernel_(kernel) {}
+
+  LibraryHandle library_;
+  KernelHandle kernel_;
+};
+
+/// What the compiler made of a kernel.
+struct KernelFacts {
+  int registers = 0;    ///< per thread
+  int local_bytes = 0;  ///< per thread; more than 0 where registers are spilled
+};
+KernelFacts kernel_facts(const Module& module, Device device);
+
+}  // namespace antegrad::toolchain::cuda
