@@ -24,7 +24,7 @@ std::string value_at(const at::Tensor& tensor, int64_t index) {
 
 /// Returns the flat index of an element whose bits differ, or -1.
 int64_t first_changed(const at::Tensor& was, const at::Tensor& is) {
-  const auto a = was.contiguous(), b = is.contiguous();
+  const auto a = was.contiguous().cpu(), b = is.contiguous().cpu();
   const size_t size = a.element_size();
   const auto* x = static_cast<const std::byte*>(a.const_data_ptr());
   const auto* y = static_cast<const std::byte*>(b.const_data_ptr());
@@ -36,8 +36,8 @@ int64_t first_changed(const at::Tensor& was, const at::Tensor& is) {
 
 /// Returns whether the memory of the tensor holds its contents, so that they can be copied and inspected.
 bool is_plain(const at::Tensor& tensor) {
-  return tensor.layout() == at::kStrided && tensor.device().is_cpu() && !tensor.is_quantized() &&
-         !tensor.is_neg() && !tensor.is_conj() && !tensor._is_zerotensor();
+  return tensor.layout() == at::kStrided && !tensor.is_meta() && !tensor.is_quantized() && !tensor.is_neg() &&
+         !tensor.is_conj() && !tensor._is_zerotensor();
 }
 
 /// Returns a copy of the tensor on a copy of its whole storage.
@@ -56,12 +56,14 @@ struct Comparison::Place {
   std::vector<int64_t> sizes, strides;
   int64_t offset = 0;
   at::ScalarType dtype = at::kFloat;
+  at::Device device = at::kCPU;
   bool is_tensor = false;
   ir::ValueId source;  ///< what it is a view of; invalid when it is none
 
   /// Returns a tensor for an input that the program does not read, of which only the sizes matter.
   at::Tensor stand_in() const {
-    return is_tensor ? at::empty_strided(sizes, strides, at::TensorOptions(dtype)).zero_() : at::Tensor();
+    return is_tensor ? at::empty_strided(sizes, strides, at::TensorOptions(dtype).device(device)).zero_()
+                     : at::Tensor();
   }
 
   /// Returns the same view of a copy of its source. Undefined when it reaches beyond the copy.
@@ -125,6 +127,7 @@ Comparison::Place Comparison::place_of(ir::ValueId value, const Placement& place
   place.strides = aten::constants(type->strides);
   place.offset = type->offset.is_constant() ? type->offset.constant() : 0;
   place.dtype = aten::to_torch(type->dtype);
+  place.device = aten::to_torch(type->device);
   return place;
 }
 
@@ -134,7 +137,7 @@ at::Tensor Comparison::tensor_of(ir::ValueId value, const Registers& registers) 
   if (place.slot >= 0) return registers[place.slot];
   if (place.arena_offset < 0 || registers.arena == nullptr) return {};
   return at::from_blob(registers.arena + place.arena_offset, place.sizes, place.strides,
-                       at::TensorOptions(place.dtype));
+                       at::TensorOptions(place.dtype).device(place.device));
 }
 
 at::Tensor Comparison::copy_of(ir::ValueId value, const at::Tensor& tensor, const Copies& copies) const {

@@ -1,9 +1,15 @@
 #include "runtime/executable.h"
 
+#include <optional>
+
 #include "antegrad/error.h"
 #include "aten/below_recording.h"
+#include "aten/convert.h"
 #include "ir/ops.h"
 #include "runtime/comparison.h"
+#include "runtime/cuda/device.h"
+#include "runtime/cuda/error_words.h"
+#include "runtime/cuda/launch.h"
 #include "runtime/instructions.h"
 #include "runtime/kernel_call.h"
 #include "runtime/memory_pool.h"
@@ -133,8 +139,10 @@ std::unique_ptr<Instruction> Executable::make_step(const schedule::Program& prog
       const auto offset = placement.values[value].arena_offset;
       operands.push_back(offset >= 0 ? Operand{-1, offset} : Operand{placement.register_of[value], 0});
     }
-    return make_kernel_call(kernels[call->kernel], std::move(operands), symbols_, call->units.constant(),
-                            call->grain);
+    const auto& code = kernels[call->kernel];
+    if (code.cuda != nullptr)
+      return cuda::make_launch(program.kernel_of(*call), code, device_, std::move(operands), symbols_);
+    return make_kernel_call(code, std::move(operands), symbols_, call->units.constant(), call->grain);
   }
   const auto& node = program.node_of(std::get<schedule::RunNode>(program.steps[step]));
   // For sizes that change, oneDNN would make code each time, which takes a millisecond or more.
@@ -151,6 +159,9 @@ void Executable::assemble(const schedule::Program& program, const std::vector<Ke
   runs_kernels_ = !program.kernels.empty();
   auto placement = place(program, {.symbols = symbols_ ? *symbols_ : std::vector<int64_t>()});
   register_count_ = placement.registers;
+  device_ = aten::to_torch(placement.device);
+  std::optional<cuda::DeviceScope> scope;  // launches are prepared in the device's context
+  if (device_.is_cuda()) scope.emplace(device_);
   arena_bytes_ = placement.arena_bytes;
   if (placement.checks) {
     fallback_ = std::make_unique<Fallback>();
@@ -218,6 +229,12 @@ void Executable::run(std::vector<at::Tensor>&& inputs, std::vector<at::Tensor>& 
 void Executable::run(Registers& registers, std::vector<at::Tensor>& outputs) const {
   alignas(64) std::byte small[kSmallArena];
   if (has_small_arena()) registers.arena = small;
+  std::optional<cuda::DeviceScope> scope;
+  if (device_.is_cuda()) {
+    cuda::check_errors();
+    scope.emplace(device_);
+    registers.stream = scope->stream();
+  }
   if (runs_kernels_)
     for (auto slot : inputs_)
       if (slot >= 0) fill_memory(registers[slot]);
@@ -230,11 +247,13 @@ void Executable::run(Registers& registers, std::vector<at::Tensor>& outputs) con
   for (auto slot : outputs_) outputs.push_back(slot < 0 ? at::Tensor() : registers[slot]);
 }
 
-inline bool Executable::has_small_arena() const { return arena_bytes_ <= kSmallArena && !arena_tensors_; }
+inline bool Executable::has_small_arena() const {
+  return arena_bytes_ <= kSmallArena && !arena_tensors_ && !device_.is_cuda();
+}
 
 void Executable::begin_arena(int64_t bytes, Registers& registers) const {
   if (has_small_arena()) return;
-  auto memory = memory_pool::allocate(bytes);
+  auto memory = device_.is_cuda() ? cuda::allocate(bytes) : memory_pool::allocate(bytes);
   registers.arena = static_cast<std::byte*>(memory.get());
   if (arena_tensors_)
     registers.arena_storage = c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(),
@@ -286,6 +305,7 @@ void Executable::run_timed(Registers& registers) const {
   for (const auto& entry : entries_) {
     run_entry(entry, registers);
     entry.let_go(registers);
+    if (device_.is_cuda()) cuda::synchronize(registers.stream, "timing the steps of a run");
     const auto after = StepTimer::Clock::now();
     times.push_back(std::chrono::duration<float>(after - before).count());
     before = after;

@@ -7,6 +7,7 @@
 
 #include "ir/graph.h"
 #include "schedule/program.h"
+#include "toolchain/cuda/driver.h"
 
 namespace antegrad::runtime {
 
@@ -16,6 +17,7 @@ struct Registers : c10::SmallVector<at::Tensor, 24> {
   std::byte* arena = nullptr;
   c10::Storage arena_storage;  ///< owns the arena where LibTorch reads or writes some of it
   at::DataPtr arena_memory;    ///< owns the arena where LibTorch does not, and it is not on the stack
+  toolchain::cuda::Stream stream = nullptr;  ///< of a run on a CUDA device
   void end_arena() {
     arena_memory.clear();
     arena_storage = {};
@@ -30,10 +32,12 @@ class Instruction {
 };
 
 using KernelFunction = int64_t (*)(void* const* buffers, const int64_t* dims, int64_t begin, int64_t end);
+struct CudaKernelCode;  // runtime/cuda/launch.h
 /// A kernel as schedule/kernel.h describes it, ready to be called.
 struct KernelCode {
-  KernelFunction function = nullptr;
-  std::shared_ptr<const void> keep;  ///< keeps the function's code loaded
+  KernelFunction function = nullptr;           ///< null for a kernel for CUDA devices
+  std::shared_ptr<const void> keep;            ///< keeps the function's code loaded
+  std::shared_ptr<const CudaKernelCode> cuda;  ///< null for a kernel for the CPU
 };
 
 struct Placement;
@@ -83,6 +87,7 @@ class Executable {
   int64_t arena_bytes_ = 0;
   bool runs_kernels_ = false;
   bool arena_tensors_ = false;          ///< LibTorch reads or writes some of the arena
+  c10::Device device_ = c10::kCPU;      ///< where the arena is, and the device of kernels for CUDA
   std::unique_ptr<Fallback> fallback_;  ///< set where some kernel may fail
   std::unique_ptr<StepTimer> timer_;    ///< set while a trace is written
 };

@@ -15,6 +15,21 @@
 
 namespace antegrad::runtime {
 
+namespace {
+
+/// The choices are made while a function is captured.
+uint8_t enabled_kernels() {
+  const auto& context = at::globalContext();
+  uint8_t bits = 0;
+  for (const bool flag :
+       {context.userEnabledFlashSDP(), context.userEnabledMemEfficientSDP(), context.userEnabledMathSDP(),
+        context.userEnabledCuDNNSDP(), context.userEnabledCuDNN()})
+    bits = static_cast<uint8_t>(bits << 1 | (flag ? 1 : 0));
+  return bits;
+}
+
+}  // namespace
+
 Ambient Ambient::now() {
   Ambient ambient;
   const auto keys = c10::impl::tls_local_dispatch_key_set();
@@ -23,6 +38,7 @@ Ambient Ambient::now() {
   ambient.grad_mode = c10::GradMode::is_enabled();
   ambient.inference_mode = c10::InferenceMode::is_enabled();
   ambient.deterministic = at::globalContext().deterministicAlgorithms();
+  ambient.kernel_flags = enabled_kernels();
   ambient.default_dtype = c10::get_default_dtype_as_scalartype();
   // Autocast shows in the excluded keys; its dtypes matter only when it is on.
   ambient.autocast_cpu = !keys.excluded_.has(c10::DispatchKey::AutocastCPU);
@@ -72,11 +88,18 @@ std::string difference(const Ambient& captured, const Ambient& now) {
     return changed("inference mode", captured.inference_mode, now.inference_mode);
   if (captured.deterministic != now.deterministic)
     return changed("the deterministic flag", captured.deterministic, now.deterministic);
+  if (captured.kernel_flags != now.kernel_flags)
+    return "which kernels of attention or cuDNN are enabled has changed";
   if (captured.default_dtype != now.default_dtype)
     return changed("the default dtype", c10::toString(captured.default_dtype),
                    c10::toString(now.default_dtype));
   if (captured.autocast_cpu != now.autocast_cpu)
     return changed("autocast", captured.autocast_cpu, now.autocast_cpu);
+  if (captured.autocast_cuda != now.autocast_cuda)
+    return changed("autocast on CUDA devices", captured.autocast_cuda, now.autocast_cuda);
+  if (captured.autocast_cuda_dtype != now.autocast_cuda_dtype)
+    return changed("the autocast dtype on CUDA devices", c10::toString(captured.autocast_cuda_dtype),
+                   c10::toString(now.autocast_cuda_dtype));
   if (captured.autocast_cpu_dtype != now.autocast_cpu_dtype)
     return changed("the autocast dtype", c10::toString(captured.autocast_cpu_dtype),
                    c10::toString(now.autocast_cpu_dtype));

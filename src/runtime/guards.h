@@ -15,6 +15,7 @@ struct Ambient {
   bool grad_mode = false;
   bool inference_mode = false;
   bool deterministic = false;
+  uint8_t kernel_flags = 0;  ///< which kernels LibTorch may choose for attention and norms, as bits
   bool autocast_cpu = false;
   bool autocast_cuda = false;
   c10::ScalarType autocast_cpu_dtype = c10::kFloat;

@@ -19,6 +19,12 @@ class Slicer {
         defined_(graph_.values.size()) {
     for (const auto& step : program.steps)
       if (const auto* run = std::get_if<schedule::RunNode>(&step)) by_kernel_[run->node] = false;
+    // Kernels for CUDA report errors themselves (runtime/cuda/error_words.h).
+    for (const auto n : graph_.node_ids())
+      for (auto v : graph_.node(n).outputs)
+        if (const auto* type = graph_.type_of(v).tensor();
+            type != nullptr && type->device.kind == ir::Device::Kind::Cuda)
+          by_kernel_[n] = false;
   }
 
   IndexChecks run() {
@@ -80,7 +86,10 @@ class Slicer {
 }  // namespace
 
 std::optional<IndexChecks> index_checks(const schedule::Program& program) {
-  if (std::none_of(program.kernels.begin(), program.kernels.end(), may_fail)) return std::nullopt;
+  const auto throws = [](const schedule::Kernel& kernel) {
+    return kernel.device == ir::Device::Kind::Cpu && may_fail(kernel);
+  };
+  if (std::none_of(program.kernels.begin(), program.kernels.end(), throws)) return std::nullopt;
   return Slicer(program).run();
 }
 

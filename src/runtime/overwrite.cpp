@@ -81,6 +81,10 @@ struct Accesses {
 bool is_own_memory(const Kernel& kernel, const Accesses& accesses, const Accesses::Read& read,
                    const Steps& steps) {
   const auto &from = read.address, &to = *accesses.address;
+  // On CUDA devices several threads may run the iterations of an inner loop, and all of them a section
+  // without one.
+  if (kernel.device == ir::Device::Kind::Cuda)
+    return read.section == accesses.section && !read.section->loops.empty() && from == to;
   if (read.section == accesses.section) return from == to;
   if (kernel.outer.empty() || !(from.offset == to.offset)) return false;
   return steps.of(from, kernel.outer) == steps.of(to, kernel.outer) &&

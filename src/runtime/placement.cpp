@@ -31,6 +31,7 @@ class Placer {
   }
 
   Placement run() {
+    find_device();
     find_tensors();
     keep_inputs_for_errors();
     assign_registers();
@@ -55,6 +56,18 @@ class Placer {
   void need_tensor(ir::ValueId v) { state_[v].needs_tensor = true; }
   State& storage(ir::ValueId v) { return state_[graph_.storage_of(v)]; }
   int32_t storage_end(ir::ValueId v) const { return live_.storage(v).last; }
+
+  void find_device() {
+    for (int32_t s = 0; s < steps_; ++s) {
+      const auto* call = kernel_step(s);
+      if (call == nullptr || program_.kernel_of(*call).device == ir::Device::Kind::Cpu) continue;
+      const auto& kernel = program_.kernel_of(*call);
+      const auto passed = passed_buffers(kernel);
+      for (size_t b = 0; b < passed.size(); ++b)
+        if (kernel.buffers[passed[b]].kind == Buffer::Kind::Output)
+          out_.device = graph_.tensor_type(call->buffers[b]).device;
+    }
+  }
 
   void find_tensors() {
     for (int32_t s = 0; s < steps_; ++s) {
@@ -125,7 +138,7 @@ class Placer {
 
   /// Large values are worth a tensor: its memory exists while it is needed, and can be donated to an output.
   bool has_own_memory(ir::ValueId v) const {
-    return state_[v].leaves ||
+    return state_[v].leaves || graph_.tensor_type(v).device != out_.device ||
            bytes_of(graph_.tensor_type(v)) >= static_cast<int64_t>(memory_pool::kSmallest);
   }
 

@@ -32,6 +32,9 @@ struct Placement {
     int64_t arena_begin = 0;     ///< size of the arena that begins here; 0: none does
     bool arena_end = false;      ///< the arena ends after this step
   };
+  /// Where the arena is: the device of kernels for CUDA if there are any, else the CPU. Values on other
+  /// devices have memory of their own.
+  ir::Device device;
   RegisterMap register_of;  ///< -1 where no tensor is needed
   ir::PerValue<OfValue> values;
   std::vector<OfStep> steps;

@@ -42,6 +42,7 @@ struct Draw {
   std::string op;
   Family family = Family::Uniform;
   at::ScalarType dtype = at::kFloat;
+  at::Device device = at::kCPU;
   std::vector<int64_t> sizes, strides;
   bool contiguous = true;
   int32_t state = 0, output = 0;
@@ -153,7 +154,8 @@ class RandomCall final : public Instruction {
       result = at::empty_strided(draw_.sizes, draw_.strides, in_order.options());
       result.copy_(in_order);
     }
-    registers[draw_.output] = std::move(result);
+    // On a CUDA device kernels draw, except where a node could not be fused.
+    registers[draw_.output] = draw_.device.is_cpu() ? std::move(result) : result.to(draw_.device);
   }
 
  private:
@@ -186,9 +188,10 @@ void set_result(Draw& draw, const ir::Node& node, const ir::TensorType& type, bo
   const bool known = at::isFloatingType(draw.dtype) ? !c10::isFloat8Type(draw.dtype)
                                                     : integers && at::isIntegralType(draw.dtype, true) &&
                                                           !c10::isBarebonesUnsignedType(draw.dtype);
-  if (!known || type.device.kind != ir::Device::Kind::Cpu)
+  if (!known || type.device.kind == ir::Device::Kind::Meta)
     refuse(node.op, fmt::format("there are no such numbers of type {} on {}", ir::name(type.dtype),
                                 ir::to_string(type.device)));
+  draw.device = aten::to_torch(type.device);
   draw.sizes = aten::constants(type.sizes);
   draw.strides = aten::constants(type.strides);
   draw.contiguous = type.is_contiguous();

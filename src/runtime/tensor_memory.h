@@ -12,6 +12,7 @@ struct TensorShape {
   explicit TensorShape(const ir::TensorType& type);
   std::vector<int64_t> sizes, strides;
   caffe2::TypeMeta dtype;
+  c10::Device device;
   int64_t bytes = 0;
 };
 

@@ -118,6 +118,7 @@ Options with_environment(Options options) {
   read_flag("ANTEGRAD_VERIFY", options.verify);
   read_flag("ANTEGRAD_WRITABLE_INPUTS", options.writable_inputs);
   read_flag("ANTEGRAD_DEBUG_COMPARE", options.debug_compare);
+  read_flag("ANTEGRAD_CUDA_KERNELS", options.cuda_kernels);
   if (const char* value = std::getenv("ANTEGRAD_DISABLE_PASSES")) {
     std::istringstream list(value);
     for (std::string name; std::getline(list, name, ',');)

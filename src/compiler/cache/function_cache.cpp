@@ -148,6 +148,8 @@ FunctionCache::Part FunctionCache::decode(cache::Loaded loaded) const {
     if (!in.at_end() || program.kernels.size() != references.size())
       throw Error(ErrorCode::Io, "cache", "an entry of a function does not end where it should");
     auto found = find_kernels(references, *caches_);
+    if (const auto facts = lowering_->cuda_facts(program.graph); found.kernels && facts)
+      map_kernels(program.kernels, *facts, *found.kernels);
     if (is_eager)
       part.code = std::make_shared<const Lowered>(program.graph);
     else if (found.kernels)

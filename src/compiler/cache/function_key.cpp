@@ -51,11 +51,12 @@ std::string options_text(const Options& options) {
 
 std::string ambient_text(const runtime::Ambient& ambient) {
   return fmt::format(
-      "grad mode {}\ninference mode {}\ndeterministic {}\ndefault dtype {}\nautocast cpu {} {}\nautocast "
+      "grad mode {}\ninference mode {}\ndeterministic {}\nkernel flags {:x}\ndefault dtype {}\nautocast cpu "
+      "{} {}\nautocast "
       "cuda {} {}\nmatmul precision {}\nkeys {:x} {:x}\n",
-      ambient.grad_mode, ambient.inference_mode, ambient.deterministic, c10::toString(ambient.default_dtype),
-      ambient.autocast_cpu, c10::toString(ambient.autocast_cpu_dtype), ambient.autocast_cuda,
-      c10::toString(ambient.autocast_cuda_dtype),
+      ambient.grad_mode, ambient.inference_mode, ambient.deterministic, ambient.kernel_flags,
+      c10::toString(ambient.default_dtype), ambient.autocast_cpu, c10::toString(ambient.autocast_cpu_dtype),
+      ambient.autocast_cuda, c10::toString(ambient.autocast_cuda_dtype),
       static_cast<int>(at::globalContext().float32MatmulPrecision()), ambient.included_keys,
       ambient.excluded_keys);
 }
@@ -118,6 +119,8 @@ cache::Key function_key(const CaptureSettings& settings, const ir::Graph& graph,
   const auto& options = settings.options;
   cache::Key key;
   add_system(key, settings.lowering->toolchain_name(), settings.lowering->isa_name());
+  if (auto device = settings.lowering->cuda_name(graph); !device.empty())
+    key.add_text("cuda", std::move(device));
   key.add_text("libtorch", fmt::format("{} {}", TORCH_VERSION, libtorch_build()));
   key.add_text("options", options_text(options) + (settings.effects ? "" : "without effects\n"));
   key.add_text("tag", options.cache_tag);

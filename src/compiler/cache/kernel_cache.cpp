@@ -9,7 +9,10 @@
 #include "antegrad/error.h"
 #include "cache/format/label.h"
 #include "codegen/cpu/kernel_source.h"
+#include "codegen/cuda/kernel_source.h"
 #include "compiler/cache/system_key.h"
+#include "runtime/cuda/launch.h"
+#include "toolchain/cuda/cubin.h"
 #include "toolchain/module.h"
 #include "trace/trace.h"
 #include "util/fork_mutex.h"
@@ -22,20 +25,35 @@ constexpr size_t kMaxKernels = 4096;
 /// The name of every kernel in its object file, so that equal kernels have equal objects.
 constexpr const char* kFunctionName = "antegrad_kernel";
 
+bool is_cuda(const schedule::Kernel& kernel) { return kernel.device == ir::Device::Kind::Cuda; }
+
+const KernelCompiler& compiler_of(const schedule::Kernel& kernel, const KernelTarget& target) {
+  return is_cuda(kernel) ? target.cuda : target.cpu;
+}
+
 /// Equal for kernels that differ only in names and comments.
 cache::Key key_of(schedule::Kernel kernel, const KernelTarget& target) {
   kernel.name = kFunctionName;
   kernel.text.clear();
   for (auto& section : kernel.sections)
     for (auto& op : section.ops) op.comment.clear();
+  const auto& compiler = compiler_of(kernel, target);
   cache::Key key;
-  add_system(key, target.toolchain, toolchain::isa_name(target.isa));
-  key.add_text("source", codegen::cpu::kernel_source(kernel));
+  add_system(key, compiler.toolchain, toolchain::target_name(compiler.target));
+  if (is_cuda(kernel)) {
+    const auto mapping = codegen::cuda::map_kernel(kernel, *target.facts);
+    key.add_text("mapping", codegen::cuda::to_string(mapping));
+    key.add_text("source", codegen::cuda::unit_source(kernel, mapping));
+  } else {
+    key.add_text("source", codegen::cpu::kernel_source(kernel));
+  }
   return key;
 }
 
-std::string source_of(schedule::Kernel kernel) {
+std::string source_of(schedule::Kernel kernel, const KernelTarget& target) {
   kernel.name = kFunctionName;
+  if (is_cuda(kernel))
+    return codegen::cuda::unit_source(kernel, codegen::cuda::map_kernel(kernel, *target.facts));
   return codegen::cpu::unit_source({&kernel});
 }
 
@@ -74,13 +92,24 @@ class Memory {
   KernelCounts counts_;
 };
 
+/// The object itself says which device it is for.
 LoadedKernel load(const cache::Digest& key, std::string object) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(object.data());
+  if (toolchain::cuda::is_cubin({bytes, object.size()})) {
+    auto module = toolchain::cuda::Module::load({{object.begin(), object.end()}, {}}, kFunctionName);
+    runtime::KernelCode code;
+    code.cuda = std::make_shared<const runtime::CudaKernelCode>(runtime::CudaKernelCode{module, {}});
+    code.keep = std::move(module);
+    return {{key, cache::sha256(object)},
+            std::move(code),
+            std::make_shared<const std::string>(std::move(object))};
+  }
   auto module = toolchain::Module::load({{object.begin(), object.end()}, {}});
   void* function = module->find(kFunctionName);
   if (function == nullptr)
     throw Error(ErrorCode::Compile, "compile", fmt::format("an object has no function '{}'", kFunctionName));
   return {{key, cache::sha256(object)},
-          {reinterpret_cast<runtime::KernelFunction>(function), std::move(module)},
+          {reinterpret_cast<runtime::KernelFunction>(function), std::move(module), nullptr},
           std::make_shared<const std::string>(std::move(object))};
 }
 
@@ -163,15 +192,18 @@ struct Missing {
   std::vector<size_t> users;
 };
 
-void compile(const std::vector<schedule::Kernel>& kernels, std::map<cache::Digest, Missing>& missing,
-             const KernelTarget& target, std::vector<LoadedKernel>& out) {
+using MissingKernels = std::map<cache::Digest, Missing>;
+
+void compile(const std::vector<schedule::Kernel>& kernels, const MissingKernels& missing,
+             const KernelCompiler& compiler, const KernelTarget& target, std::vector<LoadedKernel>& out) {
+  if (missing.empty()) return;
   const trace::Span span("compile kernels");
   std::vector<std::string> sources;
   for (const auto& [digest, kernel] : missing) sources.push_back(kernel.source);
-  const auto objects = toolchain::compile_all(target.compiler(), sources, target.isa, target.progress);
+  const auto objects = toolchain::compile_all(compiler.open(), sources, compiler.target, target.progress);
   // When clang could not be opened, the system's compiler made the objects and they do not match their keys.
-  const auto toolchain = target.compiler().name();
-  const bool as_named = toolchain == target.toolchain;
+  const auto toolchain = compiler.open().name();
+  const bool as_named = toolchain == compiler.toolchain;
   size_t next = 0;
   for (const auto& [digest, kernel] : missing) {
     const auto& object = objects[next++];
@@ -191,8 +223,9 @@ std::vector<LoadedKernel> make_kernels(const std::vector<schedule::Kernel>& kern
                                        const KernelTarget& target) {
   const trace::Span span("kernels");
   std::vector<LoadedKernel> out(kernels.size());
-  std::map<cache::Digest, Missing> missing;
+  MissingKernels missing_on_cpu, missing_on_cuda;
   for (size_t k = 0; k < kernels.size(); ++k) {
+    auto& missing = is_cuda(kernels[k]) ? missing_on_cuda : missing_on_cpu;
     auto key = key_of(kernels[k], target);
     const auto digest = key.digest();
     if (const auto known = missing.find(digest); known != missing.end()) {
@@ -205,9 +238,11 @@ std::vector<LoadedKernel> make_kernels(const std::vector<schedule::Kernel>& kern
       out[k] = *found;
       trace_kernel(kernels[k], out[k], from, "", 0);
     } else
-      missing.emplace(digest, Missing{std::move(key), source_of(kernels[k]), {k}});
+      missing.emplace(digest, Missing{std::move(key), source_of(kernels[k], target), {k}});
   }
-  if (!missing.empty()) compile(kernels, missing, target, out);
+  compile(kernels, missing_on_cpu, target.cpu, target, out);
+  compile(kernels, missing_on_cuda, target.cuda, target, out);
+  if (target.facts) map_kernels(kernels, *target.facts, out);
   return out;
 }
 
@@ -242,6 +277,14 @@ FoundKernels find_kernels(const std::vector<KernelReference>& references, Caches
   }
   if (failed) return std::move(*failed);
   return {std::move(out), cache::Outcome::Hit, {}};
+}
+
+void map_kernels(const std::vector<schedule::Kernel>& kernels, const schedule::DeviceFacts& facts,
+                 std::vector<LoadedKernel>& loaded) {
+  for (size_t k = 0; k < kernels.size(); ++k)
+    if (auto& cuda = loaded[k].code.cuda)
+      cuda = std::make_shared<const runtime::CudaKernelCode>(
+          runtime::CudaKernelCode{cuda->module, codegen::cuda::map_kernel(kernels[k], facts)});
 }
 
 KernelCounts kernel_counts() { return Memory::instance().counts(); }

@@ -8,6 +8,7 @@
 #include "cache/format/hash.h"
 #include "compiler/cache/caches.h"
 #include "runtime/executable.h"
+#include "schedule/device_facts.h"
 #include "schedule/kernel.h"
 #include "toolchain/toolchain.h"
 
@@ -26,12 +27,19 @@ struct LoadedKernel {
   std::shared_ptr<const std::string> object;  ///< the object file, for caches that do not have it
 };
 
+/// What compiles the kernels for one kind of device.
+struct KernelCompiler {
+  std::string toolchain;  ///< its name
+  toolchain::CodeTarget target;
+  /// Opens the toolchain; called only when something must be compiled.
+  std::function<const toolchain::Toolchain&()> open;
+};
 /// How kernels are compiled and where they are cached.
 struct KernelTarget {
-  std::string toolchain;  ///< its name
-  toolchain::Isa isa;
-  /// Opens the toolchain; called only when something must be compiled.
-  std::function<const toolchain::Toolchain&()> compiler;
+  KernelCompiler cpu;
+  KernelCompiler cuda;  ///< unset where `facts` is
+  std::optional<schedule::DeviceFacts>
+      facts;                            ///< of the CUDA device; nothing when there are no kernels for it
   std::shared_ptr<Caches> caches;       ///< null when nothing is looked up or stored
   toolchain::CompileProgress progress;  ///< may be empty
 };
@@ -49,6 +57,11 @@ struct FoundKernels {
   std::string reason;
 };
 FoundKernels find_kernels(const std::vector<KernelReference>& references, Caches& caches);
+/// Determines how kernels for CUDA devices run on threads. find_kernels() does not know, make_kernels() does
+/// it. Cheap, and the same for a kernel that was just compiled and one from the cache: facts of the device
+/// and the build of antegrad are part of the keys.
+void map_kernels(const std::vector<schedule::Kernel>& kernels, const schedule::DeviceFacts& facts,
+                 std::vector<LoadedKernel>& loaded);
 
 /// How many kernels this process has compiled, and how many it found in memory or in a cache.
 struct KernelCounts {

@@ -1,10 +1,13 @@
 #include "compiler/code/lowering.h"
 
+#include <ATen/Context.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "antegrad/error.h"
+#include "codegen/cpu/kernel_source.h"
+#include "codegen/cuda/kernel_source.h"
 #include "codegen/text/expression.h"
 #include "compiler/cache/function_cache.h"
 #include "compiler/code/progress.h"
@@ -12,6 +15,7 @@
 #include "ir/verify.h"
 #include "passes/pipelines.h"
 #include "schedule/substitute.h"
+#include "toolchain/cuda/nvrtc.h"
 #include "util/process_end.h"
 #include "util/reasons.h"
 
@@ -44,9 +48,19 @@ toolchain::ToolchainPtr toolchain_of(ToolchainChoice choice) {
   return toolchain::default_toolchain();
 }
 
-bool is_elsewhere(const ir::Value& value) {
-  const auto* tensor = value.type.tensor();
-  return tensor != nullptr && tensor->device.kind != ir::Device::Kind::Cpu;
+/// Returns the devices of the graph's tensors that are not the CPU, each once.
+std::vector<ir::Device> devices_of(const ir::Graph& graph) {
+  std::vector<ir::Device> devices;
+  for (const auto& value : graph.values)
+    if (const auto* tensor = value.type.tensor();
+        tensor != nullptr && tensor->device.kind != ir::Device::Kind::Cpu)
+      if (std::ranges::find(devices, tensor->device) == devices.end()) devices.push_back(tensor->device);
+  return devices;
+}
+
+const toolchain::Toolchain& nvrtc() {
+  static const auto& toolchain = *new const toolchain::ToolchainPtr(toolchain::cuda::nvrtc_toolchain());
+  return *toolchain;
 }
 
 }  // namespace
@@ -91,20 +105,41 @@ std::string Lowering::toolchain_name() const {
   return toolchain().name();
 }
 
-KernelTarget Lowering::target() const {
-  KernelTarget target{toolchain_name(),
-                      isa_,
-                      [this]() -> const toolchain::Toolchain& { return toolchain(); },
-                      usable_caches(options_),
-                      {}};
+KernelTarget Lowering::target(const ir::Graph& graph) const {
+  KernelTarget target;
+  target.cpu = {toolchain_name(), isa_, [this]() -> const toolchain::Toolchain& { return toolchain(); }};
+  target.facts = cuda_facts(graph);
+  if (target.facts)
+    target.cuda = {toolchain::cuda::nvrtc_name(), toolchain::CudaArch{target.facts->capability}, nvrtc};
+  target.caches = usable_caches(options_);
   if (options_.progress)
     target.progress = [this](size_t done, size_t total) { tell_progress(options_, "kernels", done, total); };
   return target;
 }
 
-bool Lowering::makes_kernels(const ir::Graph& graph) const {
-  return options_.backend != Backend::Eager &&
-         std::none_of(graph.values.begin(), graph.values.end(), is_elsewhere);
+std::string Lowering::why_no_kernels(const ir::Graph& graph) const {
+  if (options_.backend == Backend::Eager) return "Options::backend is Eager";
+  const auto devices = devices_of(graph);
+  if (devices.empty()) return {};
+  if (devices.size() > 1) return "its tensors are on several devices besides the CPU";
+  if (devices[0].kind != ir::Device::Kind::Cuda)
+    return fmt::format("there is no generated code for {}", ir::to_string(devices[0]));
+  if (!options_.cuda_kernels) return "Options::cuda_kernels is off";
+  return toolchain::cuda::driver().problem;
+}
+
+std::optional<schedule::DeviceFacts> Lowering::cuda_facts(const ir::Graph& graph) const {
+  const auto devices = devices_of(graph);
+  if (devices.empty() || !why_no_kernels(graph).empty()) return std::nullopt;
+  return toolchain::cuda::device_facts(devices[0].index);
+}
+
+std::string Lowering::cuda_name(const ir::Graph& graph) const {
+  const auto facts = cuda_facts(graph);
+  if (!facts) return {};
+  return fmt::format("{} sm_{}: {} multiprocessors of {} threads, {} bytes of shared memory, {} of L2",
+                     toolchain::cuda::nvrtc_name(), facts->capability, facts->multiprocessors,
+                     facts->threads_per_multiprocessor, facts->shared_per_block, facts->l2_bytes);
 }
 
 void Lowering::prepare(ir::Graph& graph) const {
@@ -120,14 +155,23 @@ schedule::Program Lowering::program(const ir::Graph& graph) const {
   schedule::Settings settings;
   settings.fuse = options_.backend != Backend::NoFuse;
   settings.supports = codegen::expression_supported;
+  if (const auto facts = cuda_facts(graph))
+    settings.cuda = schedule::cuda_target(*facts, at::globalContext().deterministicAlgorithms());
   auto program = schedule::schedule(graph, settings);
   ir::verify(program.graph);  // the memory plan relies on it
   return program;
 }
 
+std::string Lowering::source(const schedule::Kernel& kernel, const ir::Graph& graph) const {
+  const auto facts = cuda_facts(graph);
+  if (kernel.device == ir::Device::Kind::Cuda && facts)
+    return codegen::cuda::unit_source(kernel, codegen::cuda::map_kernel(kernel, *facts));
+  return codegen::cpu::unit_source({&kernel});
+}
+
 std::vector<LoadedKernel> Lowering::kernels(const schedule::Program& program) const {
   if (program.kernels.empty()) return {};
-  return make_kernels(program.kernels, target());
+  return make_kernels(program.kernels, target(program.graph));
 }
 
 void Lowering::tolerate(const Error& error) const {

@@ -1,6 +1,7 @@
 #pragma once
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,10 +44,18 @@ class Lowering {
   explicit Lowering(const Options& options);
 
   /// Whether the graph is compiled to kernels at all.
-  bool makes_kernels(const ir::Graph& graph) const;
+  bool makes_kernels(const ir::Graph& graph) const { return why_no_kernels(graph).empty(); }
+  /// Returns why LibTorch runs every op of the graph; empty when kernels are generated for it.
+  std::string why_no_kernels(const ir::Graph& graph) const;
+  /// Returns the facts of the CUDA device that kernels for the graph are generated for, if there is one.
+  std::optional<schedule::DeviceFacts> cuda_facts(const ir::Graph& graph) const;
+  /// Returns what identifies the code generated for CUDA devices, for cache keys; "" for graphs without any.
+  std::string cuda_name(const ir::Graph& graph) const;
   /// Runs the passes that prepare a joint or functional graph for fusion.
   void prepare(ir::Graph& graph) const;
   schedule::Program program(const ir::Graph& graph) const;
+  /// Returns the text that is compiled for a kernel of a program for the graph.
+  std::string source(const schedule::Kernel& kernel, const ir::Graph& graph) const;
   /// Throws Error(Compile).
   std::vector<LoadedKernel> kernels(const schedule::Program& program) const;
   /// Records a compile failure for which LibTorch may run every op instead: while the process ends, or when
@@ -65,7 +74,7 @@ class Lowering {
   CacheLog& cache_log() const { return cache_log_; }
 
  private:
-  KernelTarget target() const;
+  KernelTarget target(const ir::Graph& graph) const;
   const toolchain::Toolchain& toolchain() const;
 
   const Options options_;

@@ -1,16 +1,31 @@
 #include "compiler/code/plan.h"
 
+#include <algorithm>
+
 #include "ir/binary.h"
 #include "ir/verify.h"
 #include "partition/binary.h"
 #include "trace/trace.h"
 
 namespace antegrad::compiler {
+namespace {
+
+bool is_on_cuda(const ir::Graph& graph) {
+  return std::any_of(graph.values.begin(), graph.values.end(), [](const ir::Value& value) {
+    const auto* tensor = value.type.tensor();
+    return tensor != nullptr && tensor->device.kind == ir::Device::Kind::Cuda;
+  });
+}
+
+}  // namespace
 
 Optimised optimise(const CaptureSettings& settings, const ir::Graph& graph, const CaptureFacts& facts) {
   Optimised out;
   out.graph = graph;
-  run_passes(settings.options, settings.effects, facts.lazy_bits, settings.options.rng, out.graph);
+  // Without kernels for the device, numbers of the fused stream would be drawn on the host.
+  const bool by_libtorch = is_on_cuda(graph) && (facts.lazy_bits || !settings.lowering->makes_kernels(graph));
+  run_passes(settings.options, settings.effects, facts.lazy_bits,
+             by_libtorch ? Rng::Eager : settings.options.rng, out.graph);
   // Kernels read memory as it is and would ignore lazy conjugation and negation.
   out.has_kernels = settings.lowering->makes_kernels(out.graph) && !facts.lazy_bits;
   out.before_fusion = out.graph;

@@ -79,12 +79,13 @@ std::vector<JsonObject> decisions_of(const schedule::Program& program) {
   return out;
 }
 
-std::vector<JsonObject> kernels_of(const schedule::Program& program) {
+std::vector<JsonObject> kernels_of(const schedule::Program& program, const Lowering& lowering) {
   std::vector<JsonObject> out;
   for (const auto& kernel : program.kernels) {
     JsonObject object;
     object.add("name", kernel.name).add("text", kernel.text);
-    object.add("source", codegen::cpu::kernel_source(kernel));
+    object.add("source", kernel.device == ir::Device::Kind::Cpu ? codegen::cpu::kernel_source(kernel)
+                                                                : lowering.source(kernel, program.graph));
     out.push_back(std::move(object));
   }
   return out;
@@ -163,7 +164,7 @@ void trace_program(const schedule::Program& program, const Lowering& lowering) {
     Event("program")
         .with("text", without_long_constants(ir::print(program.graph)))
         .with("decisions", decisions_of(program))
-        .with("kernels", kernels_of(program))
+        .with("kernels", kernels_of(program, lowering))
         .with("toolchain", toolchain_of(lowering))
         .with("isa", lowering.isa_name())
         .send();

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "codegen/cpu/kernel_source.h"
 #include "ir/text.h"
 
 namespace antegrad::compiler {
@@ -24,7 +23,7 @@ void add_pass(const char* pass, const ir::Graph& graph, const Lowering& lowering
   const auto program = lowering.program(graph);
   out.decisions += fmt::format("{}\n{}", pass, text_of(program));
   for (const auto& kernel : program.kernels)
-    out.sources.emplace_back(fmt::format("{} {}", pass, kernel.name), codegen::cpu::unit_source({&kernel}));
+    out.sources.emplace_back(fmt::format("{} {}", pass, kernel.name), lowering.source(kernel, graph));
 }
 
 }  // namespace
@@ -38,7 +37,9 @@ Explanation explain(const Version& version, const Lowering& lowering) {
   out.forward = ir::print(forward);
   if (plan.partition) out.backward = ir::print(plan.partition->backward);
   if (!plan.has_kernels) {
-    out.decisions = "LibTorch runs every op\n";
+    const auto why = lowering.why_no_kernels(plan.graph);
+    out.decisions =
+        why.empty() ? "LibTorch runs every op\n" : fmt::format("LibTorch runs every op: {}\n", why);
     return out;
   }
   add_pass("forward", forward, lowering, out);

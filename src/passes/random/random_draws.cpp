@@ -190,6 +190,14 @@ bool is_floating_tensor(const ir::Graph& graph, const ir::Arg& arg) {
   return type != nullptr && is_supported_float(type->dtype) && type->device.kind == ir::Device::Kind::Cpu;
 }
 
+/// Whether numbers of this kind can be drawn on the device: on CUDA devices those that kernels draw, since
+/// the others would be drawn on the host.
+bool device_fits(const RandomDraw& draw, const ir::Device& device) {
+  if (device.kind == ir::Device::Kind::Cpu) return true;
+  return device.kind == ir::Device::Kind::Cuda && (draw.op == kBernoulli || draw.op == kNormal) &&
+         std::ranges::all_of(draw.parameters, [](const ir::Arg& arg) { return number(arg).has_value(); });
+}
+
 /// LibTorch's checks of distributions, for parameters that are numbers.
 bool numbers_fit(std::string_view op, double a, double b, ir::DType dtype) {
   if (op == kUniform) {
@@ -238,7 +246,7 @@ bool can_draw(const ir::Graph& graph, const RandomDraw& draw, const ir::TensorTy
   const bool integers = draw.op == kInt || draw.op == kBernoulli || draw.op == kGeometric;
   const bool dtype_fits = is_supported_float(type.dtype) || (integers && is_supported_integer(type.dtype));
   if (draw.op == kGeometric && type.dtype == ir::DType::Bool) return false;
-  return dtype_fits && type.device.kind == ir::Device::Kind::Cpu && !overlaps_itself(type) &&
+  return dtype_fits && device_fits(draw, type.device) && !overlaps_itself(type) &&
          parameters_fit(graph, draw, type.dtype);
 }
 
