@@ -3,7 +3,7 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 
-.PHONY: demo test slowest build configure setup browser install package docs abi try-clean bench bench-peers fuzz sanitize nightly coverage-of-behaviours format clean
+.PHONY: demo test test-cuda slowest build configure setup browser install package docs abi try-clean bench bench-peers fuzz sanitize nightly coverage-of-behaviours format clean
 
 demo: configure
 	@cmake --build $(BUILD) -j $(JOBS) --target train_gpt
@@ -11,6 +11,11 @@ demo: configure
 
 test: browser build
 	@ctest --test-dir $(BUILD) --output-on-failure -j $(JOBS)
+
+# On a machine with a CUDA device and a LibTorch for CUDA (LIBTORCH=/path); skipped elsewhere.
+test-cuda: configure
+	@cmake --build $(BUILD) -j $(JOBS) --target cuda_tests_1 workloads_test fusion_fuzz_test gradient_fuzz_test dynamic_fuzz_test
+	@ctest --test-dir $(BUILD) --output-on-failure -L cuda
 
 # The slowest steps of the last build and the slowest of the last tests.
 slowest:

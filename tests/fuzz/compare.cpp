@@ -141,7 +141,7 @@ Difference relation_difference(const std::vector<Tracked>& tensors, const Tracke
 /// Zeros of both signs are equal: eager's own maximum and clamp return either, depending on strides.
 std::optional<std::string> value_difference(const Tensor& eager, const Tensor& compiled) {
   const ScriptPause pause;
-  const Tensor a = eager.contiguous(), b = compiled.contiguous();
+  const Tensor a = eager.contiguous().cpu(), b = compiled.contiguous().cpu();
   const auto bytes = static_cast<size_t>(a.numel() * a.itemsize());
   if (bytes == 0 || std::memcmp(a.const_data_ptr(), b.const_data_ptr(), bytes) == 0) return std::nullopt;
   switch (a.scalar_type()) {

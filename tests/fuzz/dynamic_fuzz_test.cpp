@@ -12,6 +12,7 @@
 #include "fuzz/rng.h"
 #include "fuzz/script.h"
 #include "support/closeness.h"
+#include "support/device.h"
 
 namespace antegrad::fuzz {
 namespace {
@@ -100,6 +101,7 @@ TEST(DynamicFuzz, ManySizesOfManyPrograms) {
 TEST(FreshDynamicFuzz, Programs) {
   const auto seeds = fresh_seeds();
   if (!seeds) GTEST_SKIP() << "ANTEGRAD_FUZZ_COUNT=n searches among n";
+  if (!test::missing_device().empty()) GTEST_SKIP() << test::missing_device();
   RecordProperty("first_seed", std::to_string(seeds->first));
   fuzz(seeds->first, seeds->count);
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "fuzz/dynamic_op.h"
+#include "support/device.h"
 
 namespace antegrad::fuzz {
 namespace {
@@ -99,8 +100,8 @@ Tensor make_input(const DynamicInput& input, at::ScalarType dtype, const Assignm
   for (const auto& form : input.sizes) concrete.push_back(form.at(sizes));
   auto generator = at::detail::createCPUGenerator(seed);
   return laid_out(input, concrete, [&](const Ints& all) {
-    if (input.bound == 0) return at::randn(all, generator, at::kDouble).to(dtype);
-    return at::randint(0, input.bound, all, generator, at::kLong);
+    if (input.bound == 0) return at::randn(all, generator, at::kDouble).to(dtype).to(test::device());
+    return at::randint(0, input.bound, all, generator, at::kLong).to(test::device());
   });
 }
 

@@ -7,6 +7,7 @@
 #include "fuzz/driver.h"
 #include "fuzz/fusion_check.h"
 #include "fuzz/script.h"
+#include "support/device.h"
 #include "toolchain/isa.h"
 
 namespace antegrad::fuzz {
@@ -130,6 +131,7 @@ TEST(FusionFuzz, Gradients) { fuzz(15'000, 2 * kFewPrograms, with_gradients(), "
 void fuzz_fresh(const char* family, const FusionWay& way) {
   const auto seeds = fresh_seeds();
   if (!seeds) GTEST_SKIP() << "ANTEGRAD_FUZZ_COUNT=n searches among n";
+  if (!test::missing_device().empty()) GTEST_SKIP() << test::missing_device();
   ::testing::Test::RecordProperty("first_seed", std::to_string(seeds->first));
   fuzz(seeds->first, seeds->count, way, family);
 }

@@ -14,6 +14,7 @@
 #include "fuzz/script.h"
 #include "fuzz/shrink.h"
 #include "fuzz/ways.h"
+#include "support/device.h"
 
 namespace antegrad::fuzz {
 namespace {
@@ -145,6 +146,7 @@ void fuzz(const char* family, Seeds seeds, Way way = Way::Plain) {
 void fuzz_fresh(const char* family, Way way = Way::Plain) {
   const auto seeds = fresh_seeds();
   if (!seeds) GTEST_SKIP() << "ANTEGRAD_FUZZ_COUNT=n searches among n";
+  if (!test::missing_device().empty()) GTEST_SKIP() << test::missing_device();
   ::testing::Test::RecordProperty("first_seed", std::to_string(seeds->first));
   fuzz(family, *seeds, way);
 }

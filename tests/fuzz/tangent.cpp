@@ -11,7 +11,7 @@ at::Tensor numbers(Rng& rng, const Sizes& sizes, const at::Tensor& like) {
   at::Tensor values = at::empty(sizes, at::kDouble);
   auto* data = values.data_ptr<double>();
   for (int64_t i = 0; i < values.numel(); ++i) data[i] = static_cast<double>(rng.range(-200, 200)) / 100.0;
-  return values.to(like.scalar_type());
+  return values.to(like.options());
 }
 
 }  // namespace

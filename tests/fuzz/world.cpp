@@ -5,6 +5,7 @@
 
 #include "fuzz/program.h"
 #include "fuzz/rng.h"
+#include "support/device.h"
 
 namespace antegrad::fuzz {
 namespace {
@@ -20,7 +21,7 @@ at::Tensor make_values(const TensorSpec& spec, uint64_t salt) {
                         : static_cast<double>(rng.range(-4, 4));
   for (int64_t i = 0; spec.awkward && i < spec.storage_numel; ++i)
     if (rng.percent(40)) data[i] = rng.pick(awkward_numbers());
-  return (spec.dtype == at::kByte ? values.abs() : values).to(spec.dtype);
+  return (spec.dtype == at::kByte ? values.abs() : values).to(spec.dtype).to(test::device());
 }
 
 bool is_dense(const TensorSpec& spec) {

@@ -12,6 +12,7 @@
 #include <sstream>
 #include <string>
 
+#include "support/device.h"
 #include "support/intercept.h"
 
 namespace antegrad::test {
@@ -158,7 +159,7 @@ void disturb(const c10::OperatorHandle& op, torch::jit::Stack* stack, Chance& ch
 /// Zero tensors of autograd have no memory.
 Tensor wide(const Tensor& tensor) {
   const Tensor t = tensor._is_zerotensor() ? at::zeros(tensor.sizes(), tensor.options()) : tensor.detach();
-  return t.to(t.is_complex() ? at::kComplexDouble : at::kDouble);
+  return t.cpu().to(t.is_complex() ? at::kComplexDouble : at::kDouble);
 }
 
 Tensor movement(const Tensor& expected, const Tensor& moved) {
@@ -217,6 +218,7 @@ namespace {
 /// Returns the results of several runs of `run` with perturbed roundings.
 template <class Run>
 auto repetitions(const Run& run) {
+  const OnCpu on_cpu;
   std::vector<decltype(run())> all;
   for (int i = 0; i < kRuns; ++i) {
     const OtherRoundings others(static_cast<uint64_t>(i) + 1);
@@ -247,7 +249,7 @@ Tensors roundings(const std::function<Tensors()>& eager, const Tensors& expected
 }
 
 bool same_bits(const Tensor& a, const Tensor& b) {
-  const auto x = a.contiguous(), y = b.contiguous();
+  const auto x = a.contiguous().cpu(), y = b.contiguous().cpu();
   return x.nbytes() == y.nbytes() &&
          (x.nbytes() == 0 || std::memcmp(x.const_data_ptr(), y.const_data_ptr(), x.nbytes()) == 0);
 }

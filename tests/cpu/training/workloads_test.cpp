@@ -7,6 +7,7 @@
 #include <torch/torch.h>
 
 #include "support/closeness.h"
+#include "support/device.h"
 #include "support/seeds.h"
 
 namespace antegrad::benchmarks {
@@ -19,6 +20,7 @@ Workload make(const std::string& name, at::ScalarType type) {
     for (auto& tensor : *tensors)
       if (tensor.is_floating_point())
         tensor = tensor.detach().to(type).clone().set_requires_grad(tensor.requires_grad());
+  if (test::device().is_cuda()) move_to(test::device(), workload);
   return workload;
 }
 
@@ -43,6 +45,7 @@ Tensors train(const Workload& workload, const Loss& loss_of) {
 class Workloads : public ::testing::TestWithParam<std::string> {
  protected:
   void compare(at::ScalarType type) {
+    if (!test::missing_device().empty()) GTEST_SKIP() << test::missing_device();
     test::Reference eager([&] {
       const auto workload = make(GetParam(), type);
       return train(workload, workload.loss);
