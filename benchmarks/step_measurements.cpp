@@ -23,13 +23,13 @@ double time_step(const Workload& workload, const Loss& loss_of) {
 }  // namespace
 
 double measure_first_call(const std::string& name, Scale scale) {
-  const auto workload = make_workload(name, scale);
+  const auto workload = make_on_device(name, scale);
   const auto compiled = compile_loss(workload);
   return time_step(workload, compiled) * 1e-9;
 }
 
 StepTimes measure_steps(const std::string& name, Scale scale, double seconds) {
-  const auto workload = make_workload(name, scale);
+  const auto workload = make_on_device(name, scale);
   const auto compiled = compile_loss(workload);
   std::vector<double> compiled_ns, eager_ns;
   for (int i = 0; i < kWarmUp; ++i) {

@@ -29,12 +29,14 @@ struct Settings {
   bool smoke = false;
   std::string json;
   std::string measure;  ///< what this process is to measure of one workload; empty for the table
-  Scale scale() const { return smoke ? Scale::Small : Scale::Full; }
+  std::string device = "cpu";
+  Scale scale() const { return smoke ? Scale::Small : device == "cuda" ? Scale::Cuda : Scale::Full; }
 };
 
 // --- the measuring process: prints "field number" lines
 
 void measure(const Settings& settings) {
+  choose_device(settings.device);
   at::set_num_threads(settings.threads);
   const auto& name = settings.workloads.at(0);
   if (settings.measure == "first") {
@@ -55,7 +57,8 @@ void measure(const Settings& settings) {
 Fields run_measurement(const Settings& settings, const std::string& name, const std::string& what) {
   std::ostringstream arguments;
   arguments << "--measure " << what << " --workload " << name << " --threads " << settings.threads
-            << " --seconds " << settings.seconds << (settings.smoke ? " --smoke" : "");
+            << " --seconds " << settings.seconds << " --device " << settings.device
+            << (settings.smoke ? " --smoke" : "");
   return run_self(arguments.str(), "ANTEGRAD_CACHE=off");
 }
 
@@ -151,6 +154,8 @@ int run(int argc, char** argv) {
   app.add_option("--first-calls", settings.first_calls, "processes whose first calls are timed")
       ->check(CLI::PositiveNumber);
   app.add_option("--json", settings.json, "file to write the rows to");
+  app.add_option("--device", settings.device, "where the tensors are: cpu or cuda")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
   app.add_flag("--smoke", settings.smoke, "little data and few steps: whether it runs, not how fast");
   app.add_option("--measure", settings.measure, "one measurement of one workload, in this process")
       ->check(CLI::IsMember({"first", "steps", "memory"}))

@@ -29,7 +29,8 @@ struct Settings {
   bool smoke = false;
   std::string json;
   std::string measure;  ///< what this process is to measure; empty for the table
-  Scale scale() const { return smoke ? Scale::Small : Scale::Full; }
+  std::string device = "cpu";
+  Scale scale() const { return smoke ? Scale::Small : device == "cuda" ? Scale::Cuda : Scale::Full; }
 };
 
 // --- the measuring process
@@ -45,25 +46,30 @@ bool has_loaded(const char* library) {
 void measure_start(const Settings& settings) {
   // Initialises LibTorch's threads and its matrix library first, as in a program that has loaded its weights
   // and data.
-  const auto matrix = at::ones({256, 256});
+  const auto matrix = at::ones({256, 256}, device());
   at::mm(matrix, matrix).add_(1);
-  const auto workload = make_workload(settings.workloads.at(0), settings.scale());
+  const auto workload = make_on_device(settings.workloads.at(0), settings.scale());
   const auto compiled = compile_loss(workload);
   drop_gradients(workload);
   const auto start = Clock::now();
-  auto loss = compiled(workload.parameters, workload.inputs);
+  auto loss = loss_of_workload(workload, compiled);
+  synchronize();
   print_field("call_s", nanoseconds_since(start) * 1e-9);
   loss.backward();
+  synchronize();
   print_field("step_s", nanoseconds_since(start) * 1e-9);
-  print_field("llvm", has_loaded("libLLVM") || has_loaded("libantegrad_clang") ? 1 : 0);
+  print_field("llvm",
+              has_loaded("libLLVM") || has_loaded("libantegrad_clang") || has_loaded("libnvrtc.so") ? 1 : 0);
   print_field("hits", static_cast<double>(compiled.report().cache.hits));
   std::vector<double> calls, steps;
   for (int i = 0; i < 5; ++i) {
     drop_gradients(workload);
     const auto again = Clock::now();
-    auto value = compiled(workload.parameters, workload.inputs);
+    auto value = loss_of_workload(workload, compiled);
+    synchronize();
     calls.push_back(nanoseconds_since(again) * 1e-9);
     value.backward();
+    synchronize();
     steps.push_back(nanoseconds_since(again) * 1e-9);
   }
   print_field("later_call_s", median(calls));
@@ -112,7 +118,8 @@ struct Row {
 Row measure_row(const Settings& settings, const std::string& name) {
   const TemporaryFolder folder;
   const auto arguments = "--measure start --workload " + name + " --threads " +
-                         std::to_string(settings.threads) + (settings.smoke ? " --smoke" : "");
+                         std::to_string(settings.threads) + " --device " + settings.device +
+                         (settings.smoke ? " --smoke" : "");
   const auto environment = "ANTEGRAD_CACHE=on ANTEGRAD_CACHE_DIR='" + folder.path() + "/cache'";
   const auto cold = run_self(arguments, environment);
   Row row{name, cold.at("call_s"), 0, 0, cold.at("step_s"), 0, 0, false};
@@ -188,6 +195,8 @@ int run(int argc, char** argv) {
   app.add_option("--repeats", settings.repeats, "warm processes; the median is given")
       ->check(CLI::PositiveNumber);
   app.add_option("--json", settings.json, "file to write the rows to");
+  app.add_option("--device", settings.device, "where the tensors are: cpu or cuda")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
   app.add_flag("--smoke", settings.smoke, "little data, one repeat: whether it runs, not how fast");
   app.add_option("--measure", settings.measure, "one measurement, in this process")
       ->check(CLI::IsMember({"start", "lookup"}));
@@ -196,6 +205,7 @@ int run(int argc, char** argv) {
   if (settings.measure.empty()) {
     make_table(settings);
   } else {
+    choose_device(settings.device);
     at::set_num_threads(settings.threads);
     settings.measure == "start" ? measure_start(settings) : measure_lookup();
   }

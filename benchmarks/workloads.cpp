@@ -29,7 +29,10 @@ Workload make_mlp(int64_t rows, int64_t width, int64_t layers) {
   return out;
 }
 Workload make_small(Scale) { return make_mlp(8, 16, 4); }
-Workload make_wide(Scale scale) { return scale == Scale::Full ? make_mlp(256, 256, 6) : make_mlp(12, 40, 6); }
+Workload make_wide(Scale scale) {
+  if (scale == Scale::Cuda) return make_mlp(4096, 1024, 6);
+  return scale == Scale::Full ? make_mlp(256, 256, 6) : make_mlp(12, 40, 6);
+}
 
 // --- pot
 
@@ -47,7 +50,7 @@ Tensor potential(const Tensors& parameters, const Tensors& inputs) {
 
 Workload make_pot(Scale scale) {
   constexpr int64_t kFeatures = 32, kWidth = 64;
-  const int64_t atoms = scale == Scale::Full ? 2000 : 30, pairs = 20 * atoms;
+  const int64_t atoms = scale == Scale::Cuda ? 20'000 : scale == Scale::Full ? 2000 : 30, pairs = 20 * atoms;
   Workload out;
   out.parameters = {leaf(at::linspace(0.5, 5, kFeatures))};
   make_linear(out.parameters, kFeatures, kWidth);
@@ -69,7 +72,8 @@ Tensor memory_bound(const Tensors& parameters, const Tensors& inputs) {
 }
 
 Workload make_mem(Scale scale) {
-  const int64_t rows = scale == Scale::Full ? 4096 : 37, width = scale == Scale::Full ? 1024 : 72;
+  const int64_t rows = scale == Scale::Cuda ? 65'536 : scale == Scale::Full ? 4096 : 37;
+  const int64_t width = scale == Scale::Small ? 72 : 1024;
   Workload out;
   out.parameters = {leaf(at::ones({width})), leaf(at::zeros({width}))};
   out.inputs = {at::randn({rows, width}), at::randn({rows, width})};
@@ -106,7 +110,7 @@ Tensor block(Reader& parameters, const Tensor& x, int64_t heads) {
 Tensor gpt(const Tensors& parameters, const Tensors& inputs, const GptSizes& sizes) {
   Reader reader(parameters);
   auto h = at::embedding(reader.next(), inputs[0]);
-  h = h + at::embedding(reader.next(), at::arange(inputs[0].size(1)));
+  h = h + at::embedding(reader.next(), at::arange(inputs[0].size(1), inputs[0].options()));
   for (int64_t i = 0; i < sizes.blocks; ++i) h = block(reader, h, sizes.heads);
   h = layer_norm(reader, h);
   return at::cross_entropy_loss(at::linear(h, reader.next()).flatten(0, 1), inputs[1].flatten());
@@ -116,6 +120,8 @@ Workload make_gpt(Scale scale) {
   GptSizes sizes;
   if (scale == Scale::Small)
     sizes = {.vocabulary = 61, .width = 32, .heads = 4, .blocks = 2, .batch = 2, .length = 16};
+  if (scale == Scale::Cuda)
+    sizes = {.vocabulary = 50'304, .width = 768, .heads = 12, .blocks = 12, .batch = 16, .length = 1024};
   Workload out;
   out.parameters = {leaf(at::randn({sizes.vocabulary, sizes.width})),
                     leaf(at::randn({sizes.length, sizes.width}))};
@@ -127,6 +133,7 @@ Workload make_gpt(Scale scale) {
   out.loss = [sizes](const Tensors& parameters, const Tensors& inputs) {
     return gpt(parameters, inputs, sizes);
   };
+  out.autocast = true;
   return out;
 }
 
@@ -154,6 +161,12 @@ Workload make_workload(const std::string& name, Scale scale) {
   auto out = makers().at(name)(scale);
   out.name = name;
   return out;
+}
+
+void move_to(at::Device device, Workload& workload) {
+  for (auto* tensors : {&workload.parameters, &workload.inputs})
+    for (auto& tensor : *tensors)
+      tensor = tensor.detach().to(device).set_requires_grad(tensor.requires_grad());
 }
 
 }  // namespace antegrad::benchmarks

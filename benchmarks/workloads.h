@@ -15,11 +15,13 @@ struct Workload {
   Tensors parameters;  ///< leaves that require grad
   Tensors inputs;      ///< may require grad too, and may be written to (batch norm statistics)
   std::function<at::Tensor(const Tensors& parameters, const Tensors& inputs)> loss;
+  bool autocast = false;  ///< on a CUDA device, in bf16
 };
 
 enum class Scale {
   Full,
   Small,  ///< the same programs on little data, for tests
+  Cuda,   ///< as much data as a large CUDA device needs to be busy; of the workloads in WorkloadSet::Peers
 };
 
 /// Peers: the five training workloads that torch.compile and JAX are compared on, in sizes for a CPU:
@@ -38,5 +40,7 @@ enum class WorkloadSet { Peers, More, All };
 std::vector<std::string> workload_names(WorkloadSet set);
 /// Throws std::out_of_range for any other name.
 Workload make_workload(const std::string& name, Scale scale = Scale::Full);
+/// Moves parameters and inputs.
+void move_to(at::Device device, Workload& workload);
 
 }  // namespace antegrad::benchmarks
