@@ -2,6 +2,7 @@
 // random ones.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "codegen/cuda/kernel_source.h"
@@ -66,8 +67,9 @@ void expect_compiles(const std::vector<schedule::Kernel>& kernels, schedule::Dev
     }
   const auto objects =
       toolchain::compile_all(*cuda::nvrtc_toolchain(), sources, toolchain::CudaArch{facts.capability});
+  // Besides the kernel, a cubin may hold functions of NVIDIA's for rare cases of divisions and roots.
   for (size_t i = 0; i < objects.size(); ++i)
-    EXPECT_EQ(objects[i].symbols, std::vector<std::string>{kernels[i / 2].name}) << sources[i];
+    EXPECT_EQ(std::ranges::count(objects[i].symbols, kernels[i / 2].name), 1) << sources[i];
 }
 
 class NvrtcKernels : public ::testing::TestWithParam<int32_t> {
