@@ -55,6 +55,14 @@ bool is_foreign_function(const std::string& name) {
   return std::any_of(kPrefixes.begin(), kPrefixes.end(), [&](const char* p) { return name.starts_with(p); });
 }
 
+/// The same for functions that were inlined, whose names lack their namespaces.
+bool is_foreign_file(const std::string& path) {
+  static constexpr std::array kFolders{"/include/c++/", "/ATen/", "/c10/", "/torch/csrc/",
+                                       "/include/antegrad/"};
+  return std::any_of(kFolders.begin(), kFolders.end(),
+                     [&](const char* f) { return path.find(f) != std::string::npos; });
+}
+
 Location locate(void* address) {
   Location location;
   Dl_info info{};
@@ -91,7 +99,7 @@ std::string describe(void* address) {
   if (location.module.empty() || is_foreign_module(location.module)) return "";
   if (!location.symbol.empty() && is_foreign_function(short_function_name(location.symbol))) return "";
   for (auto& [function, line] : lines_at(location)) {
-    if (is_foreign_function(function)) continue;
+    if (is_foreign_function(function) || is_foreign_file(line)) continue;
     if (const auto remark = line.find(" ("); remark != std::string::npos) line = line.substr(0, remark);
     if (line.find('?') == std::string::npos && !line.ends_with(":0"))
       return fmt::format("at {} in {}", line, function);
@@ -136,7 +144,8 @@ std::string describe_call_site(const std::vector<void*>& stack) {
   return "";
 }
 
-std::string short_function_name(const std::string& demangled) {
+std::string short_function_name(const std::string& full) {
+  const auto demangled = full.substr(0, full.find(" [clone"));  // the optimizer's remark
   std::string name;
   int depth = 0;
   bool angles = true;  // `operator<` and `->` are no brackets

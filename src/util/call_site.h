@@ -13,7 +13,7 @@ std::vector<void*> call_stack();
 /// when there is none. Looks each address up once per process, by running addr2line where it is installed.
 std::string describe_call_site(const std::vector<void*>& stack);
 
-/// Returns a demangled name without template arguments and parameters: "Net::forward".
-std::string short_function_name(const std::string& demangled);
+/// Returns a function's full, demangled name without template arguments and parameters: "Net::forward".
+std::string short_function_name(const std::string& full);
 
 }  // namespace antegrad::inline util

@@ -17,6 +17,8 @@ TEST(CallSite, NamesAreShort) {
             "main::{lambda#1}::operator()");
   EXPECT_EQ(short_function_name("std::enable_if<true, int>::type std::__invoke_r<int>(int&&)"),
             "std::__invoke_r");
+  EXPECT_EQ(short_function_name("main::{lambda(int)#2}::operator()(int) const [clone .isra.0]"),
+            "main::{lambda#2}::operator()");
   EXPECT_EQ(short_function_name(""), "");
 }
 
