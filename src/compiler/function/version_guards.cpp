@@ -189,8 +189,8 @@ std::string VersionGuards::lifted_mismatch() const {
 }
 
 std::string VersionGuards::shapes_mismatch(const Leaves& leaves) const {
-  if (shapes_hold(leaves)) return {};
-  std::vector<symbolic::ShapeView> views;
+  if (!shapes) return {};
+  std::vector<symbolic::ShapeView> views;  // of any call, also one whose arguments differ in more than sizes
   for (const auto& tensor : leaves.tensors)
     views.push_back(tensor.defined() ? view_of(tensor) : symbolic::ShapeView());
   return shapes->failure(views);
