@@ -17,7 +17,8 @@ for name in "${names[@]}"; do
 done | grep -vE '^(.*) \1$' >"$folder/bin/links"
 strip --strip-unneeded -o "$folder/lib/libantegrad_internals.so" "$build/src/libantegrad_internals.so"
 # Libraries that a machine may lack or have in another version.
-ldd "$build/src/libantegrad_internals.so" | awk '/lib(fmt|hiredis|ssl|crypto)\./ {print $3}' | xargs -I{} cp -L {} "$folder/lib/"
+ldd "$build/src/libantegrad_internals.so" "$build"/benchmarks/bench_steps | awk '/lib(fmt|hiredis|ssl|crypto|benchmark)\./ {print $3}' | sort -u |
+  xargs -I{} cp -L {} "$folder/lib/"
 cp scripts/run_cuda_tests.sh "$folder/run.sh"
 chmod +x "$folder/run.sh"
 du -sh "$folder"
