@@ -202,7 +202,7 @@ TEST(Grad, RefusesWhatIsNoScalar) {
     EXPECT_EQ(
         std::string(error.what()),
         "[grad] the function returns a tensor of sizes [3]. Return a tensor with one element, such as a "
-        "sum() or a mean().");
+        "sum() or a mean(). After aten.detach, aten.mul.Scalar.");
   }
 }
 

@@ -227,7 +227,7 @@ TEST(ReferenceArguments, APartOfAnotherArgumentIsRefusedWhenAssigned) {
         std::string(error.what()),
         "[compile] the function assigns to argument 1, which contains another argument or is part of one. "
         "Pass only "
-        "one of the two, or return the new value.");
+        "one of the two, or return the new value. After aten.mul.Scalar, aten.sum.");
   }
   EXPECT_TRUE(list[0].equal(ramp()));
   antegrad::Options options;
