@@ -28,7 +28,7 @@ for command in bench cache doctor opt passes print run verify; do offers "$comma
 offers "passes print" p
 offers "clear explain export gc import list show stats verify" cache ""
 offers "explain export" cache ex
-offers "--compact --help -h" print -
+offers "--compact --help --model -h" print -
 offers "--seconds --seed" bench --se
 offers "--backend" run --b
 offers "--dir" cache list --d
