@@ -36,6 +36,7 @@ struct Report {
   uint64_t captures = 0;                   ///< versions captured; each has its own code
   uint64_t dropped_versions = 0;           ///< versions dropped because of Options::max_versions
   uint64_t sizes = 0;                      ///< further combinations of sizes and numbers that were served
+  uint64_t forward_checks = 0;             ///< those of them for which only the forward pass was captured
   uint64_t eager_calls = 0;                ///< calls run uncompiled: see eager_reasons
   uint64_t waiting_calls = 0;              ///< calls run uncompiled while code was compiled in the background
   std::vector<std::string> eager_reasons;  ///< each distinct error text, once

@@ -152,16 +152,26 @@ std::string fingerprint(const ir::Graph& graph, size_t nodes) {
   return text;
 }
 
-Backward record_backward(const Arguments& arguments, const std::vector<at::Tensor>& outputs, bool effects,
-                         Recorder& recorder) {
+Backward find_backward(const Arguments& arguments, const std::vector<at::Tensor>& outputs, bool effects,
+                       Recorder& recorder) {
   Backward backward;
-  const auto forward_nodes = recorder.graph().nodes.size();
   check_views_of_leaves(outputs, arguments);
   backward.roots = find_roots(recorder, arguments.own, arguments.edges, outputs);
   if (!effects) std::erase_if(backward.roots, [](const auto& r) { return r.input >= 0 || r.outsider >= 0; });
+  if (!backward.roots.empty()) {
+    backward.targets = find_targets(recorder, arguments.own, arguments.edges);
+    backward.histories = histories_of(backward.roots, backward.targets);
+  }
+  backward.forward_values = recorder.graph().values.size();
+  return backward;
+}
+
+Backward record_backward(const Arguments& arguments, const std::vector<at::Tensor>& outputs, bool effects,
+                         Recorder& recorder) {
+  const auto forward_nodes = recorder.graph().nodes.size();
+  auto backward = find_backward(arguments, outputs, effects, recorder);
   if (backward.roots.empty()) return backward;
   backward.fingerprint = fingerprint(recorder.graph(), forward_nodes);
-  backward.targets = find_targets(recorder, arguments.own, arguments.edges);
   for (const auto& root : backward.roots) backward.tangents.push_back(recorder.add_tangent(root.tensor));
   const Reached reached(backward.roots);
   check_returned_leaves(outputs, arguments, backward.roots, reached);

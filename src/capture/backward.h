@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "capture/gradients.h"
+#include "capture/history_shape.h"
 #include "capture/recorder.h"
 
 namespace antegrad::capture {
@@ -29,11 +30,18 @@ struct Backward {
   std::vector<std::vector<bool>> fails_for;   ///< per target, per root: autograd throws on the way
   std::vector<std::exception_ptr> errors;     ///< per root; null where autograd did not throw
   std::string fingerprint;                    ///< of the forward pass
+  Histories histories;
+  size_t forward_values = 0;  ///< how many values the graph has before the backward pass is recorded
 };
 
 /// Returns the text of the first `nodes` nodes without value names, which tells captures of different
 /// programs apart.
 std::string fingerprint(const ir::Graph& graph, size_t nodes);
+
+/// Finds roots, targets and histories of the recorded function, and records nothing. Without `effects`,
+/// inputs that the function writes do not become roots.
+Backward find_backward(const Arguments& arguments, const std::vector<at::Tensor>& outputs, bool effects,
+                       Recorder& recorder);
 
 /// Runs autograd's engine over the recorded function. Without `effects`, inputs that the function writes do
 /// not become roots.

@@ -258,6 +258,10 @@ void add_backward(const Backward& backward, const std::vector<int32_t>& input_of
                   StorageNumbers& storages, Trace& trace) {
   trace.differentiable = !backward.roots.empty();
   trace.fingerprint = backward.fingerprint;
+  if (trace.forward == nullptr) {
+    trace.histories = backward.histories;
+    trace.forward_values = backward.forward_values;
+  }
   for (size_t t = 0; t < backward.gradients.size(); ++t) {
     const auto& target = backward.targets[t];
     const auto input = input_index(target.input, target.outsider, input_of_outsider);
@@ -294,6 +298,15 @@ struct Parts {
   std::vector<uint32_t> writes;  ///< per outsider, of the forward pass
 };
 
+/// For a capture of the forward pass alone.
+void find_histories(const Arguments& arguments, const std::vector<at::Tensor>& outputs,
+                    const CaptureOptions& options, Recorder& recorder, Trace& trace) {
+  auto found = find_backward(arguments, outputs, options.effects, recorder);
+  trace.histories = std::move(found.histories);
+  trace.forward_values = found.forward_values;
+  trace.forward = std::make_shared<const ir::Graph>(recorder.graph());
+}
+
 void run(const TensorFunction& function, const std::vector<at::Tensor>& inputs, const CaptureOptions& options,
          Parts& parts, Trace& trace) {
   auto& [recorder, storages, arguments, outputs, backward, histories, writes] = parts;
@@ -310,6 +323,8 @@ void run(const TensorFunction& function, const std::vector<at::Tensor>& inputs, 
           end_of_input(inputs[i], arguments.own[i], arguments.edges[i], recorder.graph().inputs[i].value);
     if (options.gradients)
       recording.run([&] { backward = record_backward(arguments, outputs, options.effects, recorder); });
+    else if (options.histories)
+      recording.run([&] { find_histories(arguments, outputs, options, recorder, trace); });
   }
   restore_outside(recorder);
   check_gradients_untouched(inputs, arguments.fakes);

@@ -3,9 +3,11 @@
 
 #include <exception>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "capture/history_shape.h"
 #include "capture/infer.h"
 #include "ir/graph.h"
 
@@ -18,6 +20,7 @@ struct InputEnd {
   bool required_grad = false;  ///< requires_grad at the call
   bool requires_grad = false;
   bool history_changed = false;  ///< autograd saw an in-place op on it
+  bool operator==(const InputEnd&) const = default;
 };
 
 /// The memory of a graph input, as it is at the call.
@@ -25,12 +28,14 @@ struct InputMemory {
   int32_t storage = -1;  ///< equal for inputs on one storage; -1 for undefined, duplicate and view inputs
   int64_t bytes = 0;     ///< size of the storage; 0 where `storage` is -1
   int32_t bits = 0;      ///< lazy bits: 1 conjugate, 2 negative, 3 both
+  bool operator==(const InputMemory&) const = default;
 };
 
 /// A graph input, as it is at the call and as the function leaves it.
 struct TracedInput {
   InputMemory memory;
   InputEnd end;
+  bool operator==(const TracedInput&) const = default;
 };
 
 struct OutputEnd {
@@ -38,6 +43,7 @@ struct OutputEnd {
   int same_as_input = -1;  ///< the graph input that is the very same tensor object, or -1
   uint32_t version = 0;
   bool requires_grad = false;
+  bool operator==(const OutputEnd&) const = default;
 };
 
 /// A gradient that comes in from outside: a graph input of role Tangent.
@@ -100,6 +106,10 @@ struct Trace {
   std::vector<ViewInput> views;  ///< as in CaptureOptions
   InferenceCounts counts;
   bool has_assumptions = false;  ///< the graph checks answers that were assumed of data (assumption.h)
+  Histories histories;           ///< of the results, if they were asked for or gradients are recorded
+  size_t forward_values = 0;     ///< values of the forward pass come first: there are this many
+  /// The recorded forward pass, before constants are added; only with CaptureOptions::histories.
+  std::shared_ptr<const ir::Graph> forward;
   size_t kept = 0;  ///< number of tensors that the function has stored; they are real by now (kept.h)
   std::vector<KeptOutput> kept_outputs;
 };
@@ -117,6 +127,7 @@ struct CaptureOptions {
   std::function<std::string(const at::Tensor&)> name_of_lifted;  ///< names lifted tensors; they are numbered
                                                                  ///< where it is unset or returns ""
   bool gradients = false;  ///< record the backward pass too, where a result has a history
+  bool histories = false;  ///< find the histories of results; `gradients` includes that
   bool effects = true;     ///< false: effects of the function on its inputs are left out
   std::vector<ViewInput> views;
   /// Computes the contents of the tensors that the function has stored, for these inputs, and fills them in

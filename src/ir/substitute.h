@@ -13,4 +13,8 @@ TensorType substitute(const TensorType& type, const std::vector<int64_t>& values
 /// The result has no symbols.
 Graph substitute(const Graph& graph, const std::vector<int64_t>& values);
 
+/// Returns whether a graph over symbols is this graph at these values, with the same values ids; cheaper than
+/// comparing with substitute(). False also where an expression has no value there.
+bool equal_at(const Graph& over_symbols, const std::vector<int64_t>& values, const Graph& graph);
+
 }  // namespace antegrad::ir

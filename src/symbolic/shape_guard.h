@@ -20,6 +20,7 @@ class ShapeGuard {
  public:
   explicit ShapeGuard(Shapes shapes);
 
+  const Shapes& shapes() const { return shapes_; }
   size_t symbols() const { return shapes_.symbols.size(); }
   /// Returns whether the shapes of a call satisfy the guard, and stores the values of the symbols in
   /// `values`. `view(i)` returns tensor i, which must be defined exactly if the captured one was.

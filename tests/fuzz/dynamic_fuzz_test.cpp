@@ -17,7 +17,7 @@
 namespace antegrad::fuzz {
 namespace {
 
-constexpr uint64_t kPrograms = 200, kCompiledPrograms = 40;
+constexpr uint64_t kPrograms = 160, kCompiledPrograms = 40;
 /// The most captures of a program that counts as dynamic: one for the first call and a few for all other
 /// sizes.
 constexpr uint64_t kFewCaptures = 3;
@@ -40,7 +40,7 @@ Options options_for(uint64_t seed) {
 
 /// Counts of what became of the programs.
 struct Tally {
-  uint64_t programs = 0, dynamic = 0, refused = 0, failures = 0;
+  uint64_t programs = 0, dynamic = 0, refused = 0, failures = 0, forward_checks = 0;
 };
 
 void explain(const DynamicProgram& program, const DynamicResult& result) {
@@ -73,6 +73,7 @@ Tally fuzz(uint64_t first, uint64_t count) {
     const auto result = check_dynamic(program, options);
     ++tally.programs;
     tally.refused += result.refusal.empty() ? 0 : 1;
+    tally.forward_checks += result.report.forward_checks;
     tally.dynamic += result.usual_captures <= kFewCaptures ? 1 : 0;
     if (verbose && (result.usual_captures > kFewCaptures || !result.refusal.empty()))
       explain(program, result);
@@ -95,6 +96,7 @@ TEST(DynamicFuzz, ManySizesOfManyPrograms) {
   RecordProperty("dynamic", static_cast<int>(tally.dynamic));
   if (tally.failures > 0) return;
   EXPECT_GE(tally.dynamic * 100, tally.programs * 60) << tally.dynamic << " of " << tally.programs;
+  EXPECT_GE(tally.forward_checks, tally.programs);
   EXPECT_LE(tally.refused * 100, tally.programs * 5) << tally.refused << " of " << tally.programs;
 }
 

@@ -68,6 +68,7 @@ class Calls {
     add(usual());
     repeat();
     add(usual());
+    stream();
     return std::move(calls_);
   }
 
@@ -83,6 +84,16 @@ class Calls {
       for (auto* call : {&first, &second}) call->assign(call->size(), (*call)[0]);
     add(first);
     add(second);
+  }
+
+  /// Sizes that no call had before: after a few, a version is checked by its forward pass alone.
+  void stream() {
+    for (int64_t k = 0; k < 6; ++k) {
+      Assignment values;
+      for (size_t s = 0; s < scope_.symbols(); ++s)
+        values.push_back(of_symbol(s, 20 + 11 * k + static_cast<int64_t>(s) * 4 + rng_.below(4)));
+      add(std::move(values));
+    }
   }
 
   int64_t of_symbol(size_t s, int64_t value) {

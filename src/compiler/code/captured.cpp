@@ -134,11 +134,12 @@ class KeepSeed {
 
 capture::Trace trace_call(const CaptureSettings& settings, const std::vector<at::Tensor>& inputs,
                           std::vector<capture::ViewInput> views, const ModuleState* modules,
-                          const detail::RunOnTensors& run, RunEnd& end) {
+                          const detail::RunOnTensors& run, RunEnd& end, bool gradients = true) {
   const trace::Span span("capture");
   capture::CaptureOptions capture_options;
   capture_options.name = settings.options.name;
-  capture_options.gradients = true;
+  capture_options.gradients = gradients;
+  capture_options.histories = true;
   capture_options.effects = settings.effects;
   capture_options.views = std::move(views);
   capture_options.fill_kept = fill_kept;
@@ -176,6 +177,28 @@ Captured capture_call(const CaptureSettings& settings, std::vector<at::Tensor> i
   const trace::Span span("functionalize");
   captured.functional = aot::functionalize(captured.trace);
   return captured;
+}
+
+capture::Trace capture_forward(const CaptureSettings& settings, const std::vector<at::Tensor>& inputs,
+                               const detail::RunOnTensors& run, RunEnd& end) {
+  return trace_call(settings, inputs, {}, nullptr, run, end, /*gradients=*/false);
+}
+
+ir::Graph forward_of(capture::Trace trace) {
+  auto graph = std::move(trace.graph);
+  const auto is_later = [&](ir::ValueId v) {
+    return v.valid() && std::cmp_greater_equal(v.index, trace.forward_values);
+  };
+  std::erase_if(graph.inputs, [&](const ir::Input& input) { return is_later(input.value); });
+  std::erase_if(graph.nodes, [&](const ir::Node& node) {
+    return node.provenance.backward || std::ranges::any_of(node.outputs, is_later);
+  });
+  std::erase_if(graph.outputs,
+                [](const ir::Output& output) { return output.role != ir::OutputRole::UserOutput; });
+  graph.values.resize(trace.forward_values);
+  for (auto& input : graph.inputs) input.name.clear();
+  drop_input_offsets(graph, std::vector<bool>(graph.inputs.size()));
+  return graph;
 }
 
 ir::Graph without_input_offsets(const Captured& captured) {

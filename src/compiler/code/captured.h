@@ -46,6 +46,13 @@ struct Captured {
 Captured capture_call(const CaptureSettings& settings, std::vector<at::Tensor> inputs,
                       const ModuleState* modules, const detail::RunOnTensors& run);
 
+/// Captures the forward pass alone, with what it takes to compare it with a whole capture (forward_check.h).
+/// Throws what capture::capture() throws.
+capture::Trace capture_forward(const CaptureSettings& settings, const std::vector<at::Tensor>& inputs,
+                               const detail::RunOnTensors& run, RunEnd& end);
+/// Returns the forward pass of a trace, with inputs at offset 0 and without their names.
+ir::Graph forward_of(capture::Trace trace);
+
 /// Returns the functional graph with inputs at offset 0: the storage offset of an input is not part of the
 /// program unless the signature says so.
 ir::Graph without_input_offsets(const Captured& captured);

@@ -98,6 +98,14 @@ std::unique_ptr<runtime::Caller> Template::instantiate(
     std::shared_ptr<runtime::HigherOrder> higher_order) const {
   auto signature = captured.functional.signature;
   if (takes_rng_state(parts_.plan.graph)) take_rng_input(signature);
+  runtime::BackwardFacts facts;
+  if (parts_.plan.partition) facts = backward_facts(signature, captured.trace);
+  facts.higher_order = std::move(higher_order);
+  return instantiate(std::move(symbols), std::move(signature), std::move(facts));
+}
+
+std::unique_ptr<runtime::Caller> Template::instantiate(std::vector<int64_t> symbols, aot::Signature signature,
+                                                       runtime::BackwardFacts facts) const {
   const trace::In in({parts_.traced.function, parts_.traced.version, "forward"});
   const trace::Span span("make it ready to run");
   const bool traces_memory = trace::on() && !memory_traced_.exchange(true);
@@ -109,8 +117,6 @@ std::unique_ptr<runtime::Caller> Template::instantiate(
   auto forward = parts_.forward->at(symbols);
   if (!parts_.plan.partition)
     return std::make_unique<runtime::Caller>(std::move(signature), std::move(forward));
-  auto facts = backward_facts(signature, captured.trace);
-  facts.higher_order = std::move(higher_order);
   const auto self = shared_from_this();
   runtime::BackwardMaker make{
       [self, symbols, traces_memory](const runtime::BackwardCase& which) {

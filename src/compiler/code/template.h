@@ -42,6 +42,9 @@ class Template : public std::enable_shared_from_this<Template> {
   /// Returns the function at these sizes.
   std::unique_ptr<runtime::Caller> instantiate(std::vector<int64_t> symbols, const Captured& captured,
                                                std::shared_ptr<runtime::HigherOrder> higher_order) const;
+  /// The same with a calling convention that is known: that of an instance.
+  std::unique_ptr<runtime::Caller> instantiate(std::vector<int64_t> symbols, aot::Signature signature,
+                                               runtime::BackwardFacts facts) const;
 
   const Plan& plan() const { return parts_.plan; }
   const ir::Graph& captured() const { return parts_.captured; }

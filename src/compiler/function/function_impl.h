@@ -94,6 +94,10 @@ struct Function::Impl {
 
   // --- The versions, and reports on them (function_versions.cpp).
   std::optional<Match> reuse(const Call& call, Recorded& recorded);
+  std::optional<Match> reuse_by_forward(const std::shared_ptr<Version>& version, const Call& call,
+                                        Recorded& recorded);
+  std::optional<Match> add_instance(const std::shared_ptr<Version>& version, compiler::InstancePtr instance,
+                                    const Call& call, bool by_forward = false);
   std::optional<Match> confirm(const Call& call, Recorded& recorded);
   std::string recapture_reason(const Call& call);
   /// Drops versions that can never match again and, where too many are left, the least recently used one;

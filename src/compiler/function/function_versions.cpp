@@ -60,22 +60,40 @@ void Function::Impl::add(std::shared_ptr<Version> version, const std::string& re
   versions.insert(versions.begin(), std::move(version));
 }
 
+/// Adds an instance for this call to a version.
+std::optional<Match> Function::Impl::add_instance(const std::shared_ptr<Version>& version,
+                                                  compiler::InstancePtr instance, const Call& call,
+                                                  bool by_forward) {
+  std::unique_lock lock(versions_mutex);
+  version->add(std::move(instance), options.max_sizes);
+  version->watch_again(options);
+  ++report.sizes;
+  if (by_forward) ++report.forward_checks;
+  lock.unlock();
+  return compiler::match_new_version(version, call);
+}
+
+/// Adds an instance if the forward pass alone shows that the version serves these sizes.
+std::optional<Match> Function::Impl::reuse_by_forward(const std::shared_ptr<Version>& version,
+                                                      const Call& call, Recorded& recorded) {
+  if (recorded.captured || !version->is_checked_by_forward(call)) return std::nullopt;
+  compiler::RunEnd end;
+  auto forward = driver->capture_forward(call, recorded, end);
+  auto instance = version->make_instance(options, call, std::move(forward), std::move(end));
+  if (instance == nullptr) return std::nullopt;
+  return add_instance(version, std::move(instance), call, /*by_forward=*/true);
+}
+
 /// Adds an instance to a version with symbols that allows these sizes. When one should serve them but does
 /// not, `recorded` gets the reason.
 std::optional<Match> Function::Impl::reuse(const Call& call, Recorded& recorded) {
   for (const auto& version : versions) {  // capture_mutex is held, so nobody else changes them
     if (!version->is_dynamic() || !version->allows(call)) continue;
+    if (auto match = reuse_by_forward(version, call, recorded)) return match;
     const auto& captured = driver->capture(call, recorded);
     if (recorded.keeps()) return std::nullopt;
     auto instance = version->make_instance(settings(), call, captured);
-    if (instance) {
-      std::unique_lock lock(versions_mutex);
-      version->add(*std::move(instance), options.max_sizes);
-      version->watch_again(options);
-      ++report.sizes;
-      lock.unlock();
-      return compiler::match_new_version(version, call);
-    }
+    if (instance) return add_instance(version, *std::move(instance), call);
     recorded.reason =
         fmt::format("the function does something else at these sizes and numbers: {}", instance.reason());
   }

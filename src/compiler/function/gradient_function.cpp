@@ -61,7 +61,8 @@ Placeholder placeholder_of(const at::Tensor& tensor, int32_t same_as) {
 struct GradientFunction::Recipe {
   std::string name;
   detail::OwnedRun run;
-  std::string fingerprint;
+  std::string fingerprint;                   ///< of the forward pass …
+  std::shared_ptr<const ir::Graph> forward;  ///< … or, if it is set, the pass itself
   runtime::Ambient ambient;
   std::vector<Placeholder> arguments;
   Leaves numbers;                ///< of the call, without its tensors: versions differ in them
@@ -75,6 +76,11 @@ struct GradientFunction::Recipe {
       if (primals[i].defined() && primals[i].sizes() != at::IntArrayRef(arguments[i].sizes)) return false;
     return true;
   }
+  /// Whether the function has done the same as in the call.
+  bool is_same(const ir::Graph& graph) const {
+    const auto before = forward ? capture::fingerprint(*forward, forward->nodes.size()) : fingerprint;
+    return capture::fingerprint(graph, graph.nodes.size()) == before;
+  }
   detail::Outcome run_gradients(const std::vector<at::Tensor>& fakes) const;
   at::Tensor gradient_of(int32_t input, const std::vector<capture::GradTarget>& targets,
                          const std::vector<at::Tensor>& gradients) const;
@@ -85,18 +91,20 @@ std::shared_ptr<detail::Function> GradientFunction::make_function(const Options&
 }
 
 GradientFunction::GradientFunction(std::shared_ptr<detail::Function> function, const std::string& name,
-                                   const Call& call, const capture::Trace& trace)
+                                   const Call& call, const capture::Trace& trace,
+                                   std::vector<int32_t> targets)
     : function_(std::move(function)) {
   auto recipe = std::make_shared<Recipe>();
   recipe->name = name;
   recipe->run = call.keep();
   recipe->fingerprint = trace.fingerprint;
+  recipe->forward = trace.forward;
   recipe->ambient = call.ambient;
   recipe->numbers.key = call.leaves.key;
   recipe->numbers.numbers = call.leaves.numbers;
   for (size_t i = 0; i < call.leaves.tensors.size(); ++i)
     recipe->arguments.push_back(placeholder_of(call.leaves.tensors[i], trace.duplicate_of[i]));
-  for (const auto& gradient : trace.gradients) recipe->targets.push_back(gradient.input);
+  recipe->targets = std::move(targets);
   for (const auto& lifted : trace.lifted) recipe->lifted.emplace_back(lifted.tensor.getIntrusivePtr());
   recipe_ = std::move(recipe);
 }
@@ -132,8 +140,7 @@ detail::Outcome GradientFunction::Recipe::run_gradients(const std::vector<at::Te
     const c10::AutoGradMode as_in_the_call(ambient.grad_mode);
     outputs = run(primals).tensors;
   }
-  if (has_own_sizes(primals) &&
-      capture::fingerprint(recorder.graph(), recorder.graph().nodes.size()) != fingerprint)
+  if (has_own_sizes(primals) && !is_same(recorder.graph()))
     throw Error(ErrorCode::GraphChanged, "backward",
                 fmt::format("'{}' does something else than when its result was computed", name),
                 "Do not change modules or captured variables between a call and its backward(create_graph)");

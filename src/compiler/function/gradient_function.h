@@ -19,9 +19,10 @@ class GradientFunction final : public runtime::HigherOrder {
   /// Returns the function that compiles the gradients, shared by all sizes.
   static std::shared_ptr<detail::Function> make_function(const Options& options);
 
-  /// `function` is from make_function(), `trace` is the capture of this call.
+  /// `function` is from make_function(), `trace` is the capture of this call. `targets`: per gradient, the
+  /// input that it belongs to.
   GradientFunction(std::shared_ptr<detail::Function> function, const std::string& name, const Call& call,
-                   const capture::Trace& trace);
+                   const capture::Trace& trace, std::vector<int32_t> targets);
 
   std::vector<at::Tensor> gradients(const std::vector<at::Tensor>& primals,
                                     const std::vector<at::Tensor>& tangents) override;

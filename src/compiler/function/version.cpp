@@ -48,13 +48,15 @@ Version::Version(VersionGuards guards, std::shared_ptr<const Template> code,
     : guards_(std::move(guards)),
       template_(std::move(code)),
       gradients_(std::move(gradients)),
-      shape_fallbacks_(std::move(shape_fallbacks)) {}
+      shape_fallbacks_(std::move(shape_fallbacks)) {
+  if (guards_.shapes && guards_.free.empty()) forward_check_.emplace(guards_.shapes->shapes());
+}
 
 Version::Version(VersionGuards guards, std::exception_ptr refusal)
     : guards_(std::move(guards)), refusal_(std::move(refusal)) {}
 
 Result<InstancePtr> Version::make_instance(const CaptureSettings& settings, const Call& call,
-                                           const Captured& captured) const {
+                                           const Captured& captured) {
   auto symbols = guards_.shapes_hold(call.leaves);
   if (!symbols) return Failure{"its guards do not hold"};
   const std::vector<int64_t> sizes(symbols->begin(), symbols->begin() + guards_.size_symbols());
@@ -75,12 +77,48 @@ Result<InstancePtr> Version::make_instance(const CaptureSettings& settings, cons
   instance->has_assumptions = captured.trace.has_assumptions;
   instance->may_draw = may_draw(captured.trace.graph);
   if (settings.options.check_recapture) instance->traced_text = traced_text(captured);
-  std::shared_ptr<runtime::HigherOrder> higher_order;
-  if (gradients_)
-    higher_order =
-        std::make_shared<GradientFunction>(gradients_, settings.options.name, call, captured.trace);
-  instance->caller = template_->instantiate(*values, captured, std::move(higher_order));
+  instance->caller = template_->instantiate(
+      *values, captured,
+      higher_order(settings.options, call, captured.trace, captured.functional.signature.gradients));
+  if (forward_check_ && !settings.options.check_recapture)
+    forward_check_->add(*values, captured, instance->caller->signature());
   return InstancePtr(std::move(instance));
+}
+
+bool Version::is_checked_by_forward(const Call& call) const {
+  const auto symbols = forward_check_ ? guards_.shapes_hold(call.leaves) : std::nullopt;
+  return symbols && forward_check_->decides({symbols->begin(), symbols->end()});
+}
+
+InstancePtr Version::make_instance(const Options& options, const Call& call, capture::Trace forward,
+                                   RunEnd end) const {
+  auto symbols = guards_.shapes_hold(call.leaves);
+  if (!symbols || !guards_.lifts_same(forward)) return nullptr;
+  auto instance = std::make_shared<Instance>();
+  instance->values.assign(symbols->begin(), symbols->end());
+  instance->symbols = std::move(*symbols);
+  instance->pattern = std::move(end.pattern);
+  instance->grad_mode_after = end.grad_mode;
+  for (const auto& tensor : call.leaves.tensors)
+    instance->offsets.push_back(tensor.defined() ? tensor.storage_offset() : 0);
+  for (const auto& lifted : forward.lifted) instance->offsets.push_back(lifted.tensor.storage_offset());
+  const auto& other = *newest_;
+  instance->check_aliasing = other.check_aliasing;
+  instance->may_draw = other.may_draw;
+  auto signature = other.caller->signature();
+  runtime::BackwardFacts facts;
+  if (const auto& backward = other.caller->backward()) facts = backward->facts();
+  facts.higher_order = higher_order(options, call, forward, signature.gradients);
+  if (!forward_check_->holds(instance->values, std::move(forward))) return nullptr;
+  instance->caller = template_->instantiate(instance->values, std::move(signature), std::move(facts));
+  return instance;
+}
+
+std::shared_ptr<runtime::HigherOrder> Version::higher_order(const Options& options, const Call& call,
+                                                            const capture::Trace& trace,
+                                                            std::vector<int32_t> targets) const {
+  if (!gradients_) return nullptr;
+  return std::make_shared<GradientFunction>(gradients_, options.name, call, trace, std::move(targets));
 }
 
 void Version::add(InstancePtr instance, int most) {
@@ -88,11 +126,14 @@ void Version::add(InstancePtr instance, int most) {
   if (newest_ == nullptr) first_symbols_ = instance->values;
   newest_ = instance;
   instances_[instance->symbols] = std::move(instance);
-  if (instances_.size() <= static_cast<size_t>(std::max(1, most))) return;
-  const auto oldest =
-      std::min_element(instances_.begin(), instances_.end(),
-                       [](const auto& a, const auto& b) { return a.second->used < b.second->used; });
-  instances_.erase(oldest);
+  if (std::cmp_less_equal(instances_.size(), std::max(1, most))) return;
+  // Several at once, because finding the oldest ones takes time.
+  const auto dropped = std::max(1, most / 8);
+  std::vector<uint64_t> used;
+  for (const auto& [symbols, other] : instances_) used.push_back(other->used);
+  std::nth_element(used.begin(), used.begin() + dropped - 1, used.end());
+  std::erase_if(instances_,
+                [limit = used[dropped - 1]](const auto& one) { return one.second->used <= limit; });
 }
 
 InstancePtr Version::find_instance(const Symbols& symbols) const {

@@ -11,6 +11,7 @@
 
 #include "antegrad/function.h"
 #include "compiler/code/captured.h"
+#include "compiler/code/forward_check.h"
 #include "compiler/code/template.h"
 #include "compiler/function/call.h"
 #include "compiler/function/version_guards.h"
@@ -63,7 +64,13 @@ class Version {
 
   /// Makes the instance for the sizes of this call. Fails when the function does something else at them.
   Result<InstancePtr> make_instance(const CaptureSettings& settings, const Call& call,
-                                    const Captured& captured) const;
+                                    const Captured& captured);
+  /// Whether the forward pass alone decides if it serves a call of these sizes.
+  bool is_checked_by_forward(const Call& call) const;
+  /// Makes the instance for the sizes of this call from a capture of the forward pass. Returns null when a
+  /// whole capture has to decide.
+  InstancePtr make_instance(const Options& options, const Call& call, capture::Trace forward,
+                            RunEnd end) const;
   /// Whether it has served calls like this one, and nothing but the use counts of watched modules may have
   /// changed since.
   bool may_be_confirmed(const Call& call) const;
@@ -76,7 +83,7 @@ class Version {
   /// that has since lost an owner, and now uses none of them: the module was replaced by one that is not
   /// watched.
   void check_not_replaced(const Options& options, const Call& call, const capture::Trace& trace) const;
-  /// Adds an instance. Of more than `most` instances, the least recently used is dropped.
+  /// Adds an instance. Of more than `most` instances, the least recently used ones are dropped.
   void add(InstancePtr instance, int most);
   /// Merges the graph of a capture with that of this version, which was captured with other numbers as
   /// arguments. `graph` is over the symbols of `shapes`. Fails when they differ in more than numbers.
@@ -124,6 +131,9 @@ class Version {
   bool gather(const Call& call, const Symbols& symbols, Match& match) const;
   InstancePtr find_instance(const Symbols& symbols) const;
   std::string instance_mismatch(const Leaves& leaves) const;
+  std::shared_ptr<runtime::HigherOrder> higher_order(const Options& options, const Call& call,
+                                                     const capture::Trace& trace,
+                                                     std::vector<int32_t> targets) const;
 
   VersionGuards guards_;
   std::shared_ptr<const Template> template_;     ///< null for an eager version
@@ -131,6 +141,7 @@ class Version {
   std::unordered_map<Symbols, InstancePtr, SymbolsHash> instances_;
   InstancePtr newest_;
   std::vector<int64_t> first_symbols_;
+  std::optional<ForwardCheck> forward_check_;  ///< set if only sizes change, not numbers
   mutable std::atomic<uint64_t> clock_{0};
   std::map<std::string, uint64_t> shape_fallbacks_;
   std::exception_ptr refusal_;

@@ -1,0 +1,248 @@
+// Streams of sizes that never repeat: after a few whole captures the forward pass alone decides whether a
+// version serves a new size, and whatever it cannot decide is captured whole.
+#include <antegrad/antegrad.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <functional>
+
+#include "support/closeness.h"
+#include "support/seeds.h"
+
+namespace antegrad::test {
+namespace {
+
+using at::Tensor;
+
+struct Results {
+  Tensor value, gradient, weight_gradient;
+};
+
+/// Runs a function of an input [n, 3] and a weight [3], and differentiates its sum.
+template <class F>
+Results run(const F& f, int64_t n, const Tensor& weight) {
+  manual_seed(static_cast<uint64_t>(n));
+  const auto x = torch::randn({n, 3}, at::kDouble).requires_grad_();
+  const auto y = f(x);
+  Results results{y.detach(), {}, {}};
+  if (!y.requires_grad()) return results;
+  const auto gradients =
+      torch::autograd::grad({y.sum()}, {x, weight}, {}, std::nullopt, false, /*allow_unused=*/true);
+  results.gradient = gradients[0];
+  results.weight_gradient = gradients[1];
+  return results;
+}
+
+void expect_same(const Results& eager, const Results& compiled, int64_t n) {
+  EXPECT_TRUE(same_values(eager.value, compiled.value)) << n;
+  EXPECT_EQ(eager.gradient.defined(), compiled.gradient.defined()) << n;
+  EXPECT_EQ(eager.weight_gradient.defined(), compiled.weight_gradient.defined()) << n;
+  if (eager.gradient.defined() && compiled.gradient.defined())
+    EXPECT_TRUE(same_values(eager.gradient, compiled.gradient)) << n;
+  if (eager.weight_gradient.defined() && compiled.weight_gradient.defined())
+    EXPECT_TRUE(same_values(eager.weight_gradient, compiled.weight_gradient)) << n;
+}
+
+/// Compares with eager at 24 sizes and returns the report.
+Report compare_at_many_sizes(const std::function<Tensor(const Tensor&)>& program, const Tensor& weight,
+                             Options options = {}) {
+  options.rng = Rng::Eager;
+  auto compiled = compile(program, options);
+  for (int64_t i = 0; i < 24; ++i) {
+    const auto n = 5 + i * 7 % 61;
+    expect_same(run(program, n, weight), run(compiled, n, weight), n);
+  }
+  return compiled.report();
+}
+
+Tensor make_weight() {
+  manual_seed(1);
+  return torch::randn({3}, at::kDouble).requires_grad_();
+}
+
+TEST(NewSizes, AreCheckedByTheForwardPassAlone) {
+  const auto weight = make_weight();
+  const auto report = compare_at_many_sizes(
+      [&](const Tensor& x) {
+        const auto y = (x * weight).tanh();
+        return (y / y.norm()).cumsum(0) + x.size(0);
+      },
+      weight);
+  EXPECT_EQ(report.captures, 2u);
+  EXPECT_GE(report.forward_checks, 15u);
+}
+
+TEST(NewSizes, DrawEagersNumbers) {
+  const auto weight = make_weight();
+  const auto report =
+      compare_at_many_sizes([&](const Tensor& x) { return torch::dropout(x * weight, 0.4, true); }, weight);
+  EXPECT_GE(report.forward_checks, 15u);
+}
+
+TEST(NewSizes, WithOtherOpsAreOtherVersions) {
+  const auto weight = make_weight();
+  compare_at_many_sizes(
+      [&](const Tensor& x) { return x.size(0) > 40 ? (x * weight).sin() : (x * weight).cos(); }, weight);
+}
+
+TEST(NewSizes, WithOtherNumbersAreOtherVersions) {
+  const auto weight = make_weight();
+  Options options;
+  options.max_versions = 40;
+  compare_at_many_sizes(
+      [&](const Tensor& x) { return x * weight * std::log(static_cast<double>(x.size(0))); }, weight,
+      options);
+}
+
+TEST(NewSizes, ThatTurnGradientsOffHaveNone) {
+  const auto weight = make_weight();
+  compare_at_many_sizes(
+      [&](const Tensor& x) {
+        Tensor scale;
+        {
+          const c10::AutoGradMode mode(x.size(0) % 7 != 3);
+          scale = weight.exp();
+        }
+        return x * scale;
+      },
+      weight);
+}
+
+TEST(NewSizes, ThatDetachSomethingHaveNoGradientThere) {
+  const auto weight = make_weight();
+  compare_at_many_sizes(
+      [&](const Tensor& x) {
+        const auto y = (x * weight).exp();
+        return x.size(0) % 5 == 4 ? y.detach() * x : y * x;
+      },
+      weight);
+}
+
+/// Its backward pass depends on the size in a way that no op of its forward pass shows.
+struct SizeDependent : torch::autograd::Function<SizeDependent> {
+  static Tensor forward(torch::autograd::AutogradContext* context, const Tensor& x) {
+    context->saved_data["rows"] = x.size(0);
+    return x * 2;
+  }
+  static torch::autograd::tensor_list backward(torch::autograd::AutogradContext* context,
+                                               torch::autograd::tensor_list gradients) {
+    const auto rows = context->saved_data["rows"].toInt();
+    return {rows % 6 == 1 ? gradients[0].cos() : gradients[0] * 3};
+  }
+};
+
+TEST(NewSizes, OfCustomFunctionsAreCapturedWhole) {
+  const auto weight = make_weight();
+  const auto report =
+      compare_at_many_sizes([&](const Tensor& x) { return SizeDependent::apply(x * weight).sin(); }, weight);
+  EXPECT_EQ(report.forward_checks, 0u);
+}
+
+TEST(NewSizes, WithHooksAreCapturedWhole) {
+  const auto weight = make_weight();
+  const auto report = compare_at_many_sizes(
+      [&](const Tensor& x) {
+        auto y = (x * weight).sin();
+        if (y.requires_grad())
+          y.register_hook([rows = x.size(0)](const Tensor& g) { return rows % 6 == 1 ? g.cos() : g * 3; });
+        return y.exp();
+      },
+      weight);
+  EXPECT_EQ(report.forward_checks, 0u);
+}
+
+/// Keeps a table that it makes anew when it is too short.
+struct Positions {
+  Tensor table;
+  Tensor operator()(int64_t n) {
+    if (!table.defined() || table.size(0) < n) table = torch::arange(n, at::kDouble).unsqueeze(1) / 10;
+    return table.slice(0, 0, n);
+  }
+};
+
+TEST(NewSizes, LetAFunctionGrowItsCache) {
+  const auto weight = make_weight();
+  Positions own, others;
+  const auto eager = [&](const Tensor& x) { return (x * weight + others(x.size(0))).sin(); };
+  auto compiled = compile([&](const Tensor& x) { return (x * weight + own(x.size(0))).sin(); });
+  for (int64_t i = 0; i < 24; ++i) {
+    const auto n = i < 10 ? 30 - i : 20 + i * 3;
+    expect_same(run(eager, n, weight), run(compiled, n, weight), n);
+    EXPECT_TRUE(torch::equal(own.table, torch::arange(own.table.size(0), at::kDouble).unsqueeze(1) / 10));
+  }
+}
+
+TEST(NewSizes, WriteToArguments) {
+  const auto program = [](Tensor x) {
+    x.mul_(2).slice(0, 0, 2).add_(1);
+    return x.sum(0);
+  };
+  auto compiled = compile(program);
+  for (int64_t n = 4; n < 20; ++n) {
+    auto a = torch::randn({n, 3}), b = a.clone();
+    EXPECT_TRUE(same_values(program(a), compiled(b))) << n;
+    EXPECT_TRUE(same_values(a, b)) << n;
+    EXPECT_EQ(a._version(), b._version()) << n;
+  }
+}
+
+TEST(NewSizes, HaveSecondDerivatives) {
+  const auto weight = make_weight();
+  const auto program = [&](const Tensor& x) { return (x * weight).sin().pow(2).sum(); };
+  auto compiled = compile(program);
+  const auto second = [&](const auto& f, int64_t n) {
+    manual_seed(static_cast<uint64_t>(n));
+    const auto x = torch::randn({n, 3}, at::kDouble).requires_grad_();
+    const auto first = torch::autograd::grad({f(x)}, {x}, {}, true, true)[0];
+    return torch::autograd::grad({first.pow(2).sum()}, {x, weight});
+  };
+  for (int64_t n = 3; n < 16; ++n) {
+    const auto eager = second(program, n), found = second(compiled, n);
+    EXPECT_TRUE(same_values(eager[0], found[0])) << n;
+    EXPECT_TRUE(same_values(eager[1], found[1])) << n;
+  }
+  EXPECT_GE(compiled.report().forward_checks, 5u);
+}
+
+TEST(NewSizes, NoticeThatTheFunctionHasChangedBeforeSecondDerivatives) {
+  bool cosine = false;
+  auto compiled = compile([&](const Tensor& x) { return cosine ? x.cos().sum() : x.sin().sum(); });
+  Tensor x, gradient;
+  for (int64_t n = 3; n < 12; ++n) {
+    x = torch::randn({n, 3}).requires_grad_();
+    const auto y = compiled(x);
+    if (n < 11) continue;
+    cosine = true;
+    EXPECT_THROW(torch::autograd::grad({y}, {x}, {}, true, true), Error);
+  }
+  EXPECT_GE(compiled.report().forward_checks, 1u);
+}
+
+TEST(NewSizes, ThatThrowLeaveTheFunctionUsable) {
+  const auto weight = make_weight();
+  auto compiled = compile([&](const Tensor& x) {
+    if (x.size(0) == 13) throw std::runtime_error("thirteen");
+    return x * weight;
+  });
+  for (int64_t n = 4; n < 20; ++n) {
+    const auto x = torch::randn({n, 3}, at::kDouble);
+    if (n == 13)
+      EXPECT_THROW(compiled(x), std::runtime_error);
+    else
+      EXPECT_TRUE(same_values(x * weight, compiled(x))) << n;
+  }
+}
+
+TEST(NewSizes, BeyondTheMostThatAreKeptAreServed) {
+  Options options;
+  options.max_sizes = 64;
+  auto compiled = compile([](const Tensor& x) { return x.cos(); }, options);
+  for (int64_t n = 2; n < 300; ++n) {
+    const auto x = torch::randn({n});
+    EXPECT_TRUE(same_values(x.cos(), compiled(x)));
+  }
+  EXPECT_EQ(compiled.report().captures, 2u);
+}
+
+}  // namespace
+}  // namespace antegrad::test
