@@ -10,6 +10,7 @@
 #include "capture/mode.h"
 #include "capture/recorder.h"
 #include "ir/binary.h"
+#include "ir/substitute.h"
 #include "ir/verify.h"
 #include "passes/pipelines.h"
 #include "runtime/parallel.h"
@@ -57,9 +58,10 @@ Backward::Backward(const partition::Partition& partition, const aot::Signature& 
     for (auto primal : facts_.primals)
       if (std::find(kept_slots_.begin(), kept_slots_.end(), primal) == kept_slots_.end())
         kept_slots_.push_back(primal);
-  const auto graph = make_.graph_at(make_.symbols);
+  const auto& graph = make_.graph();
   for (const auto& input : graph.inputs)
-    if (input.role == ir::InputRole::Tangent) tangent_types_.emplace_back(graph.tensor_type(input.value));
+    if (input.role == ir::InputRole::Tangent)
+      tangent_types_.emplace_back(ir::substitute(graph.tensor_type(input.value), make_.symbols));
 }
 
 void Backward::compile() const { executable(BackwardCase(gradients_.size() + tangent_types_.size(), true)); }

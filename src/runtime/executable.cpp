@@ -6,6 +6,7 @@
 #include "aten/below_recording.h"
 #include "aten/convert.h"
 #include "ir/ops.h"
+#include "ir/substitute.h"
 #include "runtime/comparison.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/error_words.h"
@@ -115,17 +116,18 @@ void fill_memory(at::Tensor& tensor) {
 
 /// LibTorch's calls that raise index errors, made when they are first needed.
 struct Executable::Fallback {
-  IndexChecks checks;
+  IndexChecksPtr checks;
   std::once_flag once;
+  ir::Graph graph;  ///< of the checks, at these sizes
   std::unique_ptr<Executable> eager;
 };
 
-Executable::Executable(const ir::Graph& graph) { assemble(as_program(graph), {}, false); }
+Executable::Executable(const ir::Graph& graph) { assemble(as_program(graph), {}, false, nullptr); }
 
 Executable::Executable(const schedule::Program& program, const std::vector<KernelCode>& kernels,
-                       std::vector<int64_t> symbols, bool compare)
+                       std::vector<int64_t> symbols, bool compare, IndexChecksPtr checks)
     : symbols_(std::make_shared<const std::vector<int64_t>>(std::move(symbols))) {
-  assemble(program, kernels, compare);
+  assemble(program, kernels, compare, std::move(checks));
 }
 
 Executable::~Executable() = default;
@@ -154,10 +156,10 @@ std::unique_ptr<Instruction> Executable::make_step(const schedule::Program& prog
 }
 
 void Executable::assemble(const schedule::Program& program, const std::vector<KernelCode>& kernels,
-                          bool compare) {
+                          bool compare, IndexChecksPtr checks) {
   const auto& graph = program.graph;
   runs_kernels_ = !program.kernels.empty();
-  auto placement = place(program, {.symbols = symbols_ ? *symbols_ : std::vector<int64_t>()});
+  auto placement = place(program, {symbols_ ? *symbols_ : std::vector<int64_t>(), std::move(checks)});
   register_count_ = placement.registers;
   device_ = aten::to_torch(placement.device);
   std::optional<cuda::DeviceScope> scope;  // launches are prepared in the device's context
@@ -165,7 +167,7 @@ void Executable::assemble(const schedule::Program& program, const std::vector<Ke
   arena_bytes_ = placement.arena_bytes;
   if (placement.checks) {
     fallback_ = std::make_unique<Fallback>();
-    fallback_->checks = std::move(*placement.checks);
+    fallback_->checks = placement.checks;
   }
   auto register_of = [&](ir::ValueId v) { return v.valid() ? placement.register_of[v] : -1; };
   for (const auto& input : graph.inputs) inputs_.push_back(register_of(input.value));
@@ -314,15 +316,17 @@ void Executable::run_timed(Registers& registers) const {
 }
 
 void Executable::fail_as_eager(const Registers& registers) const {
-  const auto& checks = fallback_->checks;
-  std::call_once(fallback_->once,
-                 [&] { fallback_->eager = std::make_unique<Executable>(fallback_->checks.graph); });
+  const auto& checks = *fallback_->checks;
+  auto& graph = fallback_->graph;
+  std::call_once(fallback_->once, [&] {
+    graph = symbols_ ? ir::substitute(checks.graph, *symbols_) : checks.graph;
+    fallback_->eager = std::make_unique<Executable>(graph);
+  });
   std::vector<at::Tensor> inputs;
   for (size_t i = 0; i < checks.inputs.size(); ++i) {
     const auto input = checks.inputs[i];
-    inputs.push_back(input < 0
-                         ? empty_tensor(TensorShape(checks.graph.tensor_type(checks.graph.inputs[i].value)))
-                         : registers[inputs_[input]]);
+    inputs.push_back(input < 0 ? empty_tensor(TensorShape(graph.tensor_type(graph.inputs[i].value)))
+                               : registers[inputs_[input]]);
   }
   std::vector<at::Tensor> outputs;
   fallback_->eager->run(inputs, outputs);

@@ -40,6 +40,7 @@ struct KernelCode {
   std::shared_ptr<const CudaKernelCode> cuda;  ///< null for a kernel for the CPU
 };
 
+struct IndexChecks;
 struct Placement;
 class StepTimer;
 
@@ -51,9 +52,11 @@ class Executable {
   explicit Executable(const ir::Graph& graph);
   /// `kernels`: as in the program, whose sizes are constants. `symbols`: the values of the symbols that
   /// kernels were compiled with. `compare`: compares the results of each kernel with LibTorch's, and memory
-  /// with what was written there, and throws Error(Internal) with the first difference; slow.
+  /// with what was written there, and throws Error(Internal) with the first difference; slow. `checks`:
+  /// index_checks() of the program at any sizes, where it is known.
   Executable(const schedule::Program& program, const std::vector<KernelCode>& kernels,
-             std::vector<int64_t> symbols = {}, bool compare = false);
+             std::vector<int64_t> symbols = {}, bool compare = false,
+             std::shared_ptr<const IndexChecks> checks = nullptr);
   ~Executable();
 
   /// `inputs`: in the order of the graph's. `outputs` receives one tensor per output of the graph. Runs below
@@ -67,7 +70,8 @@ class Executable {
  private:
   struct Entry;
   struct Fallback;
-  void assemble(const schedule::Program& program, const std::vector<KernelCode>& kernels, bool compare);
+  void assemble(const schedule::Program& program, const std::vector<KernelCode>& kernels, bool compare,
+                std::shared_ptr<const IndexChecks> checks);
   std::unique_ptr<Instruction> make_step(const schedule::Program& program, size_t step,
                                          const std::vector<KernelCode>& kernels,
                                          const Placement& placement) const;

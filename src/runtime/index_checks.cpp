@@ -85,12 +85,12 @@ class Slicer {
 
 }  // namespace
 
-std::optional<IndexChecks> index_checks(const schedule::Program& program) {
+IndexChecksPtr index_checks(const schedule::Program& program) {
   const auto throws = [](const schedule::Kernel& kernel) {
     return kernel.device == ir::Device::Kind::Cpu && may_fail(kernel);
   };
-  if (std::none_of(program.kernels.begin(), program.kernels.end(), throws)) return std::nullopt;
-  return Slicer(program).run();
+  if (std::none_of(program.kernels.begin(), program.kernels.end(), throws)) return nullptr;
+  return std::make_shared<const IndexChecks>(Slicer(program).run());
 }
 
 }  // namespace antegrad::runtime

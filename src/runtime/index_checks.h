@@ -1,6 +1,6 @@
 #pragma once
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <vector>
 
 #include "schedule/program.h"
@@ -14,7 +14,9 @@ struct IndexChecks {
   std::vector<int32_t> inputs;  ///< per input: which input of the program it is; -1 for any memory
 };
 
-/// Returns nothing where no kernel may fail.
-std::optional<IndexChecks> index_checks(const schedule::Program& program);
+using IndexChecksPtr = std::shared_ptr<const IndexChecks>;
+
+/// Returns null where no kernel may fail.
+IndexChecksPtr index_checks(const schedule::Program& program);
 
 }  // namespace antegrad::runtime

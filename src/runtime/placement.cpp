@@ -91,7 +91,7 @@ class Placer {
   /// When a kernel finds a bad index, LibTorch raises the error, for which it needs what indices are computed
   /// from.
   void keep_inputs_for_errors() {
-    out_.checks = index_checks(program_);
+    out_.checks = options_.checks ? options_.checks : index_checks(program_);
     if (!out_.checks) return;
     int32_t last = -1;
     for (int32_t s = 0; s < steps_; ++s)

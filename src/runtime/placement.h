@@ -39,12 +39,13 @@ struct Placement {
   ir::PerValue<OfValue> values;
   std::vector<OfStep> steps;
   int32_t registers = 0;
-  int64_t arena_bytes = 0;            ///< largest size of the arena
-  std::optional<IndexChecks> checks;  ///< set where some kernel may fail
+  int64_t arena_bytes = 0;  ///< largest size of the arena
+  IndexChecksPtr checks;    ///< set where some kernel may fail
 };
 
 struct PlacementOptions {
   std::vector<int64_t> symbols;  ///< the values of symbols that kernels refer to
+  IndexChecksPtr checks;         ///< index_checks() of the program at any sizes; null: not known yet
 };
 
 Placement place(const schedule::Program& program, const PlacementOptions& options = {});

@@ -14,6 +14,7 @@
 #include "ir/substitute.h"
 #include "ir/verify.h"
 #include "passes/pipelines.h"
+#include "runtime/index_checks.h"
 #include "schedule/substitute.h"
 #include "toolchain/cuda/nvrtc.h"
 #include "util/process_end.h"
@@ -75,15 +76,17 @@ Lowered::Lowered(schedule::Program program, std::vector<LoadedKernel> kernels, b
     for (auto& section : kernel.sections)
       for (auto& op : section.ops) op.comment.clear();
   }
+  checks_ = runtime::index_checks(program_);
 }
 
 std::shared_ptr<const runtime::Executable> Lowered::at(const std::vector<int64_t>& symbols) const {
   if (is_eager_) return std::make_shared<const runtime::Executable>(ir::substitute(program_.graph, symbols));
   std::vector<runtime::KernelCode> code;
   for (const auto& kernel : kernels_) code.push_back(kernel.code);
-  if (symbols.empty()) return std::make_shared<const runtime::Executable>(program_, code, symbols, compare_);
+  if (symbols.empty())
+    return std::make_shared<const runtime::Executable>(program_, code, symbols, compare_, checks_);
   return std::make_shared<const runtime::Executable>(schedule::substitute(program_, symbols), code, symbols,
-                                                     compare_);
+                                                     compare_, checks_);
 }
 
 /// Lowering does not need watched modules, and owning them would hide that one is replaced (watch.h).

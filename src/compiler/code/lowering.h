@@ -33,6 +33,7 @@ class Lowered {
  private:
   schedule::Program program_;
   std::vector<LoadedKernel> kernels_;
+  std::shared_ptr<const runtime::IndexChecks> checks_;  ///< over symbols; null where no kernel may fail
   bool is_eager_;
   bool compare_ = false;
 };
