@@ -68,7 +68,9 @@ class Compiled {
     refuse_call<std::remove_cvref_t<Args>...>();
   }
 
-  Report report() const { return core_->report(); }  ///< statistics since its creation
+  F& function() const { return *function_; }                   ///< what was compiled
+  const Options& options() const { return core_->options(); }  ///< including those from the environment
+  Report report() const { return core_->report(); }            ///< statistics since its creation
   /// The text of the newest captured graph after the passes; empty before the first call.
   std::string graph() const { return core_->graph_text(); }
   /// The forward half of a differentiable graph; empty if the graph is not differentiable.

@@ -80,11 +80,10 @@ enum class ExportKind { Joint, Inference };
 using RunForExport = c10::function_ref<std::vector<at::Tensor>(const std::vector<at::Tensor>&)>;
 Exported export_graph(const Options& options, ExportKind kind, const Leaves& leaves, const RunForExport& run);
 
-template <class F, class... Args>
-Exported export_callable(const Options& options, ExportKind kind, F& function, const Args&... args) {
-  Leaves leaves;
-  (flatten(args, leaves), ...);
-  return export_graph(options, kind, leaves, [&](const std::vector<at::Tensor>& tensors) {
+/// Calls `use` with the function as one of the tensors in its arguments.
+template <class F, class Use, class... Args>
+auto with_run_for_export(F& function, const Use& use, const Args&... args) {
+  return use([&](const std::vector<at::Tensor>& tensors) {
     LeafReader reader(tensors);
     std::tuple<Args...> arguments{rebuild(args, reader)...};
     Leaves results;
@@ -95,6 +94,14 @@ Exported export_callable(const Options& options, ExportKind kind, F& function, c
                                                                        results);
     return std::vector<at::Tensor>(results.tensors.begin(), results.tensors.end());
   });
+}
+
+template <class F, class... Args>
+Exported export_callable(const Options& options, ExportKind kind, F& function, const Args&... args) {
+  Leaves leaves;
+  (flatten(args, leaves), ...);
+  return with_run_for_export(
+      function, [&](const RunForExport& run) { return export_graph(options, kind, leaves, run); }, args...);
 }
 
 /// Like compile(), calls a module through forward() and watches it.

@@ -239,6 +239,7 @@ class Function {
   /// Captures if call() would, but runs nothing. Throws capture errors, even with Unsupported::Eager.
   Explanation explain(const Leaves& leaves, const RunOnTensors& run, const KeepRun& keep);
 
+  const Options& options() const;
   Report report() const;
   std::string graph_text() const;
   std::string forward_text() const;

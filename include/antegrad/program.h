@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "antegrad/compile.h"
+#include "antegrad/export.h"
 #include "antegrad/jit.h"
 #include "antegrad/options.h"
 #include "antegrad/tree.h"
@@ -53,8 +54,10 @@ class Program {
 
   std::vector<ProgramInput> inputs() const;        ///< what a call takes, in order
   std::vector<DynamicSize> dynamic_sizes() const;  ///< sizes that may change, with their ranges
-  std::vector<std::string> warnings() const;       ///< what is odd about the program
-  std::string text() const;                        ///< the program in readable form
+  /// Arguments of the sizes that the program was exported for: tensors of zeros, and numbers as they were.
+  std::vector<c10::IValue> example() const;
+  std::vector<std::string> warnings() const;  ///< what is odd about the program
+  std::string text() const;                   ///< the program in readable form
 
   /// Uses the tensors of another program under the same names instead of its own, so that a program for
   /// training and one for evaluation have one state. Names that the other does not have keep their tensors.
@@ -99,6 +102,9 @@ struct Tree<Program> {
 namespace detail {
 struct ProgramForward {
   c10::IValue operator()(const Program& program, const std::vector<c10::IValue>& leaves) const;
+  /// The program, called with other tensors for some of its parameters.
+  static c10::IValue with_parameters(const Program& program, const std::vector<c10::IValue>& arguments,
+                                     const std::map<std::string, at::Tensor>& parameters);
 };
 }  // namespace detail
 
@@ -139,6 +145,31 @@ class CompiledProgram {
 /// Compiles a program. Its dynamic sizes are symbols from the first call on.
 inline CompiledProgram compile(Program program, Options options = {}) {
   return {std::move(program), std::move(options)};
+}
+
+namespace detail {
+void save_function(const Options& options, const Leaves& example, const RunForExport& run, bool single,
+                   const std::string& path);
+}  // namespace detail
+
+/// Writes a function as a program of torch.export, which Python's torch.export.load() and load_program()
+/// read. Arguments and results are its tensors, one by one; everything else about the example is a constant
+/// of the program. Options::dynamic_sizes become symbols with their ranges, other sizes are those of the
+/// example. Tensors of watched modules are parameters and buffers under their names, other captured tensors
+/// are `lifted0` and so on. The program is run and compared with the function, with its gradients. Under
+/// torch::NoGradGuard there are none: no parameter of the program needs one. Throws Error(Io), what captures
+/// and exports throw, Error(UnsupportedOp) for what the file cannot express.
+template <class F, class... Args>
+void save_program(const Compiled<F>& compiled, const std::string& path, const Args&... example) {
+  Leaves leaves;
+  (flatten(example, leaves), ...);
+  using Result = std::remove_cvref_t<std::invoke_result_t<F&, Args&...>>;
+  detail::with_run_for_export(
+      compiled.function(),
+      [&](const detail::RunForExport& run) {
+        detail::save_function(compiled.options(), leaves, run, std::is_same_v<Result, at::Tensor>, path);
+      },
+      example...);
 }
 
 }  // namespace antegrad

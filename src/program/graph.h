@@ -100,8 +100,10 @@ struct TensorInput {
   struct Size {
     std::optional<Expression> expression;  ///< nothing: any size
     std::string text;
+    int64_t hint = 1;  ///< the size at export
   };
   std::vector<Size> sizes;
+  c10::Device device = at::kCPU;
 };
 
 }  // namespace antegrad::program

@@ -1,5 +1,6 @@
 #include "program/inputs.h"
 
+#include <ATen/Functions.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -235,6 +236,23 @@ void check_inputs(const ProgramData& data, const std::vector<c10::IValue>& leave
       refuse_input(
           data, fmt::format("the program was exported under a condition that does not hold: {}", guard.text));
   }
+}
+
+std::vector<c10::IValue> example_of(const ProgramData& data) {
+  std::vector<c10::IValue> out;
+  for (const auto& leaf : data.leaves) {
+    if (leaf.baked) continue;
+    if (!leaf.tensor) {
+      const auto found = data.number_hints.find(leaf.input);
+      out.emplace_back(found == data.number_hints.end() ? 1 : found->second);
+      continue;
+    }
+    const auto& tensor = data.tensors.at(leaf.input);
+    std::vector<int64_t> sizes;
+    for (const auto& size : tensor.sizes) sizes.push_back(size.hint);
+    out.emplace_back(at::zeros(sizes, at::TensorOptions(tensor.dtype).device(tensor.device)));
+  }
+  return out;
 }
 
 std::vector<DynamicSize> dynamic_sizes_of(const ProgramData& data) {

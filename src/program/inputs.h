@@ -20,6 +20,9 @@ std::vector<c10::IValue> leaves_of_call(const ProgramData& data, const std::vect
 /// Checks sizes, dtypes, ranges of symbols and conditions. Throws Error(InvalidArgument).
 void check_inputs(const ProgramData& data, const std::vector<c10::IValue>& leaves);
 
+/// Arguments as they were at export, but with zeros for the contents of tensors.
+std::vector<c10::IValue> example_of(const ProgramData& data);
+
 /// The sizes that may change, with tensors counted over the leaves of a call.
 std::vector<DynamicSize> dynamic_sizes_of(const ProgramData& data);
 

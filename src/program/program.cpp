@@ -95,6 +95,7 @@ std::vector<ProgramInput> Program::inputs() const {
   return out;
 }
 
+std::vector<c10::IValue> Program::example() const { return program::example_of(state_->data); }
 std::vector<DynamicSize> Program::dynamic_sizes() const { return program::dynamic_sizes_of(state_->data); }
 std::vector<std::string> Program::warnings() const { return state_->data.warnings; }
 std::string Program::text() const { return program::print_program(state_->data); }
@@ -139,6 +140,12 @@ void Tree<Program>::flatten(const Program& program, Leaves& leaves) {
 c10::IValue detail::ProgramForward::operator()(const Program& of,
                                                const std::vector<c10::IValue>& leaves) const {
   return program::run_program(of.state_->data, leaves);
+}
+
+c10::IValue detail::ProgramForward::with_parameters(const Program& of,
+                                                    const std::vector<c10::IValue>& arguments,
+                                                    const std::map<std::string, at::Tensor>& parameters) {
+  return program::run_program(of.state_->data, of.leaves_of(arguments, {}), parameters);
 }
 
 }  // namespace antegrad

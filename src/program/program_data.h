@@ -27,10 +27,11 @@ struct Leaf {
 struct ProgramData {
   std::string file, model, torch_version;
   Graph graph;
-  std::vector<InputSpec> inputs;          ///< one per input of the graph
-  std::vector<OutputSpec> outputs;        ///< one per output of the graph
-  std::map<size_t, TensorInput> tensors;  ///< the user's, by position among the graph's inputs
-  std::map<size_t, Expression> numbers;   ///< likewise: whole numbers that are symbols
+  std::vector<InputSpec> inputs;           ///< one per input of the graph
+  std::vector<OutputSpec> outputs;         ///< one per output of the graph
+  std::map<size_t, TensorInput> tensors;   ///< the user's, by position among the graph's inputs
+  std::map<size_t, Expression> numbers;    ///< likewise: whole numbers that are symbols
+  std::map<size_t, int64_t> number_hints;  ///< what they were at export
   TreeSpec positional, keywords, result;
   std::vector<std::string> argument_names;  ///< of positional arguments, then of keywords
   std::vector<Leaf> leaves;                 ///< of positional arguments, then of keywords

@@ -10,8 +10,10 @@ struct ProgramState {
 };
 
 /// Runs the program op by op; leaves are those of leaves_of_call(). Buffers and arguments that the signature
-/// names as written get their new contents at the end, so that the backward pass finds the old ones.
-c10::IValue run_program(const ProgramData& data, const std::vector<c10::IValue>& leaves);
+/// names as written get their new contents at the end, so that the backward pass finds the old ones. Tensors
+/// of `replaced` are used instead of those of the state.
+c10::IValue run_program(const ProgramData& data, const std::vector<c10::IValue>& leaves,
+                        const std::map<std::string, at::Tensor>& replaced = {});
 
 /// The program in readable form.
 std::string print_program(const ProgramData& data);

@@ -95,16 +95,26 @@ Range read_range(const Json& json) {
   return range;
 }
 
+/// What an expression was at export; 1 if the file does not say.
+int64_t hint_of(const Json& expression) {
+  if (!expression.contains("hint") || expression.at("hint").is_null()) return 1;
+  const auto [kind, value] = member_of(expression.at("hint"));
+  return kind == "as_int" ? integer_of(value) : 1;
+}
+
 TensorInput read_tensor_input(const Json& meta) {
   TensorInput input;
   input.dtype = dtype_of(meta.at("dtype"));
+  input.device = device_of(meta.at("device"));
   for (const auto& size : meta.at("sizes")) {
     TensorInput::Size out;
     if (size.contains("as_int")) {
       out.expression.emplace();
       out.expression->number = integer_of(size.at("as_int"));
       out.text = std::to_string(out.expression->number);
+      out.hint = out.expression->number;
     } else {
+      out.hint = hint_of(size.at("as_expr"));
       out.text = size.at("as_expr").at("expr_str");
       out.expression = parse_srepr(out.text);
     }
@@ -208,9 +218,11 @@ class ProgramReader {
         data_.tensors[i] = read_tensor_input(graph.at("tensor_values").at(spec.name));
       } else if (!leaf.baked && graph.at("sym_int_values").contains(spec.name)) {
         const auto& number = graph.at("sym_int_values").at(spec.name);
-        if (number.contains("as_expr"))
+        if (number.contains("as_expr")) {
+          data_.number_hints[i] = hint_of(number.at("as_expr"));
           if (const auto symbol = parse_srepr(number.at("as_expr").at("expr_str")))
             data_.numbers[i] = *symbol;
+        }
       }
       data_.leaves.push_back(std::move(leaf));
     }

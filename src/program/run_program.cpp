@@ -33,7 +33,8 @@ Slot input_slot(const ProgramData& data, const InputSpec& input, const c10::IVal
 
 }  // namespace
 
-c10::IValue run_program(const ProgramData& data, const std::vector<c10::IValue>& leaves) {
+c10::IValue run_program(const ProgramData& data, const std::vector<c10::IValue>& leaves,
+                        const std::map<std::string, at::Tensor>& replaced) {
   std::vector<Slot> inputs;
   std::map<std::string, at::Tensor> users;
   size_t next = 0;
@@ -45,7 +46,8 @@ c10::IValue run_program(const ProgramData& data, const std::vector<c10::IValue>&
       own = leaves.at(next++);
       if (own.isTensor()) users[input.name] = own.toTensor();
     } else {
-      own = data.state.at(input.name).tensor;
+      const auto other = replaced.find(input.name);
+      own = other != replaced.end() ? other->second : data.state.at(input.name).tensor;
     }
     inputs.push_back(input_slot(data, input, own));
   }

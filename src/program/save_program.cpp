@@ -5,6 +5,7 @@
 #include "antegrad/program.h"
 #include "program/output_file.h"
 #include "program/program_state.h"
+#include "program/write_archive.h"
 
 namespace antegrad {
 namespace program {
@@ -24,12 +25,10 @@ std::map<std::string, at::Tensor> records_of_state(const State& state) {
 }
 
 }  // namespace
-}  // namespace program
 
-void Program::save(const std::string& path) const {
-  const auto& data = state_->data;
-  const at::NoGradGuard no_grad;
-  program::OutputFile file(path, "program:save");
+void write_archive(const std::string& path, const std::map<std::string, std::string>& records,
+                   const std::map<std::string, at::Tensor>& storages) {
+  OutputFile file(path, "program:save");
   caffe2::serialize::PyTorchStreamWriter archive([&](const void* bytes, size_t count) {
     file.write(bytes, count);
     return count;
@@ -41,11 +40,18 @@ void Program::save(const std::string& path) const {
                                      {"archive_version", "0"},
                                      {"byteorder", "little"}})
     write(record, text.data(), text.size());
-  for (const auto& [record, bytes] : data.records) write(record, bytes.data(), bytes.size());
-  for (const auto& [record, bytes] : program::records_of_state(data.state))
+  for (const auto& [record, bytes] : records) write(record, bytes.data(), bytes.size());
+  for (const auto& [record, bytes] : storages)
     write(record, bytes.data_ptr(), static_cast<size_t>(bytes.numel()));
   archive.writeEndOfFile();
   file.finish();
+}
+
+}  // namespace program
+
+void Program::save(const std::string& path) const {
+  const at::NoGradGuard no_grad;
+  program::write_archive(path, state_->data.records, program::records_of_state(state_->data.state));
 }
 
 }  // namespace antegrad

@@ -397,6 +397,38 @@ std::string pickled_tensor(const at::Tensor& tensor, size_t storage) {
          pickled_sizes(tensor.strides()) + "\x89" + "ccollections\nOrderedDict\n)RtR";
 }
 
+bool has_storage_type(at::ScalarType dtype) {
+  return std::any_of(storage_types().begin(), storage_types().end(),
+                     [&](const auto& entry) { return entry.second == dtype; });
+}
+
+/// Collects the storages of the tensors of a pickle. Tensors that share one do so in the file.
+class TensorPickler {
+ public:
+  std::string pickled(const at::Tensor& tensor) {
+    const auto here = tensor.detach().to(at::kCPU).resolve_conj().resolve_neg();
+    const auto [place, added] = known_.emplace(here.storage().unsafeGetStorageImpl(), contents_.size());
+    if (added) contents_.push_back(here);
+    return pickled_tensor(here, place->second);
+  }
+
+  /// Writes an archive as torch.save() does.
+  void write(const std::string& pickle, const std::function<size_t(const void*, size_t)>& sink) const {
+    const auto whole = "\x80\x02" + pickle + ".";
+    caffe2::serialize::PyTorchStreamWriter archive(sink);
+    archive.writeRecord("data.pkl", whole.data(), whole.size());
+    archive.writeRecord("byteorder", "little", 6);
+    for (size_t i = 0; i < contents_.size(); ++i)
+      archive.writeRecord("data/" + std::to_string(i), contents_[i].storage().data(),
+                          contents_[i].storage().nbytes());
+    archive.writeEndOfFile();
+  }
+
+ private:
+  std::vector<at::Tensor> contents_;
+  std::map<const void*, size_t> known_;
+};
+
 }  // namespace
 
 TensorsByName read_state_dict(const ByteSource& source) {
@@ -405,28 +437,30 @@ TensorsByName read_state_dict(const ByteSource& source) {
 }
 
 void write_state_dict(const std::string& path, const TensorsByName& tensors) {
-  std::string pickle = "\x80\x02}(";
-  std::vector<at::Tensor> contents;  // tensors that share a storage do so in the file
-  std::map<const void*, size_t> known;
-  for (const auto& [name, tensor] : tensors) {
-    const auto here = tensor.detach().to(at::kCPU);
-    const auto [place, added] = known.emplace(here.storage().unsafeGetStorageImpl(), contents.size());
-    if (added) contents.push_back(here);
-    pickle += pickled_text(name) + pickled_tensor(here, place->second);
-  }
-  pickle += "u.";
+  TensorPickler pickler;
+  std::string pickle = "}(";
+  for (const auto& [name, tensor] : tensors) pickle += pickled_text(name) + pickler.pickled(tensor);
   OutputFile file(path, "program:save_state");
-  caffe2::serialize::PyTorchStreamWriter archive([&](const void* bytes, size_t count) {
+  pickler.write(pickle + "u", [&](const void* bytes, size_t count) {
     file.write(bytes, count);
     return count;
   });
-  archive.writeRecord("data.pkl", pickle.data(), pickle.size());
-  archive.writeRecord("byteorder", "little", 6);
-  for (size_t i = 0; i < contents.size(); ++i)
-    archive.writeRecord("data/" + std::to_string(i), contents[i].storage().data(),
-                        contents[i].storage().nbytes());
-  archive.writeEndOfFile();
   file.finish();
+}
+
+std::string pickled_call(const std::vector<at::Tensor>& arguments) {
+  TensorPickler pickler;
+  std::string pickle = "((";
+  for (const auto& argument : arguments) {
+    if (argument.defined() && !has_storage_type(argument.scalar_type())) return {};
+    pickle += argument.defined() ? pickler.pickled(argument) : "N";
+  }
+  std::string out;
+  pickler.write(pickle + "t}t", [&](const void* bytes, size_t count) {
+    out.append(static_cast<const char*>(bytes), count);
+    return count;
+  });
+  return out;
 }
 
 }  // namespace antegrad::program

@@ -21,5 +21,8 @@ void write_safetensors(const std::string& path, const TensorsByName& tensors);
 TensorsByName read_state_dict(const ByteSource& source);
 /// Writes such a file. Throws Error(Io).
 void write_state_dict(const std::string& path, const TensorsByName& tensors);
+/// What torch.save() writes for the pair of a tuple of tensors and an empty dictionary: positional arguments
+/// and keywords. Empty if a dtype has no storage type in Python.
+std::string pickled_call(const std::vector<at::Tensor>& arguments);
 
 }  // namespace antegrad::program

@@ -53,21 +53,6 @@ void check_aliasing(const capture::Trace& trace, const std::vector<int32_t>& sam
   }
 }
 
-/// Rejects as_strided with an offset that counts from the start of a larger storage, which the exported graph
-/// does not have.
-void check_offsets(const capture::Trace& trace, const aot::Signature& signature) {
-  for (auto i : signature.fixed_offsets) {
-    const auto& input = trace.graph.inputs[static_cast<size_t>(i)];
-    const auto& type = trace.graph.tensor_type(input.value);
-    const auto extent = aot::extent_of(type);
-    const auto bytes = (extent.last - extent.first) * ir::size_in_bytes(type.dtype);
-    if (extent.first != 0 || bytes != trace.inputs[i].memory.bytes)
-      refuse(fmt::format("as_strided() counts from the start of the storage that input '{}' is a part of",
-                         input.name),
-             "Pass the whole tensor, or a clone() of the part");
-  }
-}
-
 /// Assembles an exported graph from a functional graph and the steps of its signature.
 class Assembly {
  public:
@@ -195,9 +180,20 @@ void check_exportable(const capture::Trace& trace, const std::vector<int32_t>& s
   check_aliasing(trace, same_as);
 }
 
-ir::Graph make_export_graph(const capture::Trace& trace) {
-  auto functional = aot::functionalize(trace);
-  check_offsets(trace, functional.signature);
+void check_offsets(const capture::Trace& trace, const aot::Signature& signature) {
+  for (auto i : signature.fixed_offsets) {
+    const auto& input = trace.graph.inputs[static_cast<size_t>(i)];
+    const auto& type = trace.graph.tensor_type(input.value);
+    const auto extent = aot::extent_of(type);
+    const auto bytes = (extent.last - extent.first) * ir::size_in_bytes(type.dtype);
+    if (extent.first != 0 || bytes != trace.inputs[i].memory.bytes)
+      refuse(fmt::format("as_strided() counts from the start of the storage that input '{}' is a part of",
+                         input.name),
+             "Pass the whole tensor, or a clone() of the part");
+  }
+}
+
+ir::Graph make_export_graph(const capture::Trace& trace, aot::FunctionalGraph functional) {
   return Assembly(trace, std::move(functional)).run();
 }
 

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "aot/functionalize.h"
 #include "capture/capture.h"
 #include "ir/graph.h"
 
@@ -12,9 +13,13 @@ namespace antegrad::compiler {
 /// argument, an earlier argument that is the same tensor, or -1.
 void check_exportable(const capture::Trace& trace, const std::vector<int32_t>& same_as);
 
-/// Converts the trace of a function whose results are separate tensors into a graph whose outputs are its
-/// results, the new values of written inputs and the gradients of inputs that require one, all named
+/// Throws Error(UnsupportedTensor) for as_strided with an offset that counts from the start of a larger
+/// storage, which the exported graph does not have.
+void check_offsets(const capture::Trace& trace, const aot::Signature& signature);
+
+/// Converts the functional graph of a function whose results are separate tensors into a graph whose outputs
+/// are its results, the new values of written inputs and the gradients of inputs that require one, all named
 /// (graph_signature.h).
-ir::Graph make_export_graph(const capture::Trace& trace);
+ir::Graph make_export_graph(const capture::Trace& trace, aot::FunctionalGraph functional);
 
 }  // namespace antegrad::compiler

@@ -27,6 +27,8 @@ Explanation Function::explain(const Leaves& leaves, const RunOnTensors& run, con
   return out;
 }
 
+const Options& Function::options() const { return impl_->options; }
+
 Report Function::report() const {
   auto failures = impl_->lowering->failures();
   std::shared_lock lock(impl_->versions_mutex);
