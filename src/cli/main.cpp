@@ -39,10 +39,21 @@ constexpr const char* kOptExamples =
     "Examples:\n"
     "  antegrad opt --pipeline functional --timing model.graph\n"
     "  antegrad opt --pass decompose,dead_code --verify model.graph\n"
+    "  antegrad opt --pipeline before_fusion model.pt2\n"
     "antegrad passes lists the passes, antegrad passes --pipelines the pipelines.";
 
+bool is_program_file(const std::string& file) {
+  const std::string end = ".pt2";
+  return file.size() >= end.size() && file.compare(file.size() - end.size(), end.size(), end) == 0;
+}
+
 void add_file(CLI::App& command, std::string& file) {
-  command.add_option("FILE", file, "a graph as text; - reads standard input")->required()->type_name("");
+  command
+      .add_option("FILE", file,
+                  "a graph as text; - reads standard input; print and opt also take a program of "
+                  "torch.export: FILE.pt2")
+      ->required()
+      ->type_name("");
 }
 
 /// The commands on graph text.
@@ -72,15 +83,18 @@ class GraphCommands {
   }
 
   /// A program of torch.export, which antegrad-torch prints.
-  bool prints_program() const {
-    const std::string end = ".pt2";
-    return print_command_->parsed() && print_.file.size() >= end.size() &&
-           print_.file.compare(print_.file.size() - end.size(), end.size(), end) == 0;
+  bool prints_program() const { return print_command_->parsed() && is_program_file(print_.file); }
+
+  /// A program whose graph antegrad-torch captures; run_on_graph() does the rest.
+  bool optimises_program() const { return opt_command_->parsed() && is_program_file(opt_.file); }
+  CommandOutput capture_program() const {
+    return torch_program_output("opt", {"graph", opt_.file, "--model", opt_.model});
   }
+  std::string run_on_graph(const std::string& graph) const { return run_opt(opt_, graph); }
 
   std::string run() const {
     if (print_command_->parsed()) return run_print(print_);
-    if (opt_command_->parsed()) return run_opt(opt_);
+    if (opt_command_->parsed()) return run_opt(opt_, read_file(opt_.file));
     if (verify_command_->parsed()) run_verify(verified_file_);
     if (passes_command_->parsed()) return pipelines_ ? list_pipelines() : list_passes();
     return {};
@@ -108,6 +122,8 @@ class GraphCommands {
         ->allow_extra_args(false);
     opt_command_->add_flag("--verify", opt_.verify, "verify the graph before and after each pass");
     opt_command_->add_flag("--timing", opt_.timing, "write the time of each pass to standard error");
+    opt_command_->add_option("--model", opt_.model, "which of several programs in FILE.pt2")
+        ->type_name("NAME");
     add_file(*opt_command_, opt_.file);
     opt_command_->footer(kOptExamples);
   }
@@ -166,6 +182,14 @@ int run(int argc, char** argv) {
     return exit_of(app, error);
   }
   if (graphs.prints_program()) return run_torch_program("print", argv);
+  if (graphs.optimises_program()) {
+    const auto [text, exit_code] = graphs.capture_program();
+    if (exit_code == kDone)
+      write_output(graphs.run_on_graph(text));
+    else
+      std::fputs(text.c_str(), stderr);
+    return exit_code;
+  }
   if (run_command.parsed()) return run_torch_program("run", argv);
   if (bench_command.parsed()) return run_torch_program("bench", argv);
   if (report.parsed()) {

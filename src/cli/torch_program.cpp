@@ -1,5 +1,6 @@
 #include "cli/torch_program.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <spawn.h>
@@ -10,6 +11,8 @@
 #include <cstring>
 
 #include "antegrad/error.h"
+#include "cli/files.h"
+#include "util/process.h"
 
 #ifndef ANTEGRAD_LIBEXEC
 #define ANTEGRAD_LIBEXEC "../libexec/antegrad"  // from the folder of the command
@@ -38,19 +41,38 @@ TorchProgram find_torch_program() {
   return out;
 }
 
-int run_torch_program(const std::string& where, char** argv) {
+namespace {
+
+/// Throws Error(Io) when it is missing.
+std::filesystem::path torch_program(const std::string& where) {
   const auto program = find_torch_program();
-  if (!program.path) {
-    std::vector<std::string> places;
-    for (const auto& place : program.places) places.push_back(place.string());
-    fail(where,
-         fmt::format("{} is missing, and this command needs it; searched: {}", kProgram,
-                     fmt::join(places, ", ")),
-         "Build the target antegrad_torch_program, or install all of antegrad");
-  }
+  if (program.path) return *program.path;
+  std::vector<std::string> places;
+  for (const auto& place : program.places) places.push_back(place.string());
+  fail(where,
+       fmt::format("{} is missing, and this command needs it; searched: {}", kProgram,
+                   fmt::join(places, ", ")),
+       "Build the target antegrad_torch_program, or install all of antegrad");
+}
+
+}  // namespace
+
+CommandOutput torch_program_output(const std::string& where, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), torch_program(where).string());
+  const TemporaryFolder folder;
+  const auto file = (folder.path() / "output").string();
+  const int output = ::open(file.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+  if (output < 0) fail(where, fmt::format("{} cannot be written", file), "Free space in $TMPDIR");
+  const auto result = run_process(arguments, {-1, output});
+  ::close(output);
+  return {result.status == 0 ? read_file(file) : result.output, result.status};
+}
+
+int run_torch_program(const std::string& where, char** argv) {
+  const auto program = torch_program(where);
   pid_t child = 0;
-  if (const int error = posix_spawn(&child, program.path->c_str(), nullptr, nullptr, argv, environ))
-    fail(where, fmt::format("{} cannot be started: {}", program.path->string(), std::strerror(error)),
+  if (const int error = posix_spawn(&child, program.c_str(), nullptr, nullptr, argv, environ))
+    fail(where, fmt::format("{} cannot be started: {}", program.string(), std::strerror(error)),
          "Run antegrad doctor");
   int status = 0;
   while (waitpid(child, &status, 0) < 0)
@@ -63,7 +85,7 @@ int run_torch_program(const std::string& where, char** argv) {
          "Check the graph with antegrad verify, and this machine with antegrad doctor");
   const int code = WEXITSTATUS(status);
   if (code == kNotStarted)
-    fail(where, fmt::format("{} does not start", program.path->string()), "antegrad doctor says why");
+    fail(where, fmt::format("{} does not start", program.string()), "antegrad doctor says why");
   return code;
 }
 

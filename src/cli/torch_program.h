@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/command_output.h"
+
 namespace antegrad::cli {
 
 /// The program antegrad-torch, which runs the commands that need LibTorch: beside this program, or in the
@@ -17,5 +19,9 @@ TorchProgram find_torch_program();
 /// Runs it with the arguments of this command, waits for it and returns its exit code. Throws Error(Io) when
 /// it is missing, cannot be started, or is ended by a signal.
 int run_torch_program(const std::string& where, char** argv);
+
+/// Runs antegrad-torch with these arguments and returns its standard output. Throws Error(Io) with the last
+/// line that it wrote if it fails.
+std::string torch_program_output(const std::string& where, std::vector<std::string> arguments);
 
 }  // namespace antegrad::cli

@@ -50,10 +50,10 @@ std::string run_print(const PrintOptions& options) {
   return ir::print(graph);
 }
 
-std::string run_opt(const OptOptions& options) {
+std::string run_opt(const OptOptions& options, const std::string& text) {
   for (const auto& name : options.passes) passes::find_pass(name);
   if (!options.pipeline.empty()) passes::find_pipeline(options.pipeline);
-  auto graph = read_graph(options.file);
+  auto graph = ir::parse(text);
   const auto records =
       passes::run_pipeline(graph, passes_for(options, graph), {options.disabled, options.verify, false});
   if (options.timing)

@@ -13,6 +13,8 @@ bool is_program(const std::string& file);
 std::string run_program(const RunOptions& options);
 std::string bench_program(const BenchOptions& options);
 std::string print_program(const std::string& file, const std::string& model);
+/// The graph of a program, captured for arguments as at its export, for `antegrad opt`.
+std::string graph_of_program(const std::string& file, const std::string& model);
 /// Returns information for `antegrad doctor` as JSON.
 std::string describe_libtorch();
 

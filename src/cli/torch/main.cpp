@@ -18,10 +18,15 @@ int run(int argc, char** argv) {
   BenchOptions bench;
   const auto& run_command = add_run(app, run);
   const auto& bench_command = add_bench(app, bench);
-  std::string printed_file, printed_model;
-  auto* print_command = app.add_subcommand("print", "print a program");
-  print_command->add_option("FILE", printed_file, "a program of torch.export")->required();
-  print_command->add_option("--model", printed_model, "which of several programs in a file");
+  std::string program_file, program_model;
+  const auto add_program_command = [&](const char* name, const char* help) {
+    auto* command = app.add_subcommand(name, help);
+    command->add_option("FILE", program_file, "a program of torch.export")->required();
+    command->add_option("--model", program_model, "which of several programs in a file");
+    return command;
+  };
+  const auto* print_command = add_program_command("print", "print a program");
+  const auto* graph_command = add_program_command("graph", "print the captured graph of a program");
   const auto* libtorch_command =
       app.add_subcommand("libtorch", "describe the LibTorch that is used, as JSON");
   try {
@@ -30,8 +35,10 @@ int run(int argc, char** argv) {
     return app.exit(error) == 0 ? kDone : kUsage;
   }
   if (run_command.parsed()) write_output(is_program(run.file) ? run_program(run) : run_graph(run));
-  if (bench_command.parsed()) write_output(is_program(bench.file) ? bench_program(bench) : bench_graph(bench));
-  if (print_command->parsed()) write_output(print_program(printed_file, printed_model));
+  if (bench_command.parsed())
+    write_output(is_program(bench.file) ? bench_program(bench) : bench_graph(bench));
+  if (print_command->parsed()) write_output(print_program(program_file, program_model));
+  if (graph_command->parsed()) write_output(graph_of_program(program_file, program_model));
   if (libtorch_command->parsed()) write_output(describe_libtorch());
   return kDone;
 }

@@ -17,6 +17,8 @@
 #include "cli/text.h"
 #include "cli/torch/commands.h"
 #include "compiler/api/environment.h"
+#include "compiler/api/function_graph.h"
+#include "ir/text.h"
 #include "program/tensor_file.h"
 
 namespace antegrad::cli {
@@ -92,6 +94,22 @@ Options options_of_program(const std::string& backend) {
   return options;
 }
 
+/// Names captured tensors as the program does, in a graph that has numbered them.
+void name_lifted(const Program& program, compiler::FunctionGraph& function) {
+  std::map<std::string, std::string> names;
+  for (const auto& state : {program.named_parameters(), program.named_buffers(), program.named_constants()})
+    for (const auto& [name, tensor] : state)
+      for (const auto& [number, lifted] : function.lifted)
+        if (lifted.is_same(tensor)) names.emplace(number, name);
+  const auto rename = [&](std::string& name) {
+    const auto colon = name.find(':') + 1;  // "grad:lifted0"
+    if (const auto found = names.find(name.substr(colon)); found != names.end())
+      name = name.substr(0, colon) + found->second;
+  };
+  for (auto& input : function.graph.inputs) rename(input.name);
+  for (auto& output : function.graph.outputs) rename(output.name);
+}
+
 /// The sum of the results that require a gradient; undefined if none does.
 at::Tensor loss_of_results(const c10::IValue& result) {
   Leaves leaves;
@@ -160,6 +178,23 @@ bool is_program(const std::string& file) { return ends_in(file, ".pt2"); }
 
 std::string print_program(const std::string& file, const std::string& model) {
   return load_program(file, {model}).text();
+}
+
+std::string graph_of_program(const std::string& file, const std::string& model) {
+  const auto program = load_program(file, {model});
+  Leaves leaves;
+  const auto example = program.example();
+  flatten(example, leaves);
+  const auto run = [&](const std::vector<at::Tensor>& tensors) {
+    LeafReader reader(tensors);
+    Leaves results;
+    flatten(program(rebuild(example, reader)), results);
+    return std::vector<at::Tensor>(results.tensors.begin(), results.tensors.end());
+  };
+  auto function = compiler::graph_of_function(
+      options_of_program(""), {compiler::ExportWanted::Gradients::IfAny, /*dynamic=*/false}, leaves, run);
+  name_lifted(program, function);
+  return ir::print(function.graph);
 }
 
 std::string run_program(const RunOptions& options) {
