@@ -3,66 +3,7 @@
 !     fortran_potential potential.pt
 !
 ! torchscript_train writes the file. In Fortran the first index varies fastest, in C the last: an array
-! positions(3, atoms) here has the sizes {atoms, 3} there.
-module antegrad
-  use, intrinsic :: iso_c_binding
-  implicit none
-  integer(c_int), parameter :: antegrad_ok = 0
-  integer(c_int32_t), parameter :: antegrad_float64 = 10
-
-  type, bind(c) :: antegrad_tensor
-    type(c_ptr) :: data = c_null_ptr
-    integer(c_size_t) :: bytes = 0
-    integer(c_int32_t) :: dtype = antegrad_float64
-    integer(c_int32_t) :: dims = 0
-    integer(c_int64_t) :: sizes(8) = 0
-    type(c_ptr) :: owner = c_null_ptr
-  end type
-
-  interface
-    integer(c_int) function antegrad_load_script(path, options, function) bind(c)
-      import
-      character(kind=c_char), intent(in) :: path(*)
-      type(c_ptr), value :: options
-      type(c_ptr), intent(out) :: function
-    end function
-
-    integer(c_int) function antegrad_value_and_gradients(function, inputs, input_count, wanted, wanted_count, &
-                                                         value, gradients) bind(c)
-      import
-      type(c_ptr), value :: function
-      type(antegrad_tensor), intent(in) :: inputs(*)
-      integer(c_size_t), value :: input_count, wanted_count
-      integer(c_size_t), intent(in) :: wanted(*)
-      type(antegrad_tensor), intent(inout) :: value, gradients(*)
-    end function
-
-    type(c_ptr) function antegrad_last_error() bind(c)
-      import
-    end function
-
-    subroutine antegrad_function_free(function) bind(c)
-      import
-      type(c_ptr), value :: function
-    end subroutine
-  end interface
-
-contains
-
-  subroutine check(status)
-    integer(c_int), intent(in) :: status
-    character(kind=c_char), pointer :: text(:)
-    integer :: length
-    if (status == antegrad_ok) return
-    call c_f_pointer(antegrad_last_error(), text, [4096])
-    do length = 1, 4096
-      if (text(length) == c_null_char) exit
-    end do
-    print *, text(1:length - 1)
-    stop 1
-  end subroutine
-end module
-
+! positions(3, atoms) here has the sizes {atoms, 3} there. antegrad.f90 declares the functions.
 program fortran_potential
   use antegrad
   implicit none

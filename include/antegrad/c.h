@@ -94,8 +94,8 @@ void antegrad_options_free(antegrad_options* options);
 /** Loads the forward() of a TorchScript module from a file, in evaluation mode. */
 antegrad_status antegrad_load_script(const char* path, const antegrad_options* options,
                                      antegrad_function** function);
-/** Loads a program that torch.export.save() has written (docs/programs.md). Its inputs are the tensors that it
- * takes, without the tuples, lists and dictionaries around them. */
+/** Loads a program that torch.export.save() has written (docs/programs.md). Its inputs are the tensors that
+ * it takes, without the tuples, lists and dictionaries around them. */
 antegrad_status antegrad_load_program(const char* path, const antegrad_options* options,
                                       antegrad_function** function);
 /** Loads a graph from the text that Exported::graph() returns (docs/export.md). */
@@ -119,6 +119,28 @@ antegrad_status antegrad_call(antegrad_function* function, const antegrad_tensor
 antegrad_status antegrad_value_and_gradients(antegrad_function* function, const antegrad_tensor* inputs,
                                              size_t input_count, const size_t* wanted, size_t wanted_count,
                                              antegrad_tensor* value, antegrad_tensor* gradients);
+
+/** --- State of a program (antegrad_load_program): its parameters and buffers, by their names in Python.
+ * Other functions have none. Replacing state must not happen at the same time as a call or a reading. */
+
+/** Sets `count` to the number of names. Tied parameters have several. */
+antegrad_status antegrad_state_count(const antegrad_function* function, size_t* count);
+/** Sets `name` to the name at that index, from 0: parameters, then buffers, each in alphabetical order. It is
+ * valid as long as the function. */
+antegrad_status antegrad_state_name(const antegrad_function* function, size_t index, const char** name);
+/** Copies a parameter or buffer to `tensor`, an output as those of a call. */
+antegrad_status antegrad_state_get(const antegrad_function* function, const char* name,
+                                   antegrad_tensor* tensor);
+/** Replaces the contents of a parameter or buffer, for all later calls. Dtype and sizes must be the same. */
+antegrad_status antegrad_state_set(antegrad_function* function, const char* name,
+                                   const antegrad_tensor* tensor);
+/** Like antegrad_value_and_gradients(), with respect to the parameters of these names. */
+antegrad_status antegrad_value_and_state_gradients(antegrad_function* function, const antegrad_tensor* inputs,
+                                                   size_t input_count, const char* const* names,
+                                                   size_t name_count, antegrad_tensor* value,
+                                                   antegrad_tensor* gradients);
+/** Writes the program with its present state, so that Python's torch.export.load() reads it. */
+antegrad_status antegrad_save_program(const antegrad_function* function, const char* path);
 
 /** Frees memory that a call allocated and sets `data` and `owner` to null. Leaves memory of the caller alone.
  */

@@ -1,6 +1,7 @@
 #include <ATen/Parallel.h>
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <new>
 
@@ -93,8 +94,43 @@ std::vector<Output> list_of(antegrad_tensor* outputs, size_t count, const char* 
   return list;
 }
 
+/// Writes gradients, and the value unless its place is null.
+void give_gradients(ValueAndGradients results, antegrad_tensor* value, antegrad_tensor* gradients,
+                    size_t count) {
+  auto places = list_of(gradients, count, "gradients", "gradient");
+  auto all = std::move(results.gradients);
+  if (value != nullptr) {
+    all.push_back(std::move(results.value));
+    places.push_back({value, "the value"});
+  }
+  give(std::move(all), places);
+}
+
+[[noreturn]] void refuse_no_program() {
+  throw Error(ErrorCode::InvalidArgument, "c:state", "the function is not a program of torch.export",
+              "Load it with antegrad_load_program()");
+}
+
+const at::Tensor& state_named(const antegrad_function& function, const std::string& name) {
+  for (const auto& [own, tensor] : function.state())
+    if (own == name) return tensor;
+  throw Error(ErrorCode::InvalidArgument, "c:state",
+              fmt::format("the function has no parameter or buffer \"{}\"", name),
+              "antegrad_state_name() gives the names of a program");
+}
+
 }  // namespace
 }  // namespace antegrad::c
+
+const std::vector<std::pair<std::string, at::Tensor>>& antegrad_function::state() const {
+  static const auto& none = *new std::vector<std::pair<std::string, at::Tensor>>;
+  return none;
+}
+antegrad::c::ValueAndGradients antegrad_function::value_and_state_gradients(
+    std::vector<at::Tensor>, const std::vector<std::string>&) const {
+  antegrad::c::refuse_no_program();
+}
+void antegrad_function::save(const std::string&) const { antegrad::c::refuse_no_program(); }
 
 using namespace antegrad::c;
 
@@ -153,16 +189,69 @@ antegrad_status antegrad_value_and_gradients(antegrad_function* function, const 
                                              antegrad_tensor* value, antegrad_tensor* gradients) {
   return guarded([&] {
     not_null(function, "function");
-    auto places = list_of(gradients, wanted_count, "gradients", "gradient");
     const auto borrowed = borrow(inputs, input_count);
-    auto results = function->value_and_gradients(borrowed, check_wanted(borrowed, wanted, wanted_count));
-    auto all = std::move(results.gradients);
-    if (value != nullptr) {
-      all.push_back(std::move(results.value));
-      places.push_back({value, "the value"});
-    }
-    give(std::move(all), places);
+    give_gradients(function->value_and_gradients(borrowed, check_wanted(borrowed, wanted, wanted_count)),
+                   value, gradients, wanted_count);
   });
+}
+
+antegrad_status antegrad_state_count(const antegrad_function* function, size_t* count) {
+  return guarded([&] { *not_null(count, "count") = not_null(function, "function")->state().size(); });
+}
+
+antegrad_status antegrad_state_name(const antegrad_function* function, size_t index, const char** name) {
+  return guarded([&] {
+    const auto& state = not_null(function, "function")->state();
+    if (index >= state.size())
+      throw antegrad::Error(antegrad::ErrorCode::InvalidArgument, "c:state",
+                            fmt::format("there is no name {}: the function has {}", index, state.size()),
+                            "antegrad_state_count() gives their number");
+    *not_null(name, "name") = state[index].first.c_str();
+  });
+}
+
+antegrad_status antegrad_state_get(const antegrad_function* function, const char* name,
+                                   antegrad_tensor* tensor) {
+  return guarded([&] {
+    not_null(tensor, "tensor");
+    const auto& found = state_named(*not_null(function, "function"), not_null(name, "name"));
+    const at::NoGradGuard no_grad;
+    give({found.detach().clone()}, {{tensor, fmt::format("\"{}\"", name)}});
+  });
+}
+
+antegrad_status antegrad_state_set(antegrad_function* function, const char* name,
+                                   const antegrad_tensor* tensor) {
+  return guarded([&] {
+    const auto& found = state_named(*not_null(function, "function"), not_null(name, "name"));
+    const auto given = borrow(not_null(tensor, "tensor"), 1).at(0);
+    if (given.scalar_type() != found.scalar_type() || given.sizes() != found.sizes())
+      throw antegrad::Error(antegrad::ErrorCode::InvalidArgument, "c:state",
+                            fmt::format("\"{}\" is {}[{}] in the program, and {}[{}] was given", name,
+                                        c10::toString(found.scalar_type()), fmt::join(found.sizes(), ", "),
+                                        c10::toString(given.scalar_type()), fmt::join(given.sizes(), ", ")),
+                            "Give a tensor of the same dtype and sizes");
+    const at::NoGradGuard no_grad;
+    found.detach().copy_(given);
+  });
+}
+
+antegrad_status antegrad_value_and_state_gradients(antegrad_function* function, const antegrad_tensor* inputs,
+                                                   size_t input_count, const char* const* names,
+                                                   size_t name_count, antegrad_tensor* value,
+                                                   antegrad_tensor* gradients) {
+  return guarded([&] {
+    not_null(function, "function");
+    std::vector<std::string> wanted;
+    for (size_t i = 0; i < name_count; ++i)
+      wanted.emplace_back(not_null(not_null(names, "names")[i], "names"));
+    const auto borrowed = borrow(inputs, input_count);
+    give_gradients(function->value_and_state_gradients(borrowed, wanted), value, gradients, name_count);
+  });
+}
+
+antegrad_status antegrad_save_program(const antegrad_function* function, const char* path) {
+  return guarded([&] { not_null(function, "function")->save(not_null(path, "path")); });
 }
 
 void antegrad_tensor_free(antegrad_tensor* tensor) {

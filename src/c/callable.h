@@ -1,6 +1,8 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "antegrad/c.h"
@@ -29,6 +31,12 @@ struct antegrad_function {
   /// `wanted` are positions of inputs, which must be floating-point.
   virtual antegrad::c::ValueAndGradients value_and_gradients(std::vector<at::Tensor> inputs,
                                                              const std::vector<int64_t>& wanted) const = 0;
+  /// Parameters, then buffers, with their names; empty for functions without state.
+  virtual const std::vector<std::pair<std::string, at::Tensor>>& state() const;
+  /// With respect to parameters, by name. Throws Error(InvalidArgument) for other names.
+  virtual antegrad::c::ValueAndGradients value_and_state_gradients(
+      std::vector<at::Tensor> inputs, const std::vector<std::string>& names) const;
+  virtual void save(const std::string& path) const;  ///< throws Error(InvalidArgument) unless it is a program
 };
 
 namespace antegrad::c {

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "antegrad/error.h"
 #include "antegrad/grad.h"
 #include "antegrad/program.h"
@@ -8,21 +10,22 @@
 namespace antegrad::c {
 namespace {
 
-/// Returns all tensors in the result of a program.
-std::vector<at::Tensor> run_leaves(const Program& program, const std::vector<at::Tensor>& inputs) {
+using State = std::vector<std::pair<std::string, at::Tensor>>;
+
+std::vector<at::Tensor> leaves_of(const c10::IValue& result) {
   Leaves leaves;
-  flatten(program(std::vector<c10::IValue>(inputs.begin(), inputs.end())), leaves);
+  flatten(result, leaves);
   return {leaves.tensors.begin(), leaves.tensors.end()};
 }
 
-/// Returns the value, then the gradients.
-std::vector<at::Tensor> differentiate_program(const Program& program, std::vector<at::Tensor> inputs,
-                                              const std::vector<int64_t>& wanted) {
-  Leaves leaves;
-  for (const auto place : wanted) leaves.tensors.push_back(inputs[static_cast<size_t>(place)]);
-  const detail::Variables variables(leaves);
-  for (size_t i = 0; i < wanted.size(); ++i) inputs[static_cast<size_t>(wanted[i])] = variables.tensors()[i];
-  const auto results = run_leaves(program, inputs);
+/// Returns all tensors in the result of a program.
+std::vector<at::Tensor> run_leaves(const Program& program, const std::vector<at::Tensor>& inputs) {
+  return leaves_of(program({inputs.begin(), inputs.end()}));
+}
+
+/// Returns the value, then the gradients with respect to the variables.
+std::vector<at::Tensor> value_then_gradients(const detail::Variables& variables,
+                                             const std::vector<at::Tensor>& results) {
   if (results.size() != 1)
     throw Error(ErrorCode::InvalidArgument, "c:gradients",
                 fmt::format("the program returns {} tensors", results.size()),
@@ -32,12 +35,53 @@ std::vector<at::Tensor> differentiate_program(const Program& program, std::vecto
   return out;
 }
 
+/// Returns the value, then the gradients.
+std::vector<at::Tensor> differentiate_program(const Program& program, std::vector<at::Tensor> inputs,
+                                              const std::vector<int64_t>& wanted) {
+  Leaves leaves;
+  for (const auto place : wanted) leaves.tensors.push_back(inputs[static_cast<size_t>(place)]);
+  const detail::Variables variables(leaves);
+  for (size_t i = 0; i < wanted.size(); ++i) inputs[static_cast<size_t>(wanted[i])] = variables.tensors()[i];
+  return value_then_gradients(variables, run_leaves(program, inputs));
+}
+
+/// The same with respect to parameters, which are passed so that they are variables. Names of one tensor
+/// (tied parameters) follow each other in `names`, `counts` says how many do.
+std::vector<at::Tensor> differentiate_state(const Program& program, const std::vector<at::Tensor>& inputs,
+                                            const std::vector<std::string>& names,
+                                            const std::vector<int64_t>& counts,
+                                            const std::vector<at::Tensor>& parameters) {
+  Leaves leaves;
+  for (const auto& parameter : parameters) leaves.tensors.push_back(parameter);
+  const detail::Variables variables(leaves);
+  std::map<std::string, at::Tensor> replaced;
+  for (size_t i = 0, next = 0; i < parameters.size(); ++i)
+    for (int64_t k = 0; k < counts[i]; ++k) replaced[names[next++]] = variables.tensors()[i];
+  return value_then_gradients(variables, leaves_of(detail::ProgramForward::with_parameters(
+                                             program, {inputs.begin(), inputs.end()}, replaced)));
+}
+
+State state_of(const Program& program) {
+  auto out = program.named_parameters();
+  const auto buffers = program.named_buffers();
+  out.insert(out.end(), buffers.begin(), buffers.end());
+  return out;
+}
+
+ValueAndGradients split(std::vector<at::Tensor> results) {
+  ValueAndGradients out{std::move(results[0]), {}};
+  out.gradients.assign(std::make_move_iterator(results.begin() + 1), std::make_move_iterator(results.end()));
+  return out;
+}
+
 class ProgramFunction : public antegrad_function {
  public:
   ProgramFunction(Program program, const Options& options)
       : program_(std::move(program)),
+        state_(state_of(program_)),
         run_(run_leaves, options),
-        differentiate_(differentiate_program, options) {}
+        differentiate_(differentiate_program, options),
+        differentiate_state_(differentiate_state, options) {}
 
   std::vector<at::Tensor> call(std::vector<at::Tensor> inputs) const override {
     return run_(program_, inputs);
@@ -45,17 +89,43 @@ class ProgramFunction : public antegrad_function {
 
   ValueAndGradients value_and_gradients(std::vector<at::Tensor> inputs,
                                         const std::vector<int64_t>& wanted) const override {
-    auto results = differentiate_(program_, inputs, wanted);
-    ValueAndGradients out{std::move(results[0]), {}};
-    out.gradients.assign(std::make_move_iterator(results.begin() + 1),
-                         std::make_move_iterator(results.end()));
-    return out;
+    return split(differentiate_(program_, inputs, wanted));
   }
+
+  const State& state() const override { return state_; }
+
+  ValueAndGradients value_and_state_gradients(std::vector<at::Tensor> inputs,
+                                              const std::vector<std::string>& names) const override {
+    const auto parameters = program_.named_parameters();
+    std::vector<std::string> all_names;
+    std::vector<int64_t> counts;
+    std::vector<at::Tensor> tensors;
+    for (const auto& name : names) {
+      const auto found = std::find_if(parameters.begin(), parameters.end(),
+                                      [&](const auto& parameter) { return parameter.first == name; });
+      if (found == parameters.end())
+        throw Error(ErrorCode::InvalidArgument, "c:gradients",
+                    fmt::format("the program has no parameter \"{}\"", name),
+                    "antegrad_state_name() gives the names");
+      tensors.push_back(found->second);
+      counts.push_back(0);
+      for (const auto& [other, tensor] : parameters)
+        if (tensor.is_same(found->second)) {
+          all_names.push_back(other);
+          ++counts.back();
+        }
+    }
+    return split(differentiate_state_(program_, inputs, all_names, counts, tensors));
+  }
+
+  void save(const std::string& path) const override { program_.save(path); }
 
  private:
   Program program_;
+  State state_;
   detail::WithoutHistory<decltype(&run_leaves)> run_;
   detail::WithoutHistory<decltype(&differentiate_program)> differentiate_;
+  detail::WithoutHistory<decltype(&differentiate_state)> differentiate_state_;
 };
 
 }  // namespace

@@ -85,5 +85,75 @@ TEST(ProgramErrors, CFunctionsRunProgramsAndRefuseFiles) {
   antegrad_function_free(function);
 }
 
+antegrad_tensor floats(std::vector<float>& values, std::initializer_list<int64_t> sizes) {
+  antegrad_tensor out{
+      values.data(), values.size() * sizeof(float), ANTEGRAD_FLOAT32, static_cast<int32_t>(sizes.size()), {},
+      nullptr};
+  std::copy(sizes.begin(), sizes.end(), out.sizes);
+  return out;
+}
+
+TEST(ProgramState, IsReadReplacedAndDifferentiatedByNameInC) {
+  antegrad_function* function = nullptr;
+  ASSERT_EQ(antegrad_load_program(sample_path("gpt").c_str(), nullptr, &function), ANTEGRAD_OK);
+  const auto program = load_program(sample_path("gpt"));
+  const auto named = program.named_parameters();
+  size_t count = 0;
+  ASSERT_EQ(antegrad_state_count(function, &count), ANTEGRAD_OK);
+  ASSERT_EQ(count, named.size() + program.named_buffers().size());
+  for (size_t i = 0; i < named.size(); ++i) {
+    const char* name = nullptr;
+    ASSERT_EQ(antegrad_state_name(function, i, &name), ANTEGRAD_OK);
+    EXPECT_EQ(name, named[i].first);
+    std::vector<float> values(static_cast<size_t>(named[i].second.numel()));
+    auto tensor = floats(values, {});
+    ASSERT_EQ(antegrad_state_get(function, name, &tensor), ANTEGRAD_OK) << antegrad_last_error();
+    EXPECT_EQ(tensor.dims, named[i].second.dim());
+    EXPECT_TRUE(torch::equal(torch::tensor(values), named[i].second.detach().flatten())) << name;
+  }
+  const auto ids = torch::randint(0, 32, {3, 5}), targets = torch::randint(0, 32, {3, 5});
+  const antegrad_tensor inputs[] = {{ids.data_ptr(), 0, ANTEGRAD_INT64, 2, {3, 5}, nullptr},
+                                    {targets.data_ptr(), 0, ANTEGRAD_INT64, 2, {3, 5}, nullptr}};
+  const char* names[] = {"head.weight", "b.0.ln1.bias"};
+  std::vector<float> head(32 * 16), bias(16), loss(1);
+  const auto expect_gradients = [&] {
+    antegrad_tensor value = floats(loss, {}), gradients[] = {floats(head, {}), floats(bias, {})};
+    ASSERT_EQ(antegrad_value_and_state_gradients(function, inputs, 2, names, 2, &value, gradients),
+              ANTEGRAD_OK)
+        << antegrad_last_error();
+    std::map<std::string, at::Tensor> parameters(named.begin(), named.end());
+    const auto expected = program({ids, targets}).toTensor();
+    const auto wanted = torch::autograd::grad({expected}, {parameters.at(names[0]), parameters.at(names[1])});
+    EXPECT_NEAR(loss[0], expected.item<float>(), 1e-5);
+    EXPECT_TRUE(torch::allclose(torch::tensor(head), wanted[0].flatten(), 1e-4, 1e-6));
+    EXPECT_TRUE(torch::allclose(torch::tensor(bias), wanted[1].flatten(), 1e-4, 1e-6));
+  };
+  expect_gradients();
+  // Replaced there and here.
+  std::vector<float> other(16, 0.25F);
+  const auto replaced = floats(other, {16});
+  ASSERT_EQ(antegrad_state_set(function, "b.0.ln1.bias", &replaced), ANTEGRAD_OK) << antegrad_last_error();
+  for (const auto& [name, tensor] : named)
+    if (name == "b.0.ln1.bias") tensor.detach().fill_(0.25);
+  expect_gradients();
+  const auto saved = ::testing::TempDir() + "saved_by_c.pt2";
+  ASSERT_EQ(antegrad_save_program(function, saved.c_str()), ANTEGRAD_OK);
+  const auto again = load_program(saved).named_parameters();
+  for (size_t i = 0; i < named.size(); ++i) EXPECT_TRUE(torch::equal(again[i].second, named[i].second));
+  // Refused.
+  EXPECT_EQ(antegrad_state_set(function, "head.weight", &replaced), ANTEGRAD_ERROR_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(antegrad_last_error()).find("is Float[32, 16] in the program"), std::string::npos)
+      << antegrad_last_error();
+  EXPECT_EQ(antegrad_state_set(function, "tail", &replaced), ANTEGRAD_ERROR_INVALID_ARGUMENT);
+  const char* name = nullptr;
+  EXPECT_EQ(antegrad_state_name(function, count, &name), ANTEGRAD_ERROR_INVALID_ARGUMENT);
+  const char* absent = "tail";
+  antegrad_tensor gradient{};
+  EXPECT_EQ(antegrad_value_and_state_gradients(function, inputs, 2, &absent, 1, nullptr, &gradient),
+            ANTEGRAD_ERROR_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(antegrad_last_error()).find("no parameter \"tail\""), std::string::npos);
+  antegrad_function_free(function);
+}
+
 }  // namespace
 }  // namespace antegrad::test
