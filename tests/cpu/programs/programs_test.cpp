@@ -35,8 +35,8 @@ void expect_pythons_results(const std::string& name, const Program& program, con
 }
 
 const std::vector<std::string> kCaptured = {
-    "mlp",          "mlp_decomp",  "gpt",  "map",        "mutation", "nograd",  "autocast",      "conv",
-    "autogradgrad", "while_fixed", "scan", "checkpoint", "views",    "buffers", "buffers_decomp"};
+    "mlp",          "mlp_decomp",  "gpt",  "map",        "mutation", "nograd",  "autocast",       "conv",
+    "autogradgrad", "while_fixed", "scan", "checkpoint", "views",    "buffers", "buffers_decomp", "region"};
 const std::vector<std::string> kReadData = {"cond", "item", "while_data"};
 
 TEST(Programs, RunAsInPython) {
@@ -95,7 +95,8 @@ TEST(Programs, DynamicSizesNeedNoCaptureEach) {
     const auto a = torch::autograd::grad({loss}, parameters), b = torch::autograd::grad({plain}, parameters);
     for (size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(torch::allclose(a[i], b[i], 1e-4, 1e-6)) << i;
   }
-  // The first version, made at length 8, has the guard "size 1 == 8*s1", so that other lengths take a second one.
+  // The first version, made at length 8, has the guard "size 1 == 8*s1", so that other lengths take a second
+  // one.
   EXPECT_LE(compiled.report().captures, 2U);
 }
 
@@ -193,6 +194,44 @@ TEST(Programs, TakeNumbers) {
     const auto result = compiled(x, n);
     EXPECT_TRUE(torch::equal(result.toTupleRef().elements()[0].toTensor(), x * n));
     EXPECT_EQ(result.toTupleRef().elements()[1].toInt(), 6 + n);
+  }
+}
+
+TEST(Programs, NumbersThatOnlyScaleAreSymbols) {
+  const auto program = load_program(sample_path("intdyn"));
+  const auto compiled = compile(program);
+  const auto x = torch::randn({6, 3});
+  for (const int64_t n : {5, 2, 7, 9, 30, 4}) {
+    const auto result = compiled(x, n);
+    EXPECT_TRUE(torch::equal(result.toTupleRef().elements()[0].toTensor(), x * n)) << n;
+    EXPECT_EQ(result.toTupleRef().elements()[1].toInt(), 6 + n);
+  }
+  EXPECT_LE(compiled.report().captures, 2U);
+}
+
+TEST(Programs, GiveAnExampleOfTheirArguments) {
+  for (const char* name : {"gpt", "intdyn", "conv", "kw"}) {
+    const auto program = load_program(sample_path(name));
+    EXPECT_EQ(program.example().empty(), false) << name;
+    EXPECT_NO_THROW(program(program.example())) << name;
+  }
+  EXPECT_EQ(load_program(sample_path("gpt")).example()[0].toTensor().sizes(), at::IntArrayRef({4, 8}));
+  EXPECT_EQ(load_program(sample_path("intdyn")).example()[1].toInt(), 5);
+}
+
+// Even if everything is to be saved, values of the region are recomputed by the backward pass.
+TEST(Programs, CheckpointRegionsAreRecomputed) {
+  for (const char* name : {"region", "checkpoint"}) {  // torch.export has inlined the region of the second
+    const auto program = load_program(sample_path(name));
+    Options options;
+    options.policy = SaveAll{};
+    const auto compiled = compile(program, options);
+    expect_pythons_results(name, program, [&](const auto& inputs) { return compiled.call(inputs); });
+    const auto backward = compiled.explain(sample_inputs(name)).backward;
+    const bool region = name == std::string("region");
+    EXPECT_EQ(program.text().find("activation_checkpoint") != std::string::npos, region) << program.text();
+    EXPECT_EQ(backward.find("= aten.exp(") != backward.npos, region) << backward;
+    EXPECT_EQ(backward.find("torch.utils.checkpoint") != backward.npos, region) << backward;
   }
 }
 
