@@ -3,7 +3,7 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 
-.PHONY: demo test test-cuda slowest build configure setup browser install package docs abi try-clean bench bench-peers fuzz sanitize nightly coverage-of-behaviours format clean
+.PHONY: demo test test-cuda slowest build configure setup browser install package docs abi try-clean bench bench-peers models fuzz sanitize nightly coverage-of-behaviours format clean
 
 demo: configure
 	@cmake --build $(BUILD) -j $(JOBS) --target train_gpt
@@ -69,6 +69,12 @@ bench: build
 
 bench-peers: build
 	@scripts/bench_peers.sh $(BUILD)/benchmarks/bench_steps $(BUILD)/benchmarks/warm_start --json build/bench-peers.json
+
+# Models of Python packages, exported and compared (docs/programs.md). The packages take some 6 GB. MODELS="--only hf/gpt2" runs one.
+MODELS_PYTHON ?= build/models/bin/python
+models: build
+	@test -x $(MODELS_PYTHON) || { python3 -m venv build/models && build/models/bin/pip install -q -r scripts/models/requirements.txt; }
+	@$(MODELS_PYTHON) scripts/models/compare.py --antegrad $(BUILD)/src/cli/antegrad $(MODELS)
 
 # Random programs with fresh seeds, for FUZZ_SECONDS (600), or FUZZ_PROGRAMS of them. `make test` always uses the same seeds.
 fuzz: configure

@@ -20,8 +20,8 @@ TorchProgram find_torch_program();
 /// it is missing, cannot be started, or is ended by a signal.
 int run_torch_program(const std::string& where, char** argv);
 
-/// Runs antegrad-torch with these arguments and returns its standard output. Throws Error(Io) with the last
-/// line that it wrote if it fails.
-std::string torch_program_output(const std::string& where, std::vector<std::string> arguments);
+/// Runs it with these arguments and returns its standard output, or its standard error if it fails. Throws
+/// Error(Io) when it is missing or cannot be started.
+CommandOutput torch_program_output(const std::string& where, std::vector<std::string> arguments);
 
 }  // namespace antegrad::cli
