@@ -106,11 +106,6 @@ void give_gradients(ValueAndGradients results, antegrad_tensor* value, antegrad_
   give(std::move(all), places);
 }
 
-[[noreturn]] void refuse_no_program() {
-  throw Error(ErrorCode::InvalidArgument, "c:state", "the function is not a program of torch.export",
-              "Load it with antegrad_load_program()");
-}
-
 const at::Tensor& state_named(const antegrad_function& function, const std::string& name) {
   for (const auto& [own, tensor] : function.state())
     if (own == name) return tensor;
@@ -120,17 +115,13 @@ const at::Tensor& state_named(const antegrad_function& function, const std::stri
 }
 
 }  // namespace
-}  // namespace antegrad::c
 
-const std::vector<std::pair<std::string, at::Tensor>>& antegrad_function::state() const {
-  static const auto& none = *new std::vector<std::pair<std::string, at::Tensor>>;
-  return none;
+void refuse_no_program() {
+  throw Error(ErrorCode::InvalidArgument, "c:state", "the function is not a program of torch.export",
+              "Load it with antegrad_load_program()");
 }
-antegrad::c::ValueAndGradients antegrad_function::value_and_state_gradients(
-    std::vector<at::Tensor>, const std::vector<std::string>&) const {
-  antegrad::c::refuse_no_program();
-}
-void antegrad_function::save(const std::string&) const { antegrad::c::refuse_no_program(); }
+
+}  // namespace antegrad::c
 
 using namespace antegrad::c;
 

@@ -15,6 +15,11 @@ struct ValueAndGradients {
   std::vector<at::Tensor> gradients;  ///< of the wanted inputs, in order
 };
 
+using State = std::vector<std::pair<std::string, at::Tensor>>;  ///< tensors with their names
+
+/// Throws Error(InvalidArgument): only programs of torch.export have state.
+[[noreturn]] void refuse_no_program();
+
 }  // namespace antegrad::c
 
 // The handles of antegrad/c.h, which are declared outside of any namespace.
@@ -32,11 +37,17 @@ struct antegrad_function {
   virtual antegrad::c::ValueAndGradients value_and_gradients(std::vector<at::Tensor> inputs,
                                                              const std::vector<int64_t>& wanted) const = 0;
   /// Parameters, then buffers, with their names; empty for functions without state.
-  virtual const std::vector<std::pair<std::string, at::Tensor>>& state() const;
+  virtual const antegrad::c::State& state() const {
+    static const auto& none = *new antegrad::c::State;
+    return none;
+  }
   /// With respect to parameters, by name. Throws Error(InvalidArgument) for other names.
-  virtual antegrad::c::ValueAndGradients value_and_state_gradients(
-      std::vector<at::Tensor> inputs, const std::vector<std::string>& names) const;
-  virtual void save(const std::string& path) const;  ///< throws Error(InvalidArgument) unless it is a program
+  virtual antegrad::c::ValueAndGradients value_and_state_gradients(std::vector<at::Tensor>,
+                                                                   const std::vector<std::string>&) const {
+    antegrad::c::refuse_no_program();
+  }
+  /// Throws Error(InvalidArgument) unless it is a program.
+  virtual void save(const std::string&) const { antegrad::c::refuse_no_program(); }
 };
 
 namespace antegrad::c {

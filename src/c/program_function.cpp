@@ -10,8 +10,6 @@
 namespace antegrad::c {
 namespace {
 
-using State = std::vector<std::pair<std::string, at::Tensor>>;
-
 std::vector<at::Tensor> leaves_of(const c10::IValue& result) {
   Leaves leaves;
   flatten(result, leaves);

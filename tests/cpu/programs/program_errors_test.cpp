@@ -140,16 +140,23 @@ TEST(ProgramState, IsReadReplacedAndDifferentiatedByNameInC) {
   ASSERT_EQ(antegrad_save_program(function, saved.c_str()), ANTEGRAD_OK);
   const auto again = load_program(saved).named_parameters();
   for (size_t i = 0; i < named.size(); ++i) EXPECT_TRUE(torch::equal(again[i].second, named[i].second));
-  // Refused.
+  antegrad_function_free(function);
+}
+
+TEST(ProgramState, OfOtherNamesAndTypesIsRefusedInC) {
+  antegrad_function* function = nullptr;
+  ASSERT_EQ(antegrad_load_program(sample_path("gpt").c_str(), nullptr, &function), ANTEGRAD_OK);
+  std::vector<float> other(16, 0.25F);
+  const auto replaced = floats(other, {16});
   EXPECT_EQ(antegrad_state_set(function, "head.weight", &replaced), ANTEGRAD_ERROR_INVALID_ARGUMENT);
   EXPECT_NE(std::string(antegrad_last_error()).find("is Float[32, 16] in the program"), std::string::npos)
       << antegrad_last_error();
   EXPECT_EQ(antegrad_state_set(function, "tail", &replaced), ANTEGRAD_ERROR_INVALID_ARGUMENT);
   const char* name = nullptr;
-  EXPECT_EQ(antegrad_state_name(function, count, &name), ANTEGRAD_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(antegrad_state_name(function, 1000, &name), ANTEGRAD_ERROR_INVALID_ARGUMENT);
   const char* absent = "tail";
   antegrad_tensor gradient{};
-  EXPECT_EQ(antegrad_value_and_state_gradients(function, inputs, 2, &absent, 1, nullptr, &gradient),
+  EXPECT_EQ(antegrad_value_and_state_gradients(function, nullptr, 0, &absent, 1, nullptr, &gradient),
             ANTEGRAD_ERROR_INVALID_ARGUMENT);
   EXPECT_NE(std::string(antegrad_last_error()).find("no parameter \"tail\""), std::string::npos);
   antegrad_function_free(function);

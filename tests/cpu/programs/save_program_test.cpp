@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "support/closeness.h"
+#include "support/seeds.h"
 
 namespace antegrad::test {
 namespace {
@@ -54,7 +54,7 @@ TORCH_MODULE(Net);
 
 class SaveProgram : public ::testing::Test {
  protected:
-  void SetUp() override { torch::manual_seed(1); }
+  void SetUp() override { test::manual_seed(1); }
 };
 
 TEST_F(SaveProgram, OfAModuleHasItsStateByNameAndItsGradients) {
@@ -69,10 +69,10 @@ TEST_F(SaveProgram, OfAModuleHasItsStateByNameAndItsGradients) {
   ASSERT_EQ(named.size(), 7U);
   EXPECT_FALSE(named.at("scale").requires_grad());
   EXPECT_TRUE(torch::equal(named.at("first.weight"), net->first->weight));
-  torch::manual_seed(3);
+  test::manual_seed(3);
   const auto expected = net(x);
   expected.exp().sum(0).pow(2).sum().backward();
-  torch::manual_seed(3);
+  test::manual_seed(3);
   const auto found = program({x}).toTensor();
   expect_equal({expected}, {found});
   found.exp().sum(0).pow(2).sum().backward();
@@ -124,6 +124,53 @@ TEST_F(SaveProgram, WritesToArgumentsAreInTheSignature) {
     EXPECT_TRUE(torch::equal(mine, theirs));
     EXPECT_TRUE(torch::equal(total, program.named_buffers().at(0).second));
   }
+}
+
+/// Saves, loads and compares results and gradients of all parameters.
+template <class M>
+void expect_saved_like(M module, const std::string& name, const at::Tensor& x) {
+  auto first = [module](const at::Tensor& input) mutable {
+    const auto result = module->forward(input);
+    if constexpr (std::is_same_v<std::decay_t<decltype(result)>, at::Tensor>)
+      return result;
+    else
+      return std::get<0>(result);
+  };
+  Options options;
+  options.watch = {module};
+  save_program(compile(first, options), file_of(name), x);
+  const auto program = load_program(file_of(name));
+  const auto expected = first(x), found = program({x}).toTensor();
+  expect_equal({expected}, {found});
+  std::vector<at::Tensor> here, there;
+  const auto named = by_name(program.named_parameters());
+  for (const auto& parameter : module->named_parameters()) {
+    here.push_back(parameter.value());
+    there.push_back(named.at(parameter.key()));
+  }
+  ASSERT_FALSE(here.empty());
+  expect_equal(torch::autograd::grad({expected.pow(2).mean()}, here),
+               torch::autograd::grad({found.pow(2).mean()}, there));
+}
+
+TEST_F(SaveProgram, OfModulesOfManyKinds) {
+  namespace nn = torch::nn;
+  expect_saved_like(
+      nn::Sequential(nn::Conv2d(nn::Conv2dOptions(3, 4, 3).padding(1).stride(2)), nn::BatchNorm2d(4),
+                     nn::ReLU(nn::ReLUOptions(true)), nn::MaxPool2d(2), nn::Flatten(), nn::Linear(16, 2)),
+      "conv", torch::randn({2, 3, 8, 8}));
+  expect_saved_like(nn::Sequential(nn::Embedding(10, 6), nn::LayerNorm(nn::LayerNormOptions({6})),
+                                   nn::Linear(6, 4), nn::Softmax(2)),
+                    "embedding", torch::randint(0, 10, {3, 5}));
+  expect_saved_like(nn::GRU(nn::GRUOptions(3, 4).num_layers(2)), "gru", torch::randn({5, 2, 3}));
+  expect_saved_like(
+      nn::Sequential(nn::ConvTranspose1d(nn::ConvTranspose1dOptions(2, 3, 4).stride(2)),
+                     nn::GroupNorm(nn::GroupNormOptions(3, 3)), nn::SELU(),
+                     nn::Upsample(nn::UpsampleOptions().scale_factor(std::vector<double>{2.0}))),
+      "transposed", torch::randn({2, 2, 5}));
+  expect_saved_like(
+      nn::TransformerEncoderLayer(nn::TransformerEncoderLayerOptions(8, 2).dim_feedforward(16).dropout(0)),
+      "transformer", torch::randn({4, 2, 8}));
 }
 
 TEST_F(SaveProgram, DynamicSizesAreSymbolsWithRanges) {
@@ -184,9 +231,9 @@ TEST_F(SaveProgram, WithPartsThatHaveNoGradientIsRefusedUnlessItIsForInference) 
 TEST_F(SaveProgram, KeepsTheStateOfTheGenerators) {
   const auto function = compile([](const at::Tensor& x) { return x * torch::rand_like(x); });
   const auto x = torch::randn({4});
-  torch::manual_seed(5);
+  test::manual_seed(5);
   const auto expected = torch::rand({3});
-  torch::manual_seed(5);
+  test::manual_seed(5);
   save_program(function, file_of("random"), x);
   EXPECT_TRUE(torch::equal(torch::rand({3}), expected));
 }
