@@ -12,6 +12,7 @@
 #include "passes/simplify/dead_code.h"
 #include "program/check_function.h"
 #include "program/tensor_file.h"
+#include "program/value_json.h"
 #include "program/write_archive.h"
 #include "program/write_graph.h"
 

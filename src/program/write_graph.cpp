@@ -3,14 +3,15 @@
 #include <ATen/ops/empty.h>
 #include <fmt/format.h>
 
-#include <cmath>
 #include <cstring>
 #include <set>
 
 #include "antegrad/error.h"
 #include "aten/convert.h"
 #include "aten/op_schema.h"
+#include "program/graph_builder.h"
 #include "program/read_graph.h"
+#include "program/write_scatter.h"
 #include "program/write_sizes.h"
 
 namespace antegrad::program {
@@ -19,42 +20,6 @@ namespace {
 [[noreturn]] void refuse_node(const ir::Node& node, const std::string& fact) {
   throw Error(ErrorCode::UnsupportedOp, "program:save:" + node.op, fact,
               "Write this part of the function with other ops");
-}
-
-Json real_json(double value) {
-  if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
-  return value;
-}
-Json complex_json(std::complex<double> value) {
-  return {{"as_complex", {{"real", real_json(value.real())}, {"imag", real_json(value.imag())}}}};
-}
-
-Json device_json(const c10::Device& device) {
-  return {{"type", c10::DeviceTypeName(device.type(), true)},
-          {"index", device.has_index() ? Json(device.index()) : Json()}};
-}
-
-int memory_format_number(ir::MemoryFormat format) {
-  switch (format) {
-    case ir::MemoryFormat::Contiguous:
-      return 1;
-    case ir::MemoryFormat::ChannelsLast:
-      return 2;
-    case ir::MemoryFormat::ChannelsLast3d:
-      return 3;
-    default:
-      return 4;
-  }
-}
-
-constexpr int kStridedLayout = 7;
-
-/// "a.b-c" -> "a_b_c"
-std::string identifier(const std::string& text) {
-  std::string out;
-  for (const char c : text) out += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
-  return out;
 }
 
 const ir::Arg* attribute(const ir::Node& node, std::string_view name) {
@@ -81,10 +46,11 @@ Json number_of(const at::Tensor& wrapped) {
   return {{"as_int", wrapped.item<int64_t>()}};
 }
 
-class GraphWriter {
+class GraphWriter : private GraphBuilder {
  public:
   explicit GraphWriter(const ir::Graph& graph)
-      : graph_(graph),
+      : GraphBuilder(graph.symbols),
+        graph_(graph),
         names_(graph.values.size()),
         numbers_(graph.values.size()),
         sizes_(
@@ -92,37 +58,22 @@ class GraphWriter {
             [this](SizeWriter::NumberNode node) { return add_number(std::move(node)); }) {}
 
   WrittenGraph write() {
-    for (const char* list : {"inputs", "outputs", "nodes"}) json_[list] = Json::array();
-    for (const char* map :
-         {"tensor_values", "sym_int_values", "sym_bool_values", "sym_float_values", "custom_obj_values"})
-      json_[map] = Json::object();
-    json_["is_single_tensor_return"] = false;
     name_inputs();
     for (const auto& node : graph_.nodes) add(node);
     add_outputs();
+    out_.constants = std::move(constants());
     order_inputs();
     auto inputs = Json::array();
     for (const auto& [constant, index] : out_.order) {
       const auto name = constant ? std::optional(out_.constants[index].name) : out_.inputs[index];
       inputs.push_back(name ? Json{{"as_tensor", {{"name", *name}}}} : Json{{"as_none", true}});
     }
-    json_["inputs"] = std::move(inputs);
-    out_.graph = std::move(json_);
+    json()["inputs"] = std::move(inputs);
+    out_.graph = std::move(json());
     return std::move(out_);
   }
 
  private:
-  std::string unique(const std::string& name) {
-    auto out = name;
-    for (int number = 1; !taken_.insert(out).second; ++number) out = fmt::format("{}_{}", name, number);
-    return out;
-  }
-  std::string define(const std::string& name, const ir::TensorType& type) {
-    auto own = unique(name);
-    json_["tensor_values"][own] = tensor_meta(type, graph_.symbols);
-    return own;
-  }
-
   void name_inputs() {
     for (const auto& input : graph_.inputs) {
       const auto* type = graph_.type_of(input.value).tensor();
@@ -225,54 +176,9 @@ class GraphWriter {
 
   // --- nodes
 
-  struct NewNode {
-    std::string target;
-    Json inputs = Json::array();
-    Json outputs = Json::array();
-    std::string name;
-  };
-  void push(NewNode node, const std::string& scope = {}) {
-    Json metadata = Json::object();
-    if (!scope.empty() && scope.find_first_of(",;[]()") == scope.npos)
-      metadata["nn_module_stack"] = fmt::format("L__self__,,antegrad.Function;L__self___{},{},antegrad.Scope",
-                                                identifier(scope), scope);
-    json_["nodes"].push_back({{"target", std::move(node.target)},
-                              {"inputs", std::move(node.inputs)},
-                              {"outputs", std::move(node.outputs)},
-                              {"metadata", std::move(metadata)},
-                              {"is_hop_single_tensor_return", nullptr},
-                              {"name", std::move(node.name)}});
-  }
-  static Json input(const std::string& name, Json argument, bool keyword = false) {
-    return {{"name", name}, {"arg", std::move(argument)}, {"kind", keyword ? 2 : 1}};
-  }
-
-  std::string add_number(SizeWriter::NumberNode node) {
-    const auto base = node.target.substr(node.target.find_last_of('.') + 1);
-    const auto name = unique(base == "int" ? "sym_size_int" : base);
-    json_[node.real ? "sym_float_values" : "sym_int_values"][name] = std::move(node.value);
-    push({std::move(node.target), std::move(node.inputs),
-          Json::array({{{node.real ? "as_sym_float" : "as_sym_int", {{"as_name", name}}}}}), name});
-    return name;
-  }
-
-  /// A node of one tensor, for what is written with other ops than those of the graph.
-  std::string add_tensor(const char* op, const ir::TensorType& type, Json inputs, const std::string& scope) {
-    const auto name = define(op, type);
-    push({fmt::format("torch.ops.aten.{}.default", op), std::move(inputs),
-          Json::array({{{"as_tensor", {{"name", name}}}}}), name},
-         scope);
-    return name;
-  }
   std::string add_copy(ir::ValueId value, const std::string& scope) {
     return add_tensor("clone", graph_.tensor_type(value),
                       Json::array({input("self", {{"as_tensor", tensor(value)}})}), scope);
-  }
-
-  std::string add_constant(const at::Tensor& contents, const ir::TensorType& type) {
-    const auto name = define(fmt::format("c_constant{}", out_.constants.size()), type);
-    out_.constants.push_back({name, contents});
-    return name;
   }
 
   void add(const ir::Node& node) {
@@ -361,30 +267,96 @@ class GraphWriter {
     }
     const auto sizes = [&](const ir::Arg& arg) { return integers(*arg.as<ir::Arg::List>()); };
     if (node.op == "antegrad.restride") {
-      ir::Arg::List all(type.sizes.begin(), type.sizes.end());
-      const auto empty = add_tensor(
-          "new_empty_strided", type,
-          Json::array({self(), input("size", integers(all)), input("stride", sizes(node.args.at(1)))}),
-          scope);
-      names_[output] = add_tensor("copy", type,
-                                  Json::array({input("self", {{"as_tensor", {{"name", empty}}}}),
-                                               input("src", {{"as_tensor", tensor(*first)}})}),
-                                  scope);
+      names_[output] = add_with_strides(tensor(*first).at("name"), type, sizes(node.args.at(1)), scope);
       return;
     }
-    const bool scatter = node.op == "antegrad.strided_scatter";
-    if (!scatter && node.op != "antegrad.strided")
-      refuse_node(node, "it has no counterpart among the ops of PyTorch");
-    const size_t rest = scatter ? 2 : 1;
+    if (node.op == "antegrad.strided_scatter") return add_scatter(node);
+    if (node.op != "antegrad.strided") refuse_node(node, "it has no counterpart among the ops of PyTorch");
     // Ours counts from the first element of the tensor, PyTorch's from the start of its memory.
-    const auto offset = *node.args.at(rest + 2).as<ir::Dim>() + graph_.tensor_type(*first).offset;
-    auto inputs = Json::array({self()});
-    if (scatter) inputs.push_back(input("src", {{"as_tensor", tensor(*node.args.at(1).as<ir::ValueId>())}}));
-    inputs.push_back(input("size", sizes(node.args.at(rest))));
-    inputs.push_back(input("stride", sizes(node.args.at(rest + 1))));
-    inputs.push_back(input("storage_offset", sizes_.number(offset)));
-    names_[output] =
-        add_tensor(scatter ? "as_strided_scatter" : "as_strided", type, std::move(inputs), scope);
+    const auto offset = *node.args.at(3).as<ir::Dim>() + graph_.tensor_type(*first).offset;
+    names_[output] = add_tensor(
+        "as_strided", type,
+        Json::array({self(), input("size", sizes(node.args.at(1))), input("stride", sizes(node.args.at(2))),
+                     input("storage_offset", sizes_.number(offset))}),
+        scope);
+  }
+
+  static std::vector<ir::Dim> dims_of(const ir::Arg& arg) {
+    std::vector<ir::Dim> out;
+    for (const auto& element : *arg.as<ir::Arg::List>()) out.push_back(*element.as<ir::Dim>());
+    return out;
+  }
+  Json integers(const std::vector<ir::Dim>& dims) {
+    return integers(ir::Arg::List(dims.begin(), dims.end()));
+  }
+  void add_scatter(const ir::Node& node) {
+    const auto& type = graph_.tensor_type(node.outputs.at(0));
+    const auto whole = *node.args.at(0).as<ir::ValueId>(), part = *node.args.at(1).as<ir::ValueId>();
+    const auto scatter =
+        find_scatter(graph_.tensor_type(whole),
+                     {dims_of(node.args.at(2)), dims_of(node.args.at(3)), *node.args.at(4).as<ir::Dim>()});
+    if (!scatter) refuse_node(node, "it replaces a part of a tensor that no op of PyTorch replaces");
+    const auto& scope = node.provenance.scope;
+    auto inputs = Json::array(
+        {input("self", named(tensor(whole).at("name"))), input("src", named(tensor(part).at("name")))});
+    auto& result = names_[node.outputs[0]];
+    switch (scatter->kind) {
+      case Scatter::Kind::Whole:
+        result = add_tensor("copy", type, std::move(inputs), scope);
+        return;
+      case Scatter::Kind::Slice:
+        inputs.push_back(input("dim", {{"as_int", scatter->dim}}));
+        inputs.push_back(input("start", sizes_.number(scatter->start)));
+        inputs.push_back(input("end", sizes_.number(scatter->end)));
+        inputs.push_back(input("step", {{"as_int", scatter->step}}));
+        result = add_tensor("slice_scatter", type, std::move(inputs), scope);
+        return;
+      case Scatter::Kind::Select:
+        inputs.push_back(input("dim", {{"as_int", scatter->dim}}));
+        inputs.push_back(input("index", sizes_.number(scatter->start)));
+        result = add_tensor("select_scatter", type, std::move(inputs), scope, "int");
+        return;
+      case Scatter::Kind::Index:
+        result =
+            add_index_put(type, tensor(whole).at("name"), tensor(part).at("name"), scatter->positions, scope);
+    }
+  }
+
+  /// Replaces elements of a tensor as a row, by their positions.
+  std::string add_index_put(const ir::TensorType& type, const std::string& whole, const std::string& part,
+                            const at::Tensor& positions, const std::string& scope) {
+    const auto row_type = ir::contiguous_tensor(type.dtype, {type.numel()}, type.device);
+    const auto part_type = ir::contiguous_tensor(type.dtype, {ir::Dim(positions.numel())}, type.device);
+    const auto reshape = [&](const std::string& name, const ir::TensorType& as) {
+      return add_tensor("reshape", as,
+                        Json::array({input("self", named(name)), input("shape", integers(as.sizes))}), scope);
+    };
+    const auto index =
+        add_constant(positions.to(aten::to_torch(type.device)),
+                     ir::contiguous_tensor(ir::DType::I64, {ir::Dim(positions.numel())}, type.device));
+    const auto row = reshape(whole, row_type), values = reshape(part, part_type);
+    const auto replaced =
+        add_tensor("index_put", row_type,
+                   Json::array({input("self", named(row)),
+                                input("indices", {{"as_optional_tensors", Json::array({named(index)})}}),
+                                input("values", named(values))}),
+                   scope);
+    auto plain = type;
+    plain.strides = ir::contiguous_strides(type.sizes);
+    const auto shaped = reshape(replaced, plain);
+    return type.is_contiguous() ? shaped : add_with_strides(shaped, type, integers(type.strides), scope);
+  }
+
+  /// A copy of a tensor that lies in memory as `type` says.
+  std::string add_with_strides(const std::string& name, const ir::TensorType& type, const Json& strides,
+                               const std::string& scope) {
+    const auto empty =
+        add_tensor("new_empty_strided", type,
+                   Json::array({input("self", named(name)), input("size", integers(type.sizes)),
+                                input("stride", strides)}),
+                   scope);
+    return add_tensor("copy", type, Json::array({input("self", named(empty)), input("src", named(name))}),
+                      scope);
   }
 
   /// New values of inputs come first, as in torch.export's files, which identify them by their names.
@@ -404,14 +376,12 @@ class GraphWriter {
     for (const bool mutations : {true, false})
       for (size_t i = 0; i < graph_.outputs.size(); ++i)
         if ((graph_.outputs[i].role == ir::OutputRole::MutatedInput) == mutations)
-          json_["outputs"].push_back(out_.outputs[i] ? Json{{"as_tensor", {{"name", *out_.outputs[i]}}}}
-                                                     : Json{{"as_none", true}});
+          json()["outputs"].push_back(out_.outputs[i] ? Json{{"as_tensor", {{"name", *out_.outputs[i]}}}}
+                                                      : Json{{"as_none", true}});
   }
 
   const ir::Graph& graph_;
-  Json json_;
   WrittenGraph out_;
-  std::set<std::string> taken_;
   ir::PerValue<std::string> names_;
   ir::PerValue<at::Tensor> numbers_;             ///< constants that stand for numbers
   std::map<ir::ValueId, std::string> replaced_;  ///< values that the present node is given copies of
@@ -419,27 +389,6 @@ class GraphWriter {
 };
 
 }  // namespace
-
-Json tensor_meta(const ir::TensorType& type, const std::vector<ir::Symbol>& symbols) {
-  const auto all = [&](const std::vector<ir::Dim>& dims) {
-    auto out = Json::array();
-    for (const auto& dim : dims) out.push_back(size_json(dim, symbols));
-    return out;
-  };
-  return {{"dtype", dtype_number(aten::to_torch(type.dtype))},
-          {"sizes", all(type.sizes)},
-          {"requires_grad", false},
-          {"device", device_json(aten::to_torch(type.device))},
-          {"strides", all(type.strides)},
-          {"storage_offset", size_json(type.offset, symbols)},
-          {"layout", kStridedLayout}};
-}
-
-Json tensor_meta(const at::Tensor& tensor) {
-  auto out = tensor_meta(aten::type_of(tensor, tensor.device()), {});
-  out["requires_grad"] = tensor.requires_grad();
-  return out;
-}
 
 WrittenGraph write_graph(const ir::Graph& graph) { return GraphWriter(graph).write(); }
 

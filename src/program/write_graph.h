@@ -8,15 +8,9 @@
 #include <vector>
 
 #include "ir/graph.h"
-#include "program/json.h"
+#include "program/graph_builder.h"
 
 namespace antegrad::program {
-
-/// A tensor that is in the graph itself, and an input of the graph in the file.
-struct WrittenConstant {
-  std::string name;  ///< of the value
-  at::Tensor tensor;
-};
 
 /// An exported graph (compiler/api/export_graph.h) in torch.export's form.
 struct WrittenGraph {
@@ -36,12 +30,5 @@ struct WrittenGraph {
 /// an input is a value of its own, which no other output is. Ops that write in place are given copies, as in
 /// the exported graph. Throws Error(UnsupportedOp) for what torch.export's files cannot express.
 WrittenGraph write_graph(const ir::Graph& graph);
-
-/// {"dtype": 7, "sizes": …}: a tensor of the graph, or one with contents.
-Json tensor_meta(const ir::TensorType& type, const std::vector<ir::Symbol>& symbols);
-Json tensor_meta(const at::Tensor& tensor);
-
-/// The name of a symbol in the file: "s0".
-std::string symbol_name(int32_t symbol);
 
 }  // namespace antegrad::program

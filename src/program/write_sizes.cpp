@@ -7,7 +7,6 @@
 
 #include "antegrad/error.h"
 #include "ir/dim_expr.h"
-#include "program/write_graph.h"
 #include "symbolic/shapes.h"
 
 namespace antegrad::program {

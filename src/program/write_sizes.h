@@ -9,6 +9,9 @@
 
 namespace antegrad::program {
 
+/// The name of a symbol in the file: "s0".
+std::string symbol_name(int32_t symbol);
+
 /// An expression as sympy's srepr() prints it: "Mul(Integer(2), Symbol('s0', positive=True, integer=True))".
 std::string sympy_text(const ir::Dim& dim);
 /// {"as_int": 3}, or {"as_expr": …} for an expression.
