@@ -149,8 +149,8 @@ void expect_saved_like(M module, const std::string& name, const at::Tensor& x) {
     there.push_back(named.at(parameter.key()));
   }
   ASSERT_FALSE(here.empty());
-  expect_equal(torch::autograd::grad({expected.pow(2).mean()}, here),
-               torch::autograd::grad({found.pow(2).mean()}, there));
+  expect_equal(torch::autograd::grad({expected.sin().mean()}, here),
+               torch::autograd::grad({found.sin().mean()}, there));
 }
 
 TEST_F(SaveProgram, OfModulesOfManyKinds) {
