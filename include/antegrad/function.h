@@ -40,6 +40,9 @@ struct Report {
   uint64_t eager_calls = 0;                ///< calls run uncompiled: see eager_reasons
   uint64_t waiting_calls = 0;              ///< calls run uncompiled while code was compiled in the background
   std::vector<std::string> eager_reasons;  ///< each distinct error text, once
+  uint64_t broken_calls = 0;               ///< calls run in parts, with Unsupported::Break
+  uint64_t stretches = 0;                  ///< compiled parts of such calls, each a function of its own
+  std::map<std::string, uint64_t> breaks;  ///< why and where calls were broken, and how often
   std::vector<std::string> recapture_reasons;  ///< the guard that failed, for each capture after the first
   std::vector<std::string> fixed_sizes;        ///< sizes that could not become symbols, and why
   std::map<std::string, uint64_t> shape_fallbacks;   ///< ops whose shape came from the real kernel on zeros

@@ -20,6 +20,8 @@ namespace antegrad {
 enum class Unsupported {
   Error,  ///< throws antegrad::Error
   Eager,  ///< the call runs uncompiled; Report counts such calls and says why
+  Break,  ///< the function is compiled in parts, and what is between them runs uncompiled; Report counts the
+          ///< breaks and says why
 };
 
 /// Where random numbers come from.

@@ -92,15 +92,28 @@ c10::intrusive_ptr<c10::TensorImpl> FakeTensor::shallow_copy_and_detach(
                                  allow_tensor_metadata_change);
 }
 
+void FakeTensor::become(const at::Tensor& real) {
+  storage_ = real.storage();
+  set_sizes_and_strides(real.sizes(), real.strides(), real.storage_offset());
+}
+
+bool FakeTensor::has_storage() const {
+  if (auto* access = registry_->access.load(std::memory_order_relaxed))
+    access->on_access(const_cast<FakeTensor&>(*this));
+  return TensorImpl::has_storage();
+}
+
 void FakeTensor::shallow_copy_from(const c10::intrusive_ptr<TensorImpl>& source) {
+  has_storage();  // where data can be had, the tensor is an ordinary one from here on
   if (!is_fake_storage(storage_)) return TensorImpl::shallow_copy_from(source);
   throw Error(ErrorCode::UnsupportedOp, "capture:set_data",
               "a tensor is given the data of another one by set_data()", "Use copy_() or set_() instead");
 }
 
 FakeTensor* as_fake(const at::Tensor& tensor) {
-  if (!tensor.defined() || !tensor.has_storage() || !is_fake_storage(tensor.storage())) return nullptr;
-  return dynamic_cast<FakeTensor*>(tensor.unsafeGetTensorImpl());
+  if (!tensor.defined()) return nullptr;
+  auto* fake = dynamic_cast<FakeTensor*>(tensor.unsafeGetTensorImpl());
+  return fake != nullptr && is_fake_storage(fake->storage()) ? fake : nullptr;
 }
 
 bool is_fake_storage(const c10::Storage& storage) { return storage.allocator() == &no_allocator; }
@@ -115,6 +128,11 @@ c10::Storage make_fake_storage(size_t bytes, c10::Device device) {
 const char* text_of(const std::exception& error) {
   const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
   return torch_error != nullptr ? torch_error->what_without_backtrace() : error.what();
+}
+
+std::string first_line(const std::exception& error) {
+  const std::string text = text_of(error);
+  return text.substr(0, text.find('\n'));
 }
 
 bool is_data_access(const std::exception& error) {

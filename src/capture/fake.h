@@ -1,6 +1,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -15,6 +16,15 @@ namespace antegrad::capture {
 class Recorder;
 class FakeTensor;
 
+/// Told when someone wants the data of a fake, or of a tensor that was one, before the data is looked at.
+class DataAccess {
+ public:
+  virtual void on_access(FakeTensor& tensor) = 0;
+
+ protected:
+  ~DataAccess() = default;
+};
+
 /// The live fakes of one capture.
 class FakeRegistry {
  public:
@@ -22,6 +32,8 @@ class FakeRegistry {
   void remove(FakeTensor* fake);
   int64_t size() const;
   std::vector<at::Tensor> all() const;
+
+  std::atomic<DataAccess*> access{nullptr};  ///< null: accessing a fake's data throws
 
  private:
   mutable BriefMutex mutex_;  ///< a leaked fake may be destroyed on any thread
@@ -45,6 +57,11 @@ class FakeTensor final : public c10::TensorImpl {
 
   /// Makes it an ordinary tensor on that memory.
   void move_to(c10::Storage storage) { storage_ = std::move(storage); }
+  /// Makes it an ordinary tensor with the memory, sizes and strides of `real`.
+  void become(const at::Tensor& real);
+
+  /// LibTorch asks this before each access to the data of a tensor.
+  bool has_storage() const override;
 
   /// To be called after an in-place change of metadata (t_, resize_, set_): the twin has changed already, and
   /// the tensor is another value now.
@@ -73,6 +90,7 @@ bool is_fake_storage(const c10::Storage& storage);
 /// Returns the message of an error. LibTorch's own what() symbolises a backtrace first, which takes
 /// milliseconds.
 const char* text_of(const std::exception& error);
+std::string first_line(const std::exception& error);  ///< of its message
 /// Returns whether an access to a fake's data threw this error. The access is detected deep inside LibTorch,
 /// which can only throw its own type.
 bool is_data_access(const std::exception& error);

@@ -101,12 +101,6 @@ bool of_one_type(const c10::IValue& a, const c10::IValue& b) {
   return std::equal(x.begin(), x.end(), y.begin(), y.end(), same);
 }
 
-/// Returns the first line of an error's message.
-std::string first_line(const std::exception& error) {
-  const std::string text = text_of(error);
-  return text.substr(0, text.find('\n'));
-}
-
 /// Runs the real kernel on zeros and on ones, to see what depends on contents. An error with the same message
 /// in both runs is due to types and sizes, as in eager. Any other error on zeros, or results of different
 /// types, are due to contents, which the arguments do not have here.

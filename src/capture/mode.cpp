@@ -7,6 +7,7 @@
 #include "aten/op_schema.h"
 #include "capture/place.h"
 #include "capture/recorder.h"
+#include "capture/tape.h"
 #include "util/call_site.h"
 
 namespace antegrad::capture {
@@ -27,7 +28,9 @@ struct RecorderInterface final : c10::impl::PyInterpreterVTable {
   c10::intrusive_ptr<c10::TensorImpl> detach(const c10::TensorImpl* self) const override {
     at::Tensor tensor(c10::intrusive_ptr<c10::TensorImpl>::unsafe_reclaim_from_nonowning(
         const_cast<c10::TensorImpl*>(self)));
-    return active_recorder()->add_alias(tensor);
+    auto* recorder = active_recorder();
+    if (recorder->tape != nullptr) return recorder->tape->alias(tensor);
+    return recorder->add_alias(tensor);
   }
 
   void dispatch(const c10::OperatorHandle& op, torch::jit::Stack* stack) const override {
@@ -37,6 +40,7 @@ struct RecorderInterface final : c10::impl::PyInterpreterVTable {
       op.callBoxedForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd, *stack);
       return;
     }
+    if (recorder->tape != nullptr) return recorder->tape->dispatch(op, stack);
     try {
       recorder->record(op, stack);
     } catch (const Error& error) {
@@ -102,5 +106,11 @@ RecordingMode::RecordingMode(Recorder& recorder) {
 }
 
 RecordingMode::~RecordingMode() { TorchDispatchModeTLS::pop_stack(); }
+
+RecordingPause::RecordingPause() : mode_(TorchDispatchModeTLS::pop_stack()) {}
+RecordingPause::~RecordingPause() {
+  TorchDispatchModeTLS::push_non_infra_mode_onto_stack(
+      std::static_pointer_cast<PyObject_TorchDispatchMode>(mode_));
+}
 
 }  // namespace antegrad::capture

@@ -1,4 +1,5 @@
 #pragma once
+#include <memory>
 
 namespace antegrad::capture {
 
@@ -15,6 +16,18 @@ class RecordingMode {
   ~RecordingMode();
   RecordingMode(const RecordingMode&) = delete;
   RecordingMode& operator=(const RecordingMode&) = delete;
+};
+
+/// While it lives, the innermost RecordingMode of this thread is off.
+class RecordingPause {
+ public:
+  RecordingPause();
+  ~RecordingPause();
+  RecordingPause(const RecordingPause&) = delete;
+  RecordingPause& operator=(const RecordingPause&) = delete;
+
+ private:
+  std::shared_ptr<void> mode_;
 };
 
 }  // namespace antegrad::capture

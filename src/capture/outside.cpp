@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <algorithm>
+
 #include "antegrad/error.h"
 #include "aten/below_recording.h"
 #include "aten/convert.h"
@@ -16,6 +18,7 @@ using namespace aten;
 namespace {
 
 constexpr size_t kMaxSnapshotBytes = size_t{64} << 20;
+constexpr size_t kMaxCompared = size_t{1} << 20;  // beyond that a comparison at every use costs too much
 
 /// Takes hooks off the tensor until the end of the capture: an in-place op would move them to the tensor's
 /// new history. The real history keeps them. A tensor without hooks is not written to: other threads may use
@@ -39,7 +42,7 @@ void restore_hooks(torch::autograd::AutogradMeta& meta, const c10::TensorImpl& s
   meta.cpp_hooks_list_ = own->cpp_hooks_list_;
 }
 
-void remember_state(Outsider& outsider, const at::Tensor& real) {
+void remember_state(Outsider& outsider, const at::Tensor& real, bool leave_hooks) {
   const auto* impl = real.unsafeGetTensorImpl();
   outsider.sizes = real.sizes().vec();
   {
@@ -52,7 +55,8 @@ void remember_state(Outsider& outsider, const at::Tensor& real) {
     outsider.grad = meta->grad_;
     outsider.grad_fn = meta->grad_fn_;
     outsider.output_nr = meta->output_nr_;
-    set_hooks_aside(*meta, *outsider.saved);
+    outsider.is_set_to_require_grad = meta->requires_grad_;
+    if (!leave_hooks) set_hooks_aside(*meta, *outsider.saved);
   }
   const auto* view = torch::autograd::impl::get_view_autograd_meta(real);
   if (view == nullptr || !view->has_bw_view()) return;
@@ -73,20 +77,23 @@ void restore_base(const Outsider& outsider) {
   meta->output_nr_ = outsider.base_output_nr;
 }
 
+bool has_its_data(const Outsider& outsider) {
+  const auto* impl = outsider.tensor.unsafeGetTensorImpl();
+  const auto& saved = *outsider.saved;
+  return impl->storage().unsafeGetStorageImpl() == saved.storage().unsafeGetStorageImpl() &&
+         impl->dtype() == saved.dtype() && impl->sizes() == saved.sizes() &&
+         impl->strides() == saved.strides() && impl->storage_offset() == saved.storage_offset();
+}
+
 /// Returns whether the function had given the tensor new data.
 bool restore_data(const Outsider& outsider) {
-  auto* impl = outsider.tensor.unsafeGetTensorImpl();
-  const auto& saved = *outsider.saved;
-  if (outsider.tensor.storage().unsafeGetStorageImpl() == saved.storage().unsafeGetStorageImpl() &&
-      impl->dtype() == saved.dtype() && impl->sizes() == saved.sizes() &&
-      impl->strides() == saved.strides() && impl->storage_offset() == saved.storage_offset())
-    return false;
-  impl->shallow_copy_from(outsider.saved);
+  if (has_its_data(outsider)) return false;
+  outsider.tensor.unsafeGetTensorImpl()->shallow_copy_from(outsider.saved);
   return true;
 }
 
 /// Returns whether the function had replaced .grad.
-bool restore_autograd(Outsider& outsider) {
+bool restore_autograd(Outsider& outsider, bool hooks) {
   const auto& tensor = outsider.tensor;
   auto* impl = tensor.unsafeGetTensorImpl();
   if (impl->version_counter().enabled()) {
@@ -100,7 +107,7 @@ bool restore_autograd(Outsider& outsider) {
   }
   auto* meta = torch::autograd::impl::get_autograd_meta(tensor);
   if (meta == nullptr) return false;
-  restore_hooks(*meta, *outsider.saved);
+  if (hooks) restore_hooks(*meta, *outsider.saved);
   outsider.ends_requiring_grad = meta->requires_grad_ || outsider.grad_fn != nullptr;
   const bool grad_replaced = !meta->grad_.is_same(outsider.grad);
   if (grad_replaced) meta->grad_ = outsider.grad;
@@ -184,6 +191,10 @@ Outsider* OutsideWorld::find(ir::ValueId value) {
 
 Outsider& OutsideWorld::add(const at::Tensor& real, ir::Graph& graph) {
   check_capturable(real, "capture");
+  if (leaves_hooks_ && is_fake_storage(real.storage()))
+    throw Error(ErrorCode::UnsupportedTensor, "capture:set_data",
+                "a tensor has got the data of one that has no contents yet by set_data()",
+                "Use copy_() instead of set_data()");
   auto outsider = std::make_unique<Outsider>();
   outsider->tensor = real;
   const auto type = type_of(real, real.device());
@@ -194,11 +205,16 @@ Outsider& OutsideWorld::add(const at::Tensor& real, ir::Graph& graph) {
   if (real.is_neg()) outsider->meta.unsafeGetTensorImpl()->_set_neg(true);
   outsider->fake_storage = make_fake_storage(real.storage().nbytes(), real.device());
   outsider->value = graph.add_value(type);
-  if (is_borrowed(real) && real.nbytes() <= kMaxSnapshotBytes) {
+  const bool lasts = lasting_ && lasting_(real);
+  if (leaves_hooks_ && is_borrowed(real) && !lasts && real.nbytes() > kMaxCompared)
+    throw Error(ErrorCode::UnsupportedTensor, "capture:from_blob",
+                fmt::format("a tensor is over {} bytes of the host's memory", real.nbytes()),
+                "Make the tensor outside the function and pass it as an argument, or clone() it first");
+  if (is_borrowed(real) && !lasts && real.nbytes() <= kMaxSnapshotBytes) {
     outsider->snapshot = contents_of(real);
     has_borrowed_ = true;
   }
-  remember_state(*outsider, real);
+  remember_state(*outsider, real, leaves_hooks_);
   index_[real.unsafeGetTensorImpl()] = outsider.get();
   by_value_[outsider->value.index] = outsider.get();
   all_.push_back(std::move(outsider));
@@ -206,12 +222,22 @@ Outsider& OutsideWorld::add(const at::Tensor& real, ir::Graph& graph) {
 }
 
 void OutsideWorld::check_unchanged(const Outsider& outsider) const {
-  constexpr size_t kMaxCompared = size_t{1} << 20;  // beyond that a comparison at every use costs too much
   if (!outsider.snapshot || outsider.snapshot->size() > kMaxCompared) return;
   if (*contents_of(outsider.tensor) != *outsider.snapshot)
     throw Error(ErrorCode::UnsupportedOp, "capture:from_blob",
                 "the host writes to memory under from_blob() after an op has used it",
                 "Fill the memory before its first use, or clone() the tensor");
+}
+
+bool OutsideWorld::changed_by_ops_only() const {
+  return std::all_of(all_.begin(), all_.end(), [](const auto& outsider) {
+    if (!has_its_data(*outsider)) return false;
+    const auto* meta = torch::autograd::impl::get_autograd_meta(outsider->tensor);
+    if (meta == nullptr) return true;
+    const bool has_hooks = meta->retains_grad_ || meta->cpp_hooks_list_ != nullptr || !meta->hooks_.empty();
+    return meta->grad_.is_same(outsider->grad) && meta->requires_grad_ == outsider->is_set_to_require_grad &&
+           (meta->grad_fn_ == outsider->grad_fn || !has_hooks);
+  });
 }
 
 std::vector<const Outsider*> OutsideWorld::restore() {
@@ -220,7 +246,7 @@ std::vector<const Outsider*> OutsideWorld::restore() {
   restored_ = true;
   for (const auto& outsider : all_) {
     const bool data = restore_data(*outsider);
-    const bool grad = restore_autograd(*outsider);
+    const bool grad = restore_autograd(*outsider, !leaves_hooks_);
     restore_base(*outsider);
     if (data || grad) changed.push_back(outsider.get());
   }

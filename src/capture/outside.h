@@ -1,6 +1,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -32,6 +33,7 @@ struct Outsider {
   std::vector<int64_t> sizes;
   uint32_t version = 0;
   bool requires_grad = false;
+  bool is_set_to_require_grad = false;  ///< by requires_grad_(), as opposed to having a history
   at::Tensor grad;
   std::shared_ptr<torch::autograd::Node> grad_fn;
   uint32_t output_nr = 0;
@@ -65,11 +67,25 @@ class OutsideWorld {
   /// data (set_data) or .grad the captured function replaced: such a function cannot be captured.
   std::vector<const Outsider*> restore();
 
+  /// To be called before the first tensor is added, for a function whose effects on them are meant (tape.h):
+  /// hooks stay on the tensors. `lasting` tells which tensors over host memory keep it during the call.
+  void expect_effects(std::function<bool(const at::Tensor&)> lasting) {
+    leaves_hooks_ = true;
+    lasting_ = std::move(lasting);
+  }
+  /// Returns whether nothing but recorded ops has changed them since they were met, and restore() and a run
+  /// of the ops would have the same effect.
+  bool changed_by_ops_only() const;
+  /// Leaves them as they are: the changes are meant.
+  void accept() { restored_ = true; }
+
  private:
   std::vector<std::unique_ptr<Outsider>> all_;
   std::unordered_map<const c10::TensorImpl*, Outsider*> index_;
   std::unordered_map<int32_t, Outsider*> by_value_;
   bool restored_ = false;
+  bool leaves_hooks_ = false;
+  std::function<bool(const at::Tensor&)> lasting_;
   bool has_borrowed_ = false;
 };
 

@@ -36,6 +36,25 @@ bool same_metadata(const at::Tensor& tensor, const at::Tensor& meta) {
 
 }  // namespace
 
+bool answers_host(const OpSchema& schema) {
+  return !schema.returns.empty() && schema.returns[0] != ArgKind::Tensor &&
+         schema.returns[0] != ArgKind::TensorList && schema.name != "aten.is_same_size";
+}
+
+void for_each_written(const OpSchema& schema, c10::ArrayRef<c10::IValue> arguments,
+                      c10::function_ref<void(const at::Tensor&)> visit) {
+  if (!schema.writes || (schema.writes_if >= 0 && !arguments[schema.writes_if].toBool())) return;
+  const auto visit_defined = [&](const at::Tensor& tensor) {
+    if (tensor.defined()) visit(tensor);
+  };
+  for (size_t i = 0; i < schema.args.size(); ++i) {
+    if (!schema.args[i].written) continue;
+    if (arguments[i].isTensor()) visit_defined(arguments[i].toTensor());
+    if (arguments[i].isTensorList())
+      for (const at::Tensor& tensor : arguments[i].toTensorVector()) visit_defined(tensor);
+  }
+}
+
 /// An op being recorded: its arguments as the caller gave them, and as the shape rules see them.
 struct Recorder::Call {
   std::vector<c10::IValue> arguments;
@@ -251,7 +270,7 @@ at::Tensor Recorder::take_result(const at::Tensor& meta, Call& call, ir::Node& n
   const auto value = graph_.add_value(type_of(meta, device));
   node.outputs.push_back(value);
   const auto bytes = meta.storage().nbytes();
-  const bool fillable = node.op == "aten.empty.memory_format" && device.is_cpu() &&
+  const bool fillable = tape == nullptr && node.op == "aten.empty.memory_format" && device.is_cpu() &&
                         bytes <= HostMemory::kMaxBytes && meta.is_contiguous();
   auto storage =
       fillable ? host_memory_.allocate(bytes, device, graph_.nodes.size()) : make_fake_storage(bytes, device);
@@ -308,24 +327,21 @@ bool Recorder::read_host_data(const OpSchema& schema, torch::jit::Stack* stack) 
 }
 
 void Recorder::note_writes(const OpSchema& schema, const Call& call, ir::Node& node) {
-  if (schema.writes_if >= 0 && !call.arguments[schema.writes_if].toBool()) return;
-  auto note = [&](const at::Tensor& tensor) {
-    if (!tensor.defined()) return;
+  for_each_written(schema, call.arguments, [&](const at::Tensor& tensor) {
     node.effects.writes.push_back(value_of(tensor));
     if (auto* outsider = outside_.find(graph_.storage_of(value_of(tensor))))
       outsider->written = true;
     else if (as_fake(tensor))
       host_memory_.on_write(tensor.storage());
+  });
+}
+
+void Recorder::bump_versions(const OpSchema& schema, const Call& call) {
+  if (!schema.bumps_below) return;
+  for_each_written(schema, call.arguments, [](const at::Tensor& tensor) {
     auto* impl = tensor.unsafeGetTensorImpl();
-    if (schema.bumps_below && !impl->is_inference()) impl->bump_version();
-  };
-  for (size_t i = 0; schema.writes && i < schema.args.size(); ++i) {
-    if (!schema.args[i].written) continue;
-    const auto& argument = call.arguments[i];
-    if (argument.isTensor()) note(argument.toTensor());
-    if (argument.isTensorList())
-      for (const at::Tensor& tensor : argument.toTensorVector()) note(tensor);
-  }
+    if (!impl->is_inference()) impl->bump_version();
+  });
 }
 
 void Recorder::note_backward(ir::Node& node) const {
@@ -338,13 +354,13 @@ void Recorder::record(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   determinants_.watch();
   const auto& schema = schema_of(op);
   check_recordable(schema);
-  if (schema.name == "aten.equal" && answer_equal(*this, *stack)) return;
-  if (read_host_data(schema, stack)) return;
+  if (tape == nullptr) {
+    if (schema.name == "aten.equal" && answer_equal(*this, *stack)) return;
+    if (read_host_data(schema, stack)) return;
+  }
   Call call;
   call.arguments.assign(stack->end() - static_cast<std::ptrdiff_t>(schema.args.size()), stack->end());
-  const bool answers_host = !schema.returns.empty() && schema.returns[0] != ArgKind::Tensor &&
-                            schema.returns[0] != ArgKind::TensorList && schema.name != "aten.is_same_size";
-  if (answers_host)
+  if (answers_host(schema))
     throw Error(
         ErrorCode::DataRead, "capture:" + schema.name, "the function reads the data of a tensor on the host",
         "Compute with tensors (where, masked_fill) instead of item(), pass the number as an argument, or set "
@@ -365,6 +381,7 @@ void Recorder::record(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   note_backward(node);
   make_default_dtype_explicit(schema, call.arguments, graph_, node);
   graph_.add_node(std::move(node));
+  bump_versions(schema, call);
   if (schema.name == "aten._linalg_det") determinants_.note(call.stack[0].toTensor());
   torch::jit::drop(*stack, schema.args.size());
   for (auto& result : call.stack) stack->push_back(std::move(result));

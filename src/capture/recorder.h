@@ -1,6 +1,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <ATen/core/stack.h>
+#include <c10/util/FunctionRef.h>
 
 #include <set>
 #include <unordered_map>
@@ -17,6 +18,13 @@
 namespace antegrad::capture {
 
 class Reached;
+class Tape;
+
+/// Returns whether the op answers with a number, a bool or a text, for which it reads data.
+bool answers_host(const aten::OpSchema& schema);
+/// Calls `visit` with each defined tensor whose memory the op writes.
+void for_each_written(const aten::OpSchema& schema, c10::ArrayRef<c10::IValue> arguments,
+                      c10::function_ref<void(const at::Tensor&)> visit);
 
 /// Records the ops of one capture. It is reached through LibTorch's dispatch mode (mode.h), so it follows the
 /// thread-local state into threads of the autograd engine. Not thread-safe: the engine runs the ops of one
@@ -59,6 +67,7 @@ class Recorder {
 
   uint64_t id() const { return id_; }
   const FakeRegistry& fakes() const { return *fakes_; }
+  const std::shared_ptr<FakeRegistry>& registry() const { return fakes_; }
   const OutsideWorld& outside() const { return outside_; }
   ir::Graph& graph() { return graph_; }
   OutsideWorld& outside() { return outside_; }
@@ -70,6 +79,7 @@ class Recorder {
   std::exception_ptr last_error;
   bool threw(const std::exception& error) const;  ///< whether its text contains that of `last_error`
   const Reached* backward = nullptr;              ///< non-null while gradients are recorded
+  Tape* tape = nullptr;                           ///< the tape that it records for; null in a capture
   bool has_assumptions = false;  ///< the graph checks answers that were assumed of data (assumption.h)
 
  private:
@@ -88,6 +98,7 @@ class Recorder {
                                            c10::Storage storage);
   void note_writes(const aten::OpSchema& schema, const Call& call, ir::Node& node);
   bool read_host_data(const aten::OpSchema& schema, torch::jit::Stack* stack);
+  static void bump_versions(const aten::OpSchema& schema, const Call& call);
   void note_backward(ir::Node& node) const;
   void note_memory(const c10::Storage& storage, ir::ValueId value);
 

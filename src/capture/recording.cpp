@@ -6,6 +6,7 @@
 #include <torch/csrc/jit/runtime/profiling_graph_executor_impl.h>
 
 #include <mutex>
+#include <optional>
 
 #include "antegrad/error.h"
 #include "capture/mode.h"
@@ -80,10 +81,12 @@ class SavedTensorHooksOff {
 }  // namespace
 
 struct Recording::Switches {
-  explicit Switches(Recorder& recorder) : mode(recorder) {}
+  explicit Switches(Recorder& recorder) : mode(recorder) {
+    if (recorder.tape == nullptr) hooks.emplace();
+  }
   JitProfilingOff profiling;
   AutocastCacheOff autocast;
-  SavedTensorHooksOff hooks;
+  std::optional<SavedTensorHooksOff> hooks;  ///< on under a tape, whose tensors become real
   RecordingMode mode;
   torch::jit::GraphOptimizerEnabledGuard optimizer{false};  ///< it would fold fakes into TorchScript's graphs
 };

@@ -135,6 +135,7 @@ TEST(Fuzz, Seeds1500To1999) { fuzz("static", {1500, 500}); }
 TEST(Fuzz, Seeds2000To2499) { fuzz("static", {2000, 500}); }
 TEST(Fuzz, EagerFallback) { fuzz("fallback", {5000, 150}, {}, Way::Fallback); }
 TEST(Fuzz, InBackground) { fuzz("background", {6000, 40}, {}, Way::Background); }
+TEST(Fuzz, InParts) { fuzz("parts", {8000, 60}, {}, Way::Break); }
 TEST(Fuzz, AwkwardNumbers) { fuzz("awkward", {7000, 200}, with_awkward_numbers()); }
 
 TEST(Fuzz, KeptResults) { fuzz("kept", {8000, 100}, that_keeps_results()); }
@@ -143,6 +144,7 @@ TEST(Fuzz, KeptResults) { fuzz("kept", {8000, 100}, that_keeps_results()); }
 TEST(FreshFuzz, Programs) { fuzz_fresh("static"); }
 TEST(FreshFuzz, EagerFallback) { fuzz_fresh("fallback", {}, Way::Fallback); }
 TEST(FreshFuzz, InBackground) { fuzz_fresh("background", {}, Way::Background); }
+TEST(FreshFuzz, InParts) { fuzz_fresh("parts", {}, Way::Break); }
 TEST(FreshFuzz, AwkwardNumbers) { fuzz_fresh("awkward", with_awkward_numbers()); }
 TEST(FreshFuzz, KeptResults) { fuzz_fresh("kept", that_keeps_results()); }
 TEST(FreshFuzz, KeptResultsEagerFallback) {

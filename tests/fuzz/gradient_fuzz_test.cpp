@@ -156,11 +156,13 @@ TEST(GradientFuzz, Seeds400To1999) { fuzz("gradient", {400, 1600}); }
 TEST(GradientFuzz, Seeds2000To3999) { fuzz("gradient", {2000, 2000}); }
 TEST(GradientFuzz, EagerFallback) { fuzz("gradient_fallback", {6000, 200}, Way::Fallback); }
 TEST(GradientFuzz, InBackground) { fuzz("gradient_background", {7000, 40}, Way::Background); }
+TEST(GradientFuzz, InParts) { fuzz("gradient_parts", {8000, 60}, Way::Break); }
 
 // ANTEGRAD_FUZZ_SEED and ANTEGRAD_FUZZ_COUNT repeat a failure or search longer.
 TEST(FreshGradientFuzz, Programs) { fuzz_fresh("gradient"); }
 TEST(FreshGradientFuzz, EagerFallback) { fuzz_fresh("gradient_fallback", Way::Fallback); }
 TEST(FreshGradientFuzz, InBackground) { fuzz_fresh("gradient_background", Way::Background); }
+TEST(FreshGradientFuzz, InParts) { fuzz_fresh("gradient_parts", Way::Break); }
 
 }  // namespace
 }  // namespace antegrad::fuzz

@@ -136,6 +136,15 @@ enum class RunMode {
   Plain,    ///< calls ATen only and never reads data, so it can be captured
   Checked,  ///< throws Hazard before a statement whose result depends on the order of memory accesses
 };
+/// While it lives, programs that this thread runs read some of their tensors on the host, after some of their
+/// statements: graph breaks.
+class ReadsBetween {
+ public:
+  ReadsBetween();
+  ~ReadsBetween();
+  ReadsBetween(const ReadsBetween&) = delete;
+  ReadsBetween& operator=(const ReadsBetween&) = delete;
+};
 struct Hazard : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

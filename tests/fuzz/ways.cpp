@@ -31,6 +31,13 @@ Fn with_data_read(Fn function) {
   };
 }
 
+Fn with_breaks(Fn function) {
+  return [function](const Tensors& inputs) {
+    const ReadsBetween reads;
+    return function(inputs);
+  };
+}
+
 }  // namespace
 
 Fn compile_in(Way way, Fn function, Options options) {
@@ -41,6 +48,9 @@ Fn compile_in(Way way, Fn function, Options options) {
     case Way::Fallback:
       options.unsupported = Unsupported::Eager;
       return compile(with_data_read(std::move(function)), options);
+    case Way::Break:
+      options.unsupported = Unsupported::Break;
+      return compile(with_breaks(std::move(function)), options);
     case Way::Plain:
       break;
   }
@@ -54,6 +64,8 @@ std::string options_text(Way way) {
     case Way::Fallback:
       return "options.unsupported = antegrad::Unsupported::Eager;  // and an output.any().item() in the "
              "function\n";
+    case Way::Break:
+      return "options.unsupported = antegrad::Unsupported::Break;  // and an item() after most statements\n";
     case Way::Plain:
       break;
   }

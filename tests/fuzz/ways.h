@@ -10,6 +10,7 @@ enum class Way {
   Plain,
   Background,  ///< calls while code is being compiled, and when it is ready
   Fallback,    ///< the function reads data, so that calls run eagerly
+  Break,       ///< the function reads data between its statements, so that it is compiled in parts
 };
 
 Fn compile_in(Way way, Fn function, Options options);

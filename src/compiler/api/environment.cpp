@@ -99,7 +99,7 @@ void choose_matmul() {
 Options with_environment(Options options) {
   start_trace();
   choose_matmul();
-  read_choice("ANTEGRAD_UNSUPPORTED", kUnsupported, "error or eager", options.unsupported);
+  read_choice("ANTEGRAD_UNSUPPORTED", kUnsupported, "error, eager or break", options.unsupported);
   read_choice("ANTEGRAD_DYNAMIC", kDynamic, "auto, all or none", options.dynamic);
   read_choice("ANTEGRAD_BACKEND", kBackends, "eager, nofuse or default", options.backend);
   read_choice("ANTEGRAD_TOOLCHAIN", kToolchains, "auto, clang or system", options.toolchain);

@@ -12,8 +12,8 @@ struct Named {
   Choice choice;
 };
 
-inline constexpr Named<Unsupported> kUnsupported[] = {{"error", Unsupported::Error},
-                                                      {"eager", Unsupported::Eager}};
+inline constexpr Named<Unsupported> kUnsupported[] = {
+    {"error", Unsupported::Error}, {"eager", Unsupported::Eager}, {"break", Unsupported::Break}};
 inline constexpr Named<Dynamic> kDynamic[] = {
     {"auto", Dynamic::Auto}, {"all", Dynamic::All}, {"none", Dynamic::None}};
 inline constexpr Named<Backend> kBackends[] = {

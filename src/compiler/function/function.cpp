@@ -37,6 +37,7 @@ Function::Function(Options options, bool effects) : impl_(std::make_unique<Impl>
   for (const auto& name : impl_->options.disabled_passes) passes::find_pass(name);
   impl_->lowering = std::make_shared<const compiler::Lowering>(impl_->options);
   impl_->driver.emplace(impl_->settings());
+  if (impl_->options.unsupported == Unsupported::Break) impl_->stretches.emplace(impl_->options);
   const trace::In in({impl_->trace_id, 0, ""});
   compiler::trace_function(impl_->options);
 }
@@ -48,7 +49,8 @@ Function::~Function() {
 
 Outcome Function::call(const Leaves& leaves, const RunOnTensors& run, const KeepRun& keep) {
   const Call call{leaves, run, keep};
-  const auto match = impl_->serve(call);
+  const auto [match, in_parts] = impl_->serve(call);
+  if (in_parts) return impl_->run_in_parts(call);
   if (!match) return {{}, nullptr, true};
   if (!match->instance->has_assumptions) return finish(*match, match->instance->caller->call(match->inputs));
   auto outputs = impl_->call_on_assumptions(call, *match);
@@ -58,7 +60,7 @@ Outcome Function::call(const Leaves& leaves, const RunOnTensors& run, const Keep
 Outcome Function::consume(Leaves&& leaves, const RunOnTensors& run, const KeepRun& keep,
                           c10::function_ref<void()> let_go) {
   const Call given{leaves, run, keep};
-  auto match = impl_->serve(given);
+  auto match = impl_->serve(given).match;
   if (!match) return {{}, nullptr, true};
   if (match->instance->has_assumptions) {  // the arguments may be needed again
     auto outputs = impl_->call_on_assumptions(given, *match);
@@ -75,7 +77,7 @@ Outcome Function::consume(Leaves&& leaves, const RunOnTensors& run, const KeepRu
   return finish(*match, match->instance->caller->consume(std::move(inputs)));
 }
 
-std::optional<Match> Function::Impl::serve(const Call& call) {
+Function::Impl::Served Function::Impl::serve(const Call& call) {
   runtime::use_one_thread_after_fork();
   const auto number = calls.fetch_add(1, std::memory_order_relaxed) + 1;
   auto match = find(call);
@@ -87,13 +89,14 @@ std::optional<Match> Function::Impl::serve(const Call& call) {
     match->version->throw_if_refused();
   }
   if (match && match->instance == nullptr) match.reset();
+  const bool in_parts = !match && !waits && may_run_in_parts();
   if (!match) {
     std::unique_lock lock(versions_mutex);
-    ++(waits ? report.waiting_calls : report.eager_calls);
+    ++(waits ? report.waiting_calls : in_parts ? report.broken_calls : report.eager_calls);
   } else if (known && options.check_recapture) {
     check_recapture(*match->instance, call);
   }
-  return match;
+  return {std::move(match), in_parts};
 }
 
 std::optional<Match> Function::Impl::find(const Call& call) const {
@@ -150,8 +153,13 @@ std::optional<Match> Function::Impl::make_version(const Call& call, Recorded rec
   if (!recorded.eager_reason.empty()) {
     // Captured tensors that differ in every call should not cause a new attempt in every call, and a function
     // with state should run as few times as possible: later eager versions do not guard on captured tensors.
-    if (recorded.kept > 0 || ++eager_versions > kMostEagerTries) recorded.met.clear();
-    version = std::make_shared<Version>(compiler::guards_of_attempt(options, call, recorded.met));
+    const bool again = ++eager_versions > (stretches ? 1 : kMostEagerTries);
+    if (recorded.kept > 0 || again) recorded.met.clear();
+    auto guards = compiler::guards_of_attempt(options, call, recorded.met);
+    // What runs in parts needs no guards. Other sizes are tried once; then they are taken to break as well.
+    if (stretches && again)
+      for (auto& guard : guards.arguments) guard.ignore_shape();
+    version = std::make_shared<Version>(std::move(guards));
   }
   if (unchanged && !unchanged()) return std::nullopt;
   // Another thread must not look at the tensors: the caller may change them right now.

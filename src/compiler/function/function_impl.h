@@ -11,6 +11,7 @@
 
 #include "antegrad/function.h"
 #include "compiler/code/driver.h"
+#include "compiler/function/stretches.h"
 #include "compiler/function/version.h"
 #include "trace/trace.h"
 #include "util/fork_mutex.h"
@@ -26,7 +27,8 @@ struct Function::Impl {
   Options options;
   bool effects = true;
   std::shared_ptr<const compiler::Lowering> lowering;
-  std::optional<compiler::Driver> driver;  ///< guarded by capture_mutex
+  std::optional<compiler::Driver> driver;        ///< guarded by capture_mutex
+  std::optional<compiler::Stretches> stretches;  ///< with Unsupported::Break
   std::atomic<uint64_t> calls{0};
   const int64_t trace_id = trace::new_function_id();
 
@@ -62,8 +64,16 @@ struct Function::Impl {
   };
 
   // --- The path of a call (function.cpp). Functions that return no match mean that the call runs eagerly.
+  /// What serves a call: a version, or nothing. Then the call runs in parts or eagerly.
+  struct Served {
+    std::optional<Match> match;
+    bool in_parts = false;
+  };
   /// The common part of call() and consume().
-  std::optional<Match> serve(const Call& call);
+  Served serve(const Call& call);
+  /// Runs the function with graph breaks (function_breaks.cpp).
+  Outcome run_in_parts(const Call& call);
+  bool may_run_in_parts() const;
   std::optional<Match> find(const Call& call) const;
   /// Runs an instance that has assumptions of data. Nothing: they do not hold, and the call has had no
   /// effect.
@@ -108,6 +118,7 @@ struct Function::Impl {
   void give_up(const std::string& reason);
   void run_eagerly_at_exit();
   std::string eager_reason_of(const Error& error) const;
+  bool may_run_uncompiled() const { return options.unsupported != Unsupported::Error; }
   void keep_fixed_sizes(const std::vector<std::string>& reasons);
   void check_recapture(const compiler::Instance& instance, const Call& call);
 

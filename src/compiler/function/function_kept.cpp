@@ -60,7 +60,7 @@ void Function::Impl::count_kept(const Call& call, const Recorded& recorded) {
     refusal = std::current_exception();
     text = error.what();
   }
-  const bool eager = options.unsupported == Unsupported::Eager;
+  const bool eager = may_run_uncompiled();
   auto guards = compiler::guards_of_call(options, call);
   for (auto& guard : guards.arguments) guard.ignore_grad();
   auto stand_in = std::make_shared<Version>(std::move(guards), eager ? nullptr : refusal);

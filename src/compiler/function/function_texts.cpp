@@ -37,6 +37,7 @@ Report Function::report() const {
   report.compile_failure_reasons = std::move(failures.reasons);
   report.calls = impl_->calls.load(std::memory_order_relaxed);
   impl_->lowering->cache_log().fill(report);
+  if (impl_->stretches) impl_->stretches->fill(report);
   return report;
 }
 

@@ -57,7 +57,9 @@ void Function::Impl::add(std::shared_ptr<Version> version, const std::string& re
   for (const auto& [op, count] : version->shape_fallbacks()) report.shape_fallbacks[op] += count;
   version->made_for = calls.load(std::memory_order_relaxed);
   version->last_call = version->made_for;
-  versions.insert(versions.begin(), std::move(version));
+  // Compiled code comes first: versions that run in parts may serve calls of all sizes.
+  const bool last = version->is_eager() && stretches;
+  versions.insert(last ? versions.end() : versions.begin(), std::move(version));
 }
 
 /// Adds an instance for this call to a version.
@@ -136,9 +138,8 @@ bool Function::Impl::make_room(std::string& reason) {
   std::erase_if(versions, [](const auto& version) { return version->dead(); });
   const auto most = std::max(1, options.max_versions);
   if (versions.size() < static_cast<size_t>(most)) return true;
-  // Where calls may run eagerly, compiling in every call would be worse.
-  const bool may_run_eagerly = options.unsupported == Unsupported::Eager;
-  if (!options.drop_versions || (may_run_eagerly && wasted_versions >= most)) return false;
+  // Where calls may run uncompiled, compiling in every call would be worse.
+  if (!options.drop_versions || (may_run_uncompiled() && wasted_versions >= most)) return false;
   const auto last_call = [](const auto& version) {
     return version->last_call.load(std::memory_order_relaxed);
   };
@@ -162,7 +163,7 @@ void Function::Impl::run_eagerly_at_exit() {
 
 /// Returns why the call runs eagerly; rethrows the error when it must not.
 std::string Function::Impl::eager_reason_of(const Error& error) const {
-  if (options.unsupported != Unsupported::Eager || !is_unsupported(error.code())) {
+  if (!may_run_uncompiled() || !is_unsupported(error.code())) {
     trace::warn("error", error.what());
     throw;
   }
@@ -181,7 +182,7 @@ void Function::Impl::give_up(const std::string& reason) {
   auto text = fmt::format("'{}' was captured {} times, the last time because {}", options.name,
                           options.max_versions, reason);
   if (!report.fixed_sizes.empty()) text += fmt::format("; {}", report.fixed_sizes.back());
-  if (options.unsupported != Unsupported::Eager)
+  if (!may_run_uncompiled())
     throw Error(ErrorCode::TooManyVersions, "compile", text,
                 "Pass what changes from call to call as a tensor, or raise Options::max_versions");
   trace::warn("eager", text, "Pass what changes as a tensor, or raise Options::max_versions");

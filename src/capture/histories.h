@@ -1,0 +1,21 @@
+#pragma once
+#include <unordered_map>
+
+#include "capture/recorder.h"
+
+namespace antegrad::capture {
+
+/// Returns whether running the recorded ops on real tensors would give all fakes, and the real tensors that
+/// ops have written, the histories that they have: made by ops alone, without hooks, and without leaves of
+/// their own. `first_sequence`: autograd's sequence number when the recorder began.
+bool histories_are_of_ops(Recorder& recorder, uint64_t first_sequence);
+
+/// Whether each live fake requires a gradient.
+using GradientNeeds = std::unordered_map<const FakeTensor*, bool>;
+/// Takes the histories off all fakes, which frees what nobody else holds.
+GradientNeeds drop_histories(Recorder& recorder);
+
+/// Gives the fake the history of `real`, and the version counter if `counter` is true.
+void take_history(const at::Tensor& fake, const at::Tensor& real, bool requires_grad, bool counter);
+
+}  // namespace antegrad::capture
