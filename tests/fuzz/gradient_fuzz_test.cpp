@@ -68,6 +68,9 @@ bool is_known_gap(const Program& program, const GradientResult& result, Way way)
   if (way == Way::Background && says("call 2") && says("modified by an inplace operation"))
     return std::any_of(program.tensors.begin(), program.tensors.end(),
                        [](const TensorSpec& spec) { return spec.captured && spec.non_leaf; });
+  // Second derivatives of a part need its arguments, which the function may have written since.
+  if (way == Way::Break && says("only compiled threw") && says("modified by an inplace operation"))
+    return says("create_graph") || says("second order");
   if (!says("is defined only") && !says("requires grad only")) return false;
   const at::AutoGradMode mode(!program.called_without_grad);
   const World world = make_world(program);

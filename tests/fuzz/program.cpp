@@ -168,12 +168,15 @@ static thread_local int reads_between = 0;
 ReadsBetween::ReadsBetween() { ++reads_between; }
 ReadsBetween::~ReadsBetween() { --reads_between; }
 
-/// Reads a tensor by an op, or its memory.
-static void read_on_host(uint64_t number, const Tensors& tensors) {
+/// Reads a tensor by an op, or its memory. That of an argument which an op has just written is not accessible
+/// (docs/graph-breaks.md).
+static void read_on_host(uint64_t number, const Tensors& args, const Tensors& results) {
   if (number % 3 == 1) return;
-  for (const at::Tensor& tensor : tensors) {
+  for (const at::Tensor& tensor : results.empty() ? args : results) {
     if (!tensor.defined() || tensor.numel() == 0) continue;
-    if (number % 5 == 0 && tensor.layout() == at::kStrided)
+    const bool is_new = std::none_of(args.begin(), args.end(),
+                                     [&](const at::Tensor& argument) { return argument.is_same(tensor); });
+    if (number % 5 == 0 && is_new)
       (void)*static_cast<const volatile char*>(tensor.const_data_ptr());
     else
       (void)at::any(tensor.detach()).item<bool>();
@@ -197,7 +200,7 @@ Tensors run(const Program& program, const Tensors& inputs, const Tensors& captur
     if (s.kept) script_kept(number, results);
     if (s.kept && kept != nullptr) (*kept)[number] = results;
     for (size_t i = 0; i < s.results.size(); ++i) values[s.results[i]] = results.at(i);
-    if (reads_between > 0) read_on_host(program.seed + number, results.empty() ? args : results);
+    if (reads_between > 0) read_on_host(program.seed + number, args, results);
   }
   Tensors outputs;
   for (const int var : program.outputs) outputs.push_back(var == kUndefined ? at::Tensor() : values.at(var));

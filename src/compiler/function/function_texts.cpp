@@ -16,6 +16,7 @@ Explanation Function::explain(const Leaves& leaves, const RunOnTensors& run, con
     match = impl_->find_or_compile(call);  // the first call may have filled a cache that now exists
   if (match && match->once) compiler::throw_keeps_tensors(impl_->options.name);
   if (match) match->version->throw_if_refused();
+  if ((!match || match->instance == nullptr) && impl_->stretches) return impl_->stretches->explain();
   if (!match || match->instance == nullptr)
     throw Error(ErrorCode::UnsupportedOp, "explain",
                 fmt::format("'{}' runs eagerly for these arguments", impl_->options.name),

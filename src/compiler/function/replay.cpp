@@ -42,15 +42,6 @@ size_t own_outputs(const ir::Node& node, const aten::OpSchema& schema) {
   return count;
 }
 
-/// Calls `visit` with each real number among the arguments.
-template <class Node, class Visit>
-void for_each_number(Node& node, const Visit& visit) {
-  for (auto& arg : node.args)
-    if (auto* number = std::get_if<double>(&arg.v)) visit(*number);
-  for (auto& attr : node.attrs)
-    if (auto* number = std::get_if<double>(&attr.value.v)) visit(*number);
-}
-
 /// The form of an op that takes a tensor where this one takes a number as its second argument, and does the
 /// same with it; null when there is none.
 const aten::OpSchema* with_tensor_for_number(const std::string& op) {
@@ -72,22 +63,19 @@ at::Tensor wrapped(double number) {
 
 }  // namespace
 
-std::vector<double> numbers_of(const capture::Stretch& stretch) {
-  std::vector<double> numbers;
-  for (const auto& node : stretch.graph.nodes)
-    for_each_number(node, [&](double number) { numbers.push_back(number); });
-  return numbers;
-}
-
-Replay::Replay(const capture::Stretch& stretch, bool general)
-    : value_count_(stretch.graph.values.size()),
-      general_(general),
-      inputs_(stretch.input_values),
-      outputs_(stretch.outputs),
-      requires_grad_(stretch.requires_grad) {
+Replay::Replay(const Piece& piece, bool any_reals, SizeRules rules)
+    : value_count_(piece.stretch.graph.values.size()),
+      any_reals_(any_reals),
+      rules_(std::move(rules)),
+      inputs_(piece.stretch.input_values),
+      outputs_(piece.stretch.outputs),
+      requires_grad_(piece.stretch.requires_grad) {
+  const auto& stretch = piece.stretch;
+  requires_grad_.resize(piece.outputs_of_call);
   const auto read = read_values(stretch);
+  size_t next_integer = 0;
   for (const auto& node : stretch.graph.nodes) {
-    Step step{node, nullptr, stretch.histories && node.provenance.sequence >= 0, false, false};
+    Step step{node, nullptr, stretch.histories && node.provenance.sequence >= 0};
     if (node.op == kAlias) {
       if (read[node.outputs[0]]) steps_.push_back(std::move(step));
       continue;
@@ -100,12 +88,13 @@ Replay::Replay(const capture::Stretch& stretch, bool general)
     if (step.changes_arguments && node.outputs.size() != own + static_cast<size_t>(returned_arguments))
       throw Error(ErrorCode::UnsupportedOp, "break:" + node.op,
                   "it changes the shapes of some of its results", "Call it with results of the right shape");
-    if (general_) take_numbers(step);
+    if (any_reals_) take_reals(step);
+    take_integers(step, next_integer);
     steps_.push_back(std::move(step));
   }
 }
 
-void Replay::take_numbers(Step& step) {
+void Replay::take_reals(Step& step) {
   const auto* other = with_tensor_for_number(step.node.op);
   if (other != nullptr && step.node.args.size() > 1 && step.node.args[1].as<double>() != nullptr) {
     const ir::ValueId value(static_cast<int32_t>(value_count_++));
@@ -114,33 +103,32 @@ void Replay::take_numbers(Step& step) {
     step.node.args[1] = value;
     step.schema = other;
   }
-  for_each_number(step.node, [&](double) {
-    step.has_numbers = true;
+  for_each_real(step.node, [&](double) {
+    step.has_reals = true;
     is_tensor_.push_back(false);
   });
 }
 
-Replay::Inputs Replay::inputs_of(const capture::Stretch& stretch) const {
-  Inputs inputs{stretch.inputs, {}};
-  if (!general_) return inputs;
-  const auto numbers = numbers_of(stretch);
-  for (size_t i = 0; i < numbers.size(); ++i) {
+void Replay::take_integers(Step& step, size_t& next_integer) {
+  step.first_integer = next_integer;
+  for_each_integer(step.node, [&](const ir::Dim&) {
+    step.has_integers |= next_integer < rules_.size() && rules_[next_integer].has_value();
+    ++next_integer;
+  });
+}
+
+Replay::Inputs Replay::inputs_of(std::vector<at::Tensor> tensors, std::span<const double> reals) const {
+  Inputs inputs{std::move(tensors), {}};
+  for (size_t i = 0; any_reals_ && i < reals.size(); ++i) {
     if (is_tensor_[i])
-      inputs.tensors.push_back(wrapped(numbers[i]));
+      inputs.tensors.push_back(wrapped(reals[i]));
     else
-      inputs.numbers.push_back(numbers[i]);
+      inputs.numbers.push_back(reals[i]);
   }
   return inputs;
 }
 
-void Replay::run(const Step& step, const std::vector<double>& numbers, size_t& next_number,
-                 ir::PerValue<at::Tensor>& values) const {
-  if (step.has_numbers) {
-    auto filled = step;
-    filled.has_numbers = false;
-    for_each_number(filled.node, [&](double& number) { number = numbers[next_number++]; });
-    return run(filled, numbers, next_number, values);
-  }
+void Replay::run(const Step& step, ir::PerValue<at::Tensor>& values) const {
   const auto& node = step.node;
   if (step.schema == nullptr) {
     values[node.outputs[0]] = values[*node.args[0].as<ir::ValueId>()].variable_data();
@@ -167,14 +155,30 @@ std::vector<at::Tensor> Replay::operator()(const std::vector<at::Tensor>& tensor
                                            const std::vector<double>& numbers) const {
   ir::PerValue<at::Tensor> values(value_count_);
   for (size_t i = 0; i < inputs_.size(); ++i) values[inputs_[i]] = tensors[i];
-  size_t next_number = 0;
-  for (const auto& step : steps_) run(step, numbers, next_number, values);
+  const auto sizes = rules_.empty() ? InputSizes() : sizes_of(tensors);
+  size_t next_real = 0;
+  for (const auto& step : steps_) {
+    if (!step.has_reals && !step.has_integers) {
+      run(step, values);
+      continue;
+    }
+    auto filled = step;
+    if (step.has_reals)
+      for_each_real(filled.node, [&](double& number) { number = numbers[next_real++]; });
+    size_t integer = step.first_integer;
+    if (step.has_integers)
+      for_each_integer(filled.node, [&](ir::Dim& number) {
+        if (const auto& rule = rules_[integer++]) number = ir::Dim(rule->value(sizes));
+      });
+    run(filled, values);
+  }
   std::vector<at::Tensor> outputs;
   for (size_t i = 0; i < outputs_.size(); ++i) {
     auto output = values[outputs_[i]];
-    if (requires_grad_[i] && !output.requires_grad())
+    const bool known = i < requires_grad_.size();
+    if (known && requires_grad_[i] && !output.requires_grad())
       throw Error(ErrorCode::Internal, "break", "a tensor has lost its history at a graph break");
-    outputs.push_back(!requires_grad_[i] && output.requires_grad() ? output.detach() : output);
+    outputs.push_back(known && !requires_grad_[i] && output.requires_grad() ? output.detach() : output);
   }
   return outputs;
 }

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -24,32 +25,47 @@ class Stretches {
 
   /// Adds what is known of breaks.
   void fill(Report& report) const;
-  /// Describes the stretches in order of discovery, and the breaks between them.
-  std::string describe() const;
+  /// The graphs of the stretches in order of discovery, and the breaks between them.
+  Explanation explain() const;
 
  private:
+  struct Part {
+    Piece piece;
+    std::shared_ptr<const Replay> replay;
+    std::shared_ptr<detail::Function> function;
+    size_t reals = 0;  ///< number of real numbers among its literals
+    Sighting seen;     ///< when it was made
+    SizeRules rules;   ///< the integers that it serves; empty where all are fixed
+  };
   struct Known {
-    capture::Stretch stretch;                    ///< without inputs
-    std::vector<double> numbers;                 ///< as numbers_of() says
-    bool general = false;                        ///< serves all numbers
-    std::shared_ptr<const Replay> replay;        ///< null where there are no ops
-    std::shared_ptr<detail::Function> function;  ///< null where there are no ops
-    std::string why;                             ///< it ended; empty for the end of the function
+    capture::Stretch stretch;   ///< without inputs
+    std::vector<double> reals;  ///< among its literals, when it was made
+    bool any_reals = false;     ///< serves all real numbers
+    std::vector<Part> parts;    ///< none where there are no ops
+    std::string why;            ///< it ended; empty for the end of the function
     std::atomic<uint64_t> breaks{0};
+
+    /// Whether it serves a stretch that differs at most in literals.
+    bool serves(const capture::Stretch& now, const Literals& literals) const;
   };
   struct Key {
     uint64_t hash = 0;
     bool ends = false;  ///< the function ends with it
-    std::vector<double> numbers;
+    Literals literals;
   };
+  /// Null when there is none; then `alike` gets those that differ in literals only.
+  std::shared_ptr<Known> find(const capture::Stretch& stretch, const Key& key,
+                              std::vector<std::shared_ptr<Known>>* alike) const;
+  std::shared_ptr<Known> make(const capture::Stretch& stretch, const Key& key, const Known* like,
+                              std::string why) const;
   struct Found {
     std::shared_ptr<Known> known;
-    bool others = false;  ///< there is one that differs in numbers
+    bool serves = false;  ///< else it differs in literals, and there are too many of its kind
   };
-  Found find(const capture::Stretch& stretch, const Key& key) const;
-  std::shared_ptr<Known> make(const capture::Stretch& stretch, const Key& key, bool general,
-                              std::string why) const;
-  std::shared_ptr<Known> find_or_make(const capture::Stretch& stretch, const capture::DescribeBreak& why);
+  Found find_or_make(const capture::Stretch& stretch, const capture::DescribeBreak& why);
+
+  static std::vector<at::Tensor> run(const Part& part, std::vector<at::Tensor> tensors,
+                                     std::span<const double> reals);
 
   const Options& options_;
   mutable std::atomic<int> next_number_{0};
