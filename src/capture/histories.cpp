@@ -30,6 +30,15 @@ bool has_decorations(const at::Tensor& tensor) {
                              !meta->hooks_.empty() || meta->grad_.defined());
 }
 
+/// Whether the tensor has a history of its own. That of a view whose base was written since is out of date:
+/// autograd makes it anew from the base's when it is asked for.
+bool has_history(const at::Tensor& tensor) {
+  const auto* meta = impl::get_autograd_meta(tensor);
+  if (meta == nullptr || !meta->grad_fn_) return false;
+  const auto* view = impl::get_view_autograd_meta(tensor);
+  return view == nullptr || !view->has_bw_view() || view->get_attr_version() == tensor._version();
+}
+
 /// Adds the node of the tensor's history without making autograd bring it up to date.
 void add_history(const at::Tensor& tensor, std::vector<Node*>& nodes) {
   const auto* meta = impl::get_autograd_meta(tensor);
@@ -71,17 +80,17 @@ bool histories_are_of_ops(Recorder& recorder, uint64_t first_sequence) {
   return true;
 }
 
-GradientNeeds drop_histories(Recorder& recorder) {
-  GradientNeeds needs;
+Histories drop_histories(Recorder& recorder) {
+  Histories needs;
   const auto fakes = recorder.fakes().all();
   for (const auto& fake : fakes)
-    needs[static_cast<const FakeTensor*>(fake.unsafeGetTensorImpl())] = fake.requires_grad();
+    needs[static_cast<const FakeTensor*>(fake.unsafeGetTensorImpl())] = has_history(fake);
   for (const auto& fake : fakes)
     if (auto* meta = impl::get_autograd_meta(fake)) meta->grad_fn_ = nullptr;
   return needs;
 }
 
-void take_history(const at::Tensor& fake, const at::Tensor& real, bool requires_grad, bool counter) {
+void take_history(const at::Tensor& fake, const at::Tensor& real, bool history, bool counter) {
   auto* own = fake.unsafeGetTensorImpl();
   if (counter && !own->is_inference() && !real.is_inference()) {
     auto shared = impl::version_counter(real);
@@ -89,7 +98,7 @@ void take_history(const at::Tensor& fake, const at::Tensor& real, bool requires_
       shared.set_version(own->version_counter().current_version());
     impl::set_version_counter(fake, shared);
   }
-  if (!requires_grad) return;
+  if (!history) return;
   const auto edge = impl::gradient_edge(real);
   auto* meta = impl::materialize_autograd_meta(fake);
   meta->grad_fn_ = edge.function;

@@ -10,12 +10,12 @@ namespace antegrad::capture {
 /// their own. `first_sequence`: autograd's sequence number when the recorder began.
 bool histories_are_of_ops(Recorder& recorder, uint64_t first_sequence);
 
-/// Whether each live fake requires a gradient.
-using GradientNeeds = std::unordered_map<const FakeTensor*, bool>;
+/// Whether each live fake has a history of its own.
+using Histories = std::unordered_map<const FakeTensor*, bool>;
 /// Takes the histories off all fakes, which frees what nobody else holds.
-GradientNeeds drop_histories(Recorder& recorder);
+Histories drop_histories(Recorder& recorder);
 
-/// Gives the fake the history of `real`, and the version counter if `counter` is true.
-void take_history(const at::Tensor& fake, const at::Tensor& real, bool requires_grad, bool counter);
+/// Gives the fake the history of `real` if `history` is true, and the version counter if `counter` is.
+void take_history(const at::Tensor& fake, const at::Tensor& real, bool history, bool counter);
 
 }  // namespace antegrad::capture

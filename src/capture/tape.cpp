@@ -70,15 +70,26 @@ void show_memory(c10::StorageImpl& held, const c10::Storage& real) {
 
 }  // namespace
 
+/// While it lives, questions about tensors are our own.
+class Tape::Busy {
+ public:
+  explicit Busy(Tape& tape) : tape_(tape), was_paused_(std::exchange(tape.paused_, true)) {}
+  ~Busy() { tape_.paused_ = was_paused_; }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+
+ private:
+  Tape& tape_;
+  bool was_paused_;
+};
+
 /// While it lives, the thread is as outside the function: ops are neither recorded nor cast, and autograd is
 /// on.
 class Tape::Pause {
  public:
-  explicit Pause(Tape& tape)
-      : tape_(tape), was_paused_(std::exchange(tape.paused_, true)), keys_(outer_keys(tape)) {
+  explicit Pause(Tape& tape) : busy_(tape), keys_(outer_keys(tape)) {
     if (c10::InferenceMode::is_enabled() != tape.inference_) inference_.emplace(tape.inference_);
   }
-  ~Pause() { tape_.paused_ = was_paused_; }
   Pause(const Pause&) = delete;
   Pause& operator=(const Pause&) = delete;
 
@@ -89,8 +100,7 @@ class Tape::Pause {
     return keys;
   }
 
-  Tape& tape_;
-  bool was_paused_;
+  Busy busy_;
   RecordingPause recording_;
   c10::impl::ForceDispatchKeyGuard keys_;
   c10::AutoGradMode grad_mode_{true};
@@ -155,6 +165,7 @@ void Tape::note_state() {
 bool Tape::must_run_now(const OpSchema& schema, const torch::jit::Stack& stack) {
   if (answers_host(schema)) return true;
   if (!schema.writes) return false;
+  const Busy busy(*this);
   bool borrowed = false;
   for_each_written(schema, torch::jit::last(stack, schema.args.size()), [&](const at::Tensor& tensor) {
     const auto* fake = as_fake(tensor);
@@ -209,6 +220,7 @@ void Tape::dispatch(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     if (schema.writes)
       written.assign(stack->end() - static_cast<std::ptrdiff_t>(schema.args.size()), stack->end());
     try {
+      const Busy busy(*this);
       recorder_->record(op, stack);
       if (schema.writes) note_pending_writes(schema, written);
       return;
@@ -227,6 +239,7 @@ void Tape::dispatch(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 c10::intrusive_ptr<c10::TensorImpl> Tape::alias(const at::Tensor& tensor) {
   note_state();
   try {
+    const Busy busy(*this);
     return recorder_->add_alias(tensor);
   } catch (const Error& error) {
     close([&](const ir::Graph& graph) { return described(error, graph); });
@@ -298,7 +311,7 @@ class Outputs {
   std::unordered_map<int32_t, int32_t> numbers_;
 };
 
-std::vector<Held> find_held(Recorder& recorder, const GradientNeeds& needs, bool histories,
+std::vector<Held> find_held(Recorder& recorder, const Histories& had_history, bool histories,
                             Outputs& outputs) {
   std::vector<Held> held;
   for (auto& tensor : recorder.fakes().all()) {
@@ -311,7 +324,7 @@ std::vector<Held> find_held(Recorder& recorder, const GradientNeeds& needs, bool
     const auto root = recorder.graph().storage_of(one.fake->value());
     one.of = recorder.outside().find(root);
     if (histories)
-      one.output = outputs.of(one.fake->value(), needs.at(one.fake));
+      one.output = outputs.of(one.fake->value(), had_history.at(one.fake));
     else if (one.of == nullptr)
       one.output = outputs.of(root, false);
   }
@@ -360,14 +373,14 @@ void Tape::close(const DescribeBreak& why) {
   }
   stretch.histories = !keep_histories_ && histories_are_of_ops(recorder, first_sequence_);
   stretch.inference = inference_;
-  GradientNeeds needs;
+  Histories had_history;
   if (stretch.histories) {
-    needs = drop_histories(recorder);
+    had_history = drop_histories(recorder);
     recorder.outside().restore();
   }
   recorder.outside().accept();
   Outputs outputs(stretch);
-  const auto held = find_held(recorder, needs, stretch.histories, outputs);
+  const auto held = find_held(recorder, had_history, stretch.histories, outputs);
   const auto held_memory = find_held_memory(recorder, held, outputs);
   for (const auto& outsider : recorder.outside().all()) {
     stretch.input_values.push_back(outsider->value);
@@ -380,7 +393,7 @@ void Tape::close(const DescribeBreak& why) {
     show_memory(*memory.storage.unsafeGetStorageImpl(),
                 memory.of != nullptr ? memory.of->tensor.storage() : results[memory.output].storage());
   for (const auto& one : held) {
-    if (histories) take_history(one.tensor, results[one.output], needs.at(one.fake), one.of == nullptr);
+    if (histories) take_history(one.tensor, results[one.output], had_history.at(one.fake), one.of == nullptr);
     if (one.of != nullptr)
       one.fake->move_to(one.of->tensor.storage());
     else if (histories)

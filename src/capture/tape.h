@@ -21,7 +21,7 @@ struct Stretch {
   std::vector<ir::ValueId> input_values;
   std::vector<at::Tensor> inputs;  ///< real tensors
   std::vector<ir::ValueId> outputs;
-  std::vector<bool> requires_grad;  ///< per output
+  std::vector<bool> requires_grad;  ///< per output: it has a history of its own
   bool histories = true;            ///< outputs get histories; else only their contents are wanted
   bool inference = false;           ///< in inference mode
 };
@@ -56,6 +56,7 @@ class Tape final : public DataAccess {
 
  private:
   class Pause;
+  class Busy;
   /// Ends the stretch and makes the tensors real that are still held.
   void close(const DescribeBreak& why);
   void renew();
@@ -71,10 +72,10 @@ class Tape final : public DataAccess {
   c10::impl::LocalDispatchKeySet keys_;  ///< of the thread, outside the function
   std::optional<Recorder> recorder_;     ///< of the current stretch; stays at one address
   std::vector<std::shared_ptr<FakeRegistry>> registries_;
-  uint64_t first_sequence_ = 0;  ///< autograd's sequence number at the beginning of the stretch
-  bool keep_histories_ = false;  ///< autograd's own histories of the fakes must stay
-  bool inference_ = false;       ///< the inference mode of the stretch
-  bool paused_ = false;
+  uint64_t first_sequence_ = 0;        ///< autograd's sequence number at the beginning of the stretch
+  bool keep_histories_ = false;        ///< autograd's own histories of the fakes must stay
+  bool inference_ = false;             ///< the inference mode of the stretch
+  bool paused_ = false;                ///< accesses to tensors are our own
   std::vector<c10::Storage> guarded_;  ///< real memory with writes pending, which must not be accessed
   std::unordered_set<const c10::StorageImpl*> pending_;  ///< the same for tensors that tell before access
 };

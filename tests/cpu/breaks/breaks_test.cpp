@@ -285,6 +285,29 @@ TEST(Breaks, LeavesMadeInside) {
       two_leaves, {.second_order = false});
 }
 
+TEST(Breaks, HeldTensorsDependOnEachOther) {
+  same_in_parts(
+      [](const Tensors& in) -> Tensors {
+        auto hidden = in[0].matmul(in[1]).tanh();
+        auto out = (hidden * hidden).sum();
+        if (out.item<float>() > 1000) return {out};
+        auto inner = torch::autograd::grad({out}, {hidden}, {}, true, true)[0];
+        hidden.retain_grad();
+        return {inner * 2, out};
+      },
+      two_leaves, {.second_order = false});
+}
+
+TEST(Breaks, Explains) {
+  const auto function = compile(
+      [](const at::Tensor& x) { return x.sin().sum().item<float>() > 0 ? x * 2 : x * 3; }, in_parts());
+  EXPECT_TRUE(contains(function.explain(torch::ones({2})).reasons, "known after the first call"));
+  function(torch::ones({2}));
+  const auto explained = function.explain(torch::ones({2}));
+  EXPECT_TRUE(contains(explained.reasons, "break, 1 times: [break:aten._local_scalar_dense]"));
+  EXPECT_TRUE(contains(explained.graph, "aten.sin"));
+}
+
 TEST(Breaks, NoGradAndDetach) {
   same_in_parts(
       [](const Tensors& in) -> Tensors {
