@@ -90,7 +90,7 @@ Options options_of_program(const std::string& backend) {
   if (backend == "nofuse") options.backend = Backend::NoFuse;
   if (backend == "default") options.backend = Backend::Default;
   options.rng = Rng::Eager;
-  options.unsupported = Unsupported::Eager;  // reported
+  options.unsupported = Unsupported::Break;  // reported
   return options;
 }
 
@@ -125,6 +125,12 @@ at::Tensor loss_of_results(const c10::IValue& result) {
 
 double sum_of(const at::Tensor& tensor) { return tensor.detach().to(at::kDouble).sum().item<double>(); }
 
+/// Adds what was not compiled as a whole, and why.
+void say_what_broke(const Report& report, ProgramJson& out) {
+  if (!report.breaks.empty()) out["breaks"] = report.breaks;
+  if (report.eager_calls > 0) out["uncompiled"] = report.eager_reasons;
+}
+
 ProgramJson json_of_run(const Program& program, const at::Tensor& loss, bool gradients,
                         const Report& report) {
   ProgramJson out = {{"loss", nullptr}};
@@ -141,7 +147,7 @@ ProgramJson json_of_run(const Program& program, const at::Tensor& loss, bool gra
   out["buffers"] = ProgramJson::object();
   for (const auto& tensors : {program.named_buffers(), program.named_constants()})
     for (const auto& [name, tensor] : tensors) out["buffers"][name] = sum_of(tensor);
-  if (!report.eager_reasons.empty()) out["uncompiled"] = report.eager_reasons;
+  say_what_broke(report, out);
   if (const auto warnings = program.warnings(); !warnings.empty()) out["warnings"] = warnings;
   return out;
 }
@@ -239,8 +245,7 @@ std::string bench_program(const BenchOptions& options) {
                      {"threads", at::get_num_threads()}, {"first_call_s", first},
                      {"compiled_s", compiled_s},         {"eager_s", eager_s},
                      {"ratio", eager_s / compiled_s}};
-  if (const auto report = compiled.report(); !report.eager_reasons.empty())
-    out["uncompiled"] = report.eager_reasons;
+  say_what_broke(compiled.report(), out);
   if (options.json) return out.dump(2, ' ', false, ProgramJson::error_handler_t::replace) + "\n";
   return fmt::format(
       "{} of forward and backward pass\ncompiled {}\neager    {}\n{:.2f} times as fast; first call {}\n",
