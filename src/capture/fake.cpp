@@ -80,7 +80,8 @@ c10::intrusive_ptr<c10::TensorImpl> FakeTensor::shallow_copy_and_detach(
     const c10::VariableVersion& version_counter, bool allow_tensor_metadata_change) const {
   if (!is_fake_storage(storage_))
     return TensorImpl::shallow_copy_and_detach(version_counter, allow_tensor_metadata_change);
-  auto copy = Recorder::alias_of(*this);
+  // A result that autograd wraps once more, as opposed to data().
+  auto copy = Recorder::alias_of(*this, /*is_result=*/allow_tensor_metadata_change);
   if (!copy->is_inference()) copy->set_version_counter(version_counter);
   copy->set_allow_tensor_metadata_change(allow_tensor_metadata_change);
   return copy;

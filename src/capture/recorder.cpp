@@ -179,12 +179,17 @@ c10::intrusive_ptr<FakeTensor> Recorder::add_alias(const at::Tensor& tensor) {
   return make_fake(std::move(meta), tensor.device(), value, storage_for(tensor));
 }
 
-c10::intrusive_ptr<FakeTensor> Recorder::alias_of(const FakeTensor& fake) {
+c10::intrusive_ptr<FakeTensor> Recorder::alias_of(const FakeTensor& fake, bool is_result) {
   auto* recorder = active_recorder();
   // Takes a reference, which `tensor` releases.
   at::Tensor tensor(
       c10::intrusive_ptr<c10::TensorImpl>::unsafe_reclaim_from_nonowning(const_cast<FakeTensor*>(&fake)));
-  if (recorder != nullptr && recorder->id_ == fake.capture_id()) return recorder->add_alias(tensor);
+  if (recorder != nullptr && recorder->id_ == fake.capture_id()) {
+    auto alias = recorder->add_alias(tensor);
+    if (is_result && recorder->tape != nullptr)
+      recorder->graph_.nodes.back().attrs.push_back({kResultAlias, true});
+    return alias;
+  }
   BelowRecording below;
   at::Tensor meta(fake.meta().unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0), true));
   return c10::make_intrusive<FakeTensor>(fake.storage(), std::move(meta), fake.device(), fake.capture_id(),

@@ -53,8 +53,9 @@ class Recorder {
   /// Returns a new tensor object on the memory of `tensor`, as detach() does.
   c10::intrusive_ptr<FakeTensor> add_alias(const at::Tensor& tensor);
   /// For FakeTensor: returns an alias in the running capture, or an unrecorded copy when the fake's capture
-  /// is over.
-  static c10::intrusive_ptr<FakeTensor> alias_of(const FakeTensor& fake);
+  /// is over. `is_result`: it stands for the op's result from here on, which a tape notes as kResultAlias.
+  static constexpr const char* kResultAlias = "result";
+  static c10::intrusive_ptr<FakeTensor> alias_of(const FakeTensor& fake, bool is_result);
 
   /// A storage made by this capture.
   struct Memory {

@@ -79,7 +79,7 @@ Stepper::Stepper(Optimizer& optimizer, StepOptions options)
       lowering_(options_.options),
       norms_(lowering_) {
   check_options(options_);
-  if (method_ || options_.options.unsupported == Unsupported::Eager) return;
+  if (method_ || options_.options.unsupported != Unsupported::Error) return;
   throw Error(
       ErrorCode::UnsupportedArgument, "optimizer",
       fmt::format("the optimizer is a {}, of which no formula is known",
@@ -99,7 +99,7 @@ void Stepper::step(GradientOf gradient_of, double multiplier) {
       return step_compiled(gradient_of, multiplier);
     } catch (const Error& error) {
       const bool tolerated = error.code() == ErrorCode::UnsupportedTensor
-                                 ? options_.options.unsupported == Unsupported::Eager
+                                 ? options_.options.unsupported != Unsupported::Error
                                  : error.code() == ErrorCode::Compile &&
                                        options_.options.compile_failure == CompileFailure::Eager;
       if (!tolerated) throw;

@@ -131,7 +131,8 @@ Replay::Inputs Replay::inputs_of(std::vector<at::Tensor> tensors, std::span<cons
 void Replay::run(const Step& step, ir::PerValue<at::Tensor>& values) const {
   const auto& node = step.node;
   if (step.schema == nullptr) {
-    values[node.outputs[0]] = values[*node.args[0].as<ir::ValueId>()].variable_data();
+    const auto& source = values[*node.args[0].as<ir::ValueId>()];
+    values[node.outputs[0]] = node.attrs.empty() ? source.variable_data() : source;
     return;
   }
   const c10::AutoGradMode grad_mode(step.grad_mode);
@@ -163,8 +164,7 @@ std::vector<at::Tensor> Replay::operator()(const std::vector<at::Tensor>& tensor
       continue;
     }
     auto filled = step;
-    if (step.has_reals)
-      for_each_real(filled.node, [&](double& number) { number = numbers[next_real++]; });
+    if (step.has_reals) for_each_real(filled.node, [&](double& number) { number = numbers[next_real++]; });
     size_t integer = step.first_integer;
     if (step.has_integers)
       for_each_integer(filled.node, [&](ir::Dim& number) {

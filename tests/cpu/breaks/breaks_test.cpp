@@ -123,6 +123,19 @@ TEST(Breaks, SizesThatDependOnData) {
       two_leaves, {.calls = 5});
 }
 
+TEST(Breaks, VersionsOfViewsWithoutGradients) {
+  same_in_parts(
+      [](const Tensors& in) -> Tensors {
+        auto view = in[0].view(at::kInt);
+        at::add_out(view, view, view);
+        in[0].data().add_(1);
+        (void)view.any().item<bool>();
+        view.data().add_(1);
+        return {view};
+      },
+      [](int) { return Tensors{torch::ones({2}, at::kLong)}; });
+}
+
 TEST(Breaks, UniqueAndEqual) {
   same_in_parts(
       [](const Tensors& in) -> Tensors {
@@ -260,6 +273,25 @@ TEST(Breaks, GradientsInside) {
         return {gradient / norm, y, (gradient * in[0]).sum()};
       },
       two_leaves);
+}
+
+TEST(Breaks, ValueAndGrad) {
+  const auto energy = [](const at::Tensor& x, const at::Tensor& w) {
+    auto y = (x.matmul(w)).tanh();
+    return y.sum().item<float>() > 0 ? y.square().sum() : y.exp().sum();
+  };
+  const auto compiled = antegrad::value_and_grad(energy, in_parts());
+  for (int call = 0; call < 4; ++call) {
+    test::manual_seed(call);
+    const auto x = leaf({4, 3});
+    const auto w = leaf({3, 3});
+    const auto expected = energy(x, w);
+    const auto gradients = torch::autograd::grad({expected}, {x, w});
+    const auto [value, found] = compiled(x.detach(), w.detach());
+    EXPECT_TRUE(close({expected.detach()}, {value}, 1e-5));
+    EXPECT_TRUE(close(gradients, {std::get<0>(found), std::get<1>(found)}, 1e-5));
+  }
+  EXPECT_EQ(compiled.report().eager_calls, 0U);
 }
 
 TEST(Breaks, BackwardInside) {
