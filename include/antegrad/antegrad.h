@@ -8,4 +8,6 @@
 #include "antegrad/grad.h"
 #include "antegrad/optim.h"
 #include "antegrad/options.h"
+#include "antegrad/package.h"
 #include "antegrad/tree.h"
+#include "antegrad/value.h"

@@ -13,6 +13,7 @@
 #include "antegrad/function.h"
 #include "antegrad/options.h"
 #include "antegrad/tree.h"
+#include "antegrad/value.h"
 
 namespace antegrad {
 
@@ -80,6 +81,8 @@ class Compiled {
   std::string partition() const { return core_->partition_text(); }
   /// The calling convention of the graph: the steps carried out around a run of it.
   std::string signature() const { return core_->signature_text(); }
+  /// The function without the types of its arguments, for packages.
+  const std::shared_ptr<detail::Function>& core() const { return core_; }
 
  private:
   /// Returns a copy of what the argument refers to, or passes it on.
@@ -202,7 +205,28 @@ class Compiled {
                                 const std::vector<at::Tensor>& tensors, const Args&... args) {
     LeafReader reader(tensors);
     std::tuple<Args...> arguments{rebuild(args, reader)...};
-    return run_on(function, shared, arguments, std::index_sequence_for<Args...>());
+    auto outcome = run_on(function, shared, arguments, std::index_sequence_for<Args...>());
+    outcome.structure = structure_of(*static_cast<const Pattern<Args...>*>(outcome.pattern.get()),
+                                     std::index_sequence_for<Args...>(), args...);
+    return outcome;
+  }
+
+  template <class Known, size_t... I, class... Args>
+  static std::shared_ptr<const detail::CallStructure> structure_of(const Known& pattern,
+                                                                   std::index_sequence<I...>,
+                                                                   const Args&... args) {
+    const auto tensors_in = [](const auto& argument) {
+      Leaves leaves;
+      flatten(argument, leaves);
+      return leaves.tensors.size();
+    };
+    std::vector<std::optional<c10::IValue>> assigned;
+    const auto add = [&](bool is_assigned, auto value) {
+      if (is_assigned) assigned.push_back(std::move(value));
+    };
+    (add(pattern.assigned[I], value_of(std::get<I>(pattern.arguments))), ...);
+    return detail::call_structure({value_of(args)...}, {tensors_in(args)...}, value_of(pattern.result),
+                                  std::move(assigned));
   }
 
   template <class... Args, size_t... I>

@@ -19,6 +19,11 @@
 
 namespace antegrad {
 
+namespace compiler {
+class Version;
+}
+using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;  ///< tensors by name, in an order
+
 /// Number of cache lookups by outcome.
 struct CacheCounts {
   uint64_t hits = 0;          ///< entry found and used
@@ -210,12 +215,15 @@ struct SharedVariables {
 }  // namespace detail
 namespace detail {
 
+struct CallStructure;  // <antegrad/value.h>
+
 /// The outcome of one run of the user's function over given tensors: its flattened outputs, and its result as
 /// a pattern from which real results are rebuilt.
 struct Outcome {
   std::vector<at::Tensor> tensors;
   std::shared_ptr<const void> pattern;
   bool eager = false;  ///< nothing was run: the caller has to run the function itself
+  std::shared_ptr<const CallStructure> structure = nullptr;  ///< set by runs for a capture
 };
 using RunOnTensors = c10::function_ref<Outcome(const std::vector<at::Tensor>&)>;
 using OwnedRun = std::function<Outcome(const std::vector<at::Tensor>&)>;
@@ -249,6 +257,9 @@ class Function {
   std::string backward_text() const;
   std::string partition_text() const;
   std::string signature_text() const;
+  /// The compiled versions, newest first, for packages.
+  std::vector<std::shared_ptr<const compiler::Version>> versions() const;
+  const std::string& name() const;  ///< Options::name
 
  private:
   struct Impl;

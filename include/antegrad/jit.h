@@ -54,6 +54,8 @@ class CompiledScript {
   Report report() const { return forward_.report(); }             ///< see Compiled::report
   std::string graph() const { return forward_.graph(); }          ///< see Compiled::graph
   std::string signature() const { return forward_.signature(); }  ///< see Compiled::signature
+  /// See Compiled::core.
+  const std::shared_ptr<detail::Function>& core() const { return forward_.core(); }
 
  private:
   torch::jit::Module module_;

@@ -35,8 +35,6 @@ struct ProgramInput {
   std::string type;  ///< "f32[s0, 3]", "int", or the constant that it was at export
 };
 
-using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;  ///< in the order of names
-
 /// A program of torch.export with its parameters, buffers and constants, which are ordinary tensors. Copies
 /// share everything. A call runs it op by op, with autograd; compile() makes it fast. Calls may run in
 /// several threads; share_state() and load_state() must not run at the same time as others.
@@ -136,6 +134,8 @@ class CompiledProgram {
   Report report() const { return forward_.report(); }             ///< see Compiled::report
   std::string graph() const { return forward_.graph(); }          ///< see Compiled::graph
   std::string signature() const { return forward_.signature(); }  ///< see Compiled::signature
+  /// See Compiled::core.
+  const std::shared_ptr<detail::Function>& core() const { return forward_.core(); }
 
  private:
   Program program_;

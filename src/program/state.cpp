@@ -30,7 +30,8 @@ std::vector<int64_t> numbers_of(const Json& json, const std::string& name) {
 
 class StateReader {
  public:
-  StateReader(const ZipFile& file, std::string folder) : file_(file), folder_(std::move(folder)) {}
+  StateReader(const ZipFile& file, std::string folder, StorageOf storage_of)
+      : file_(file), folder_(std::move(folder)), storage_of_(std::move(storage_of)) {}
 
   StateEntry read(const std::string& name, const Json& json) {
     if (json.at("use_pickle").get<bool>() || json.at("tensor_meta").is_null())
@@ -65,7 +66,9 @@ class StateReader {
  private:
   const at::Storage& storage(const std::string& record, c10::Device device) {
     auto& known = storages_[record];
-    if (!known) {
+    if (!known && storage_of_ && device.is_cpu()) {
+      known = storage_of_(record);
+    } else if (!known) {
       auto bytes = at::empty({static_cast<int64_t>(file_.size_of(record))}, at::kByte);
       file_.read(record, bytes.data_ptr());
       known = (device.is_cpu() ? bytes : bytes.to(device)).storage();
@@ -86,6 +89,7 @@ class StateReader {
 
   const ZipFile& file_;
   std::string folder_;
+  StorageOf storage_of_;
   std::map<std::string, at::Storage> storages_;
   std::map<std::string, at::Tensor> tensors_;
 };
@@ -106,9 +110,10 @@ std::optional<int64_t> extent(const std::vector<int64_t>& sizes, const std::vect
   return __builtin_add_overflow(last, int64_t{1}, &count) ? std::nullopt : std::optional(count);
 }
 
-void read_state(const ZipFile& file, const std::string& folder, const std::string& config, State& state) {
+void read_state(const ZipFile& file, const std::string& folder, const std::string& config, State& state,
+                StorageOf storage_of) {
   const auto json = parse_json(file.read(config), config);
-  StateReader reader(file, folder);
+  StateReader reader(file, folder, std::move(storage_of));
   for (const auto& [name, entry] : json.at("config").items())
     if (!state.emplace(name, reader.read(name, entry)).second) refuse_state(name, "is stored twice");
 }

@@ -147,6 +147,8 @@ std::vector<at::Tensor> Backward::run(std::vector<at::Tensor> saved, std::vector
   tangents.clear();
   std::vector<at::Tensor> gradients;
   code.run(std::move(inputs), gradients);
+  for (size_t i = 0; i < wanted.size(); ++i)  // code from elsewhere may compute more than is wanted
+    if (!wanted[i]) gradients[i] = at::Tensor();
   return gradients;
 }
 

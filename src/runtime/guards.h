@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "aot/signature.h"
+#include "util/byte_stream.h"
 
 namespace antegrad::runtime {
 
@@ -24,6 +25,9 @@ struct Ambient {
 
   static Ambient now();
   bool operator==(const Ambient&) const = default;
+
+  void write(ByteWriter& out) const;
+  static Ambient read(ByteReader& in);  ///< throws Error(Io) for invalid bytes
 };
 /// Says in words how the two differ.
 std::string difference(const Ambient& captured, const Ambient& now);
@@ -57,11 +61,21 @@ class TensorGuard {
   bool is_plain() const { return defined_ && plain_; }
   c10::IntArrayRef sizes() const { return sizes_; }  ///< at the capture
   c10::IntArrayRef strides() const { return strides_; }
+  c10::ScalarType dtype() const { return dtype_.toScalarType(); }
+  bool requires_grad() const { return requires_grad_; }
+  bool is_on_cpu() const { return !defined_ || device_.is_cpu(); }
+  /// The function has read the tensor's .grad: in another process there is no such tensor.
+  bool names_grad() const { return guards_grad_ && guards_which_grad_ && has_grad_; }
+
+  /// Leaves the .grad out: guards that are read back ignore it.
+  void write(ByteWriter& out) const;
+  static TensorGuard read(ByteReader& in);  ///< throws Error(Io) for invalid bytes
 
  private:
+  TensorGuard() = default;
   bool same_grad(const c10::TensorImpl& impl) const;
 
-  bool defined_;
+  bool defined_ = false;
   c10::DispatchKeySet keys_;
   caffe2::TypeMeta dtype_;
   c10::Device device_ = c10::kCPU;

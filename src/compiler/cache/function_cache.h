@@ -27,6 +27,11 @@ class FunctionCache {
   static FunctionCache open(const CaptureSettings& settings, const ir::Graph& graph,
                             const CaptureFacts& facts, const runtime::Ambient& ambient);
 
+  /// Returns one that neither has nor stores anything, for code that does not come from a capture.
+  static FunctionCache none(const std::string& name, std::shared_ptr<const Lowering> lowering) {
+    return {name, false, std::move(lowering)};
+  }
+
   /// Fetches the entry for load() and returns whether there is one.
   bool prefetch();
   /// Reports a miss as one for these sizes only: the cache has the function at other sizes.

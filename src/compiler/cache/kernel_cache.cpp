@@ -54,7 +54,7 @@ std::string source_of(schedule::Kernel kernel, const KernelTarget& target) {
   kernel.name = kFunctionName;
   if (is_cuda(kernel))
     return codegen::cuda::unit_source(kernel, codegen::cuda::map_kernel(kernel, *target.facts));
-  return codegen::cpu::unit_source({&kernel});
+  return kernel_text(std::move(kernel));
 }
 
 /// The kernels loaded in this process.
@@ -277,6 +277,15 @@ FoundKernels find_kernels(const std::vector<KernelReference>& references, Caches
   }
   if (failed) return std::move(*failed);
   return {std::move(out), cache::Outcome::Hit, {}};
+}
+
+LoadedKernel load_kernel(const cache::Digest& key, std::string object) {
+  return load(key, std::move(object));
+}
+
+std::string kernel_text(schedule::Kernel kernel) {
+  kernel.name = kFunctionName;
+  return codegen::cpu::unit_source({&kernel});
 }
 
 void map_kernels(const std::vector<schedule::Kernel>& kernels, const schedule::DeviceFacts& facts,

@@ -57,6 +57,12 @@ struct FoundKernels {
   std::string reason;
 };
 FoundKernels find_kernels(const std::vector<KernelReference>& references, Caches& caches);
+/// Loads an object that was made from the text of a kernel, as kernel_text() returns it. Throws
+/// Error(Compile).
+LoadedKernel load_kernel(const cache::Digest& key, std::string object);
+/// Returns the C text that a kernel for the CPU is compiled from: the same for kernels that differ only in
+/// names.
+std::string kernel_text(schedule::Kernel kernel);
 /// Determines how kernels for CUDA devices run on threads. find_kernels() does not know, make_kernels() does
 /// it. Cheap, and the same for a kernel that was just compiled and one from the cache: facts of the device
 /// and the build of antegrad are part of the keys.

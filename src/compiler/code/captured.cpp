@@ -156,7 +156,7 @@ capture::Trace trace_call(const CaptureSettings& settings, const std::vector<at:
         auto outcome = run(fakes);
         keep.check();
         if (seed) seed->check();
-        end = {std::move(outcome.pattern), c10::GradMode::is_enabled()};
+        end = {std::move(outcome.pattern), c10::GradMode::is_enabled(), std::move(outcome.structure)};
         return std::move(outcome.tensors);
       },
       inputs, capture_options);

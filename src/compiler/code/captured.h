@@ -29,8 +29,9 @@ struct SharedBase {
 
 /// State at the end of a run of the function, besides its graph.
 struct RunEnd {
-  std::shared_ptr<const void> pattern;  ///< as in Outcome
-  bool grad_mode = false;               ///< of the thread, which gets its own mode back
+  std::shared_ptr<const void> pattern;                     ///< as in Outcome
+  bool grad_mode = false;                                  ///< of the thread, which gets its own mode back
+  std::shared_ptr<const detail::CallStructure> structure;  ///< as in Outcome
 };
 
 /// The result of capturing a function once.

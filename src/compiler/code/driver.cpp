@@ -179,6 +179,8 @@ std::shared_ptr<const Lowered> compile_backward(const TemplateParts& parts,
   const auto specialised = [&] {
     return runtime::specialize(parts.plan.partition->backward, parts.facts.reached_by, which);
   };
+  if (parts.ready_backward)
+    if (auto code = parts.ready_backward(key)) return code;
   if (auto code = parts.cache.load_backward(key)) {  // cache/
     if (trace::on()) trace_pass_without_code(specialised(), parts.plan.has_kernels, *parts.lowering);
     return code;

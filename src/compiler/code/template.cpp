@@ -50,6 +50,13 @@ std::shared_ptr<const Lowered> Template::backward(const runtime::BackwardCase& w
   return code;
 }
 
+std::map<std::vector<bool>, std::shared_ptr<const Lowered>> Template::backward_code() const {
+  const std::scoped_lock lock(mutex_);
+  auto code = backward_code_;
+  std::erase_if(code, [](const auto& entry) { return entry.second == nullptr; });  // those that have failed
+  return code;
+}
+
 Result<std::vector<int64_t>> Template::symbols_in(std::vector<int64_t> sizes,
                                                   const Captured& captured) const {
   const auto found = without_input_offsets(captured);

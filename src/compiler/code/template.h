@@ -1,5 +1,6 @@
 #pragma once
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -26,6 +27,9 @@ struct TemplateParts {
   FunctionCache cache;
   std::shared_ptr<const Lowering> lowering;
   trace::Context traced;  ///< the trace context of events of this version
+  /// Returns code that was compiled elsewhere for a case of the backward pass, and may compute gradients that
+  /// are not wanted; null when there is none and it may be compiled. Unset when there is no such code at all.
+  std::function<std::shared_ptr<const Lowered>(const std::vector<bool>& which)> ready_backward = {};
 };
 
 /// What is compiled once for all sizes of a captured function: the graph over symbols, its forward and
@@ -45,7 +49,12 @@ class Template : public std::enable_shared_from_this<Template> {
   /// The same with a calling convention that is known: that of an instance.
   std::unique_ptr<runtime::Caller> instantiate(std::vector<int64_t> symbols, aot::Signature signature,
                                                runtime::BackwardFacts facts) const;
+  /// Returns the code of a case of the backward pass, compiled when it is first asked for.
+  std::shared_ptr<const Lowered> backward(const runtime::BackwardCase& which) const;
+  /// The cases of the backward pass that are compiled by now.
+  std::map<std::vector<bool>, std::shared_ptr<const Lowered>> backward_code() const;
 
+  const TemplateParts& parts() const { return parts_; }
   const Plan& plan() const { return parts_.plan; }
   const ir::Graph& captured() const { return parts_.captured; }
   /// The first symbol that stands for a number.
@@ -54,7 +63,6 @@ class Template : public std::enable_shared_from_this<Template> {
   }
 
  private:
-  std::shared_ptr<const Lowered> backward(const runtime::BackwardCase& which) const;
   runtime::BackwardFacts backward_facts(const aot::Signature& signature, const capture::Trace& trace) const;
 
   const TemplateParts parts_;

@@ -49,6 +49,16 @@ std::shared_ptr<const Version> Function::Impl::newest() const {
   return nullptr;
 }
 
+std::vector<std::shared_ptr<const compiler::Version>> Function::versions() const {
+  std::shared_lock lock(impl_->versions_mutex);
+  std::vector<std::shared_ptr<const Version>> compiled;
+  for (const auto& version : impl_->versions)
+    if (!version->is_eager()) compiled.push_back(version);
+  return compiled;
+}
+
+const std::string& Function::name() const { return impl_->options.name; }
+
 std::string Function::graph_text() const {
   const auto version = impl_->newest();
   return version ? ir::print(version->compiled().plan().graph) : "";

@@ -1,5 +1,7 @@
 #include "compiler/function/gradient_function.h"
 
+#include <ATen/core/NamedTensor.h>
+#include <ATen/ops/empty_strided.h>
 #include <fmt/format.h>
 
 #include "antegrad/error.h"
@@ -22,26 +24,6 @@ Options options_for(const Options& options) {
   return own;
 }
 
-/// An argument that no gradient depends on, so that its contents do not matter.
-struct Placeholder {
-  std::vector<int64_t> sizes, strides;
-  int64_t offset = 0;
-  at::TensorOptions options;
-  bool defined = false;
-  bool requires_grad = false;
-  bool is_leaf = true;
-  int32_t same_as = -1;  ///< an earlier argument that is the same tensor, or -1
-
-  at::Tensor make() const {
-    if (!defined) return {};
-    aten::BelowRecording below;
-    auto tensor = runtime::empty_with_offset(sizes, strides, offset, options).zero_();
-    if (requires_grad && is_leaf) tensor.set_requires_grad(true);
-    if (requires_grad && !is_leaf) capture::give_history(tensor);
-    return tensor;
-  }
-};
-
 Placeholder placeholder_of(const at::Tensor& tensor, int32_t same_as) {
   Placeholder argument;
   argument.defined = tensor.defined();
@@ -57,6 +39,27 @@ Placeholder placeholder_of(const at::Tensor& tensor, int32_t same_as) {
 }
 
 }  // namespace
+
+at::Tensor Placeholder::make() const {
+  if (!defined) return {};
+  aten::BelowRecording below;
+  auto tensor = runtime::empty_with_offset(sizes, strides, offset, options).zero_();
+  if (requires_grad && is_leaf) tensor.set_requires_grad(true);
+  if (requires_grad && !is_leaf) capture::give_history(tensor);
+  return tensor;
+}
+
+void add_gradient_arguments(const std::vector<Placeholder>& arguments, const std::vector<at::Tensor>& primals,
+                            const std::vector<at::Tensor>& tangents, Leaves& leaves) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const auto& argument = arguments[i];
+    const bool known = i < primals.size() && primals[i].defined();
+    leaves.tensors.push_back(argument.same_as >= 0 ? leaves.tensors[static_cast<size_t>(argument.same_as)]
+                             : known               ? primals[i]
+                                                   : argument.make());
+  }
+  for (const auto& tangent : tangents) leaves.tensors.push_back(tangent);
+}
 
 struct GradientFunction::Recipe {
   std::string name;
@@ -166,23 +169,39 @@ detail::Outcome GradientFunction::Recipe::run_gradients(const std::vector<at::Te
   return outcome;
 }
 
+const std::vector<Placeholder>& GradientFunction::arguments() const { return recipe_->arguments; }
+const Leaves& GradientFunction::numbers() const { return recipe_->numbers; }
+const runtime::Ambient& GradientFunction::ambient() const { return recipe_->ambient; }
+
+Leaves GradientFunction::leaves_of(const std::vector<at::Tensor>& primals,
+                                   const std::vector<at::Tensor>& tangents) const {
+  Leaves leaves = recipe_->numbers;
+  add_gradient_arguments(recipe_->arguments, primals, tangents, leaves);
+  return leaves;
+}
+
 std::vector<at::Tensor> GradientFunction::gradients(const std::vector<at::Tensor>& primals,
                                                     const std::vector<at::Tensor>& tangents) {
   runtime::AmbientGuard guard(recipe_->ambient);
-  Leaves leaves = recipe_->numbers;
-  for (size_t i = 0; i < recipe_->arguments.size(); ++i) {
-    const auto& argument = recipe_->arguments[i];
-    const bool known = i < primals.size() && primals[i].defined();
-    leaves.tensors.push_back(argument.same_as >= 0 ? leaves.tensors[static_cast<size_t>(argument.same_as)]
-                             : known               ? primals[i]
-                                                   : argument.make());
-  }
-  for (const auto& tangent : tangents) leaves.tensors.push_back(tangent);
   const auto run = [recipe = recipe_](const std::vector<at::Tensor>& fakes) {
     return recipe->run_gradients(fakes);
   };
   const auto keep = [&]() -> detail::OwnedRun { return run; };
-  return function_->call(leaves, run, keep).tensors;
+  return function_->call(leaves_of(primals, tangents), run, keep).tensors;
+}
+
+void GradientFunction::prepare(const std::vector<runtime::TangentType>& types) const {
+  const runtime::AmbientGuard guard(recipe_->ambient);
+  const c10::AutoGradMode as_in_backward(true);  // with create_graph
+  const at::NoNamesGuard as_in_engine;
+  std::vector<at::Tensor> tangents;
+  for (const auto& type : types)
+    tangents.push_back(at::empty_strided(type.sizes, type.strides, type.options).zero_());
+  const auto run = [recipe = recipe_](const std::vector<at::Tensor>& fakes) {
+    return recipe->run_gradients(fakes);
+  };
+  const auto keep = [&]() -> detail::OwnedRun { return run; };
+  function_->explain(leaves_of({}, tangents), run, keep);
 }
 
 }  // namespace antegrad::compiler

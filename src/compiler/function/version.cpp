@@ -11,11 +11,6 @@
 namespace antegrad::compiler {
 namespace {
 
-bool relies_on_aliasing(const aot::Signature& signature) {
-  return !signature.written.empty() || !signature.shared.empty() || !signature.fixed_offsets.empty() ||
-         !signature.same.empty() || !signature.changed.empty();
-}
-
 /// Ops of other libraries do not say whether they draw.
 bool may_draw(const ir::Graph& graph) {
   return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const ir::Node& node) {
@@ -36,6 +31,11 @@ bool of_one_kind(const symbolic::CallShapes& a, const symbolic::CallShapes& b) {
 }
 
 }  // namespace
+
+bool relies_on_aliasing(const aot::Signature& signature) {
+  return !signature.written.empty() || !signature.shared.empty() || !signature.fixed_offsets.empty() ||
+         !signature.same.empty() || !signature.changed.empty();
+}
 
 size_t Version::SymbolsHash::operator()(const Symbols& symbols) const {
   size_t hash = symbols.size();
@@ -68,6 +68,7 @@ Result<InstancePtr> Version::make_instance(const CaptureSettings& settings, cons
   instance->symbols = std::move(*symbols);
   instance->values = *values;
   instance->pattern = captured.end.pattern;
+  instance->structure = captured.end.structure;
   instance->grad_mode_after = captured.end.grad_mode;
   for (const auto& tensor : captured.inputs)
     instance->offsets.push_back(tensor.defined() ? tensor.storage_offset() : 0);
@@ -98,6 +99,7 @@ InstancePtr Version::make_instance(const Options& options, const Call& call, cap
   instance->values.assign(symbols->begin(), symbols->end());
   instance->symbols = std::move(*symbols);
   instance->pattern = std::move(end.pattern);
+  instance->structure = std::move(end.structure);
   instance->grad_mode_after = end.grad_mode;
   for (const auto& tensor : call.leaves.tensors)
     instance->offsets.push_back(tensor.defined() ? tensor.storage_offset() : 0);
@@ -134,6 +136,20 @@ void Version::add(InstancePtr instance, int most) {
   std::nth_element(used.begin(), used.begin() + dropped - 1, used.end());
   std::erase_if(instances_,
                 [limit = used[dropped - 1]](const auto& one) { return one.second->used <= limit; });
+}
+
+std::vector<InstancePtr> Version::all_instances() const {
+  std::vector<InstancePtr> out;
+  for (const auto& [symbols, instance] : instances_) out.push_back(instance);
+  std::sort(out.begin(), out.end(), [](const InstancePtr& a, const InstancePtr& b) {
+    return std::lexicographical_compare(a->symbols.begin(), a->symbols.end(), b->symbols.begin(),
+                                        b->symbols.end());
+  });
+  return out;
+}
+
+void Version::set_lifted(size_t k, const at::Tensor& tensor) {
+  guards_.lifted.at(k).tensor = c10::weak_intrusive_ptr<c10::TensorImpl>(tensor.getIntrusivePtr());
 }
 
 InstancePtr Version::find_instance(const Symbols& symbols) const {

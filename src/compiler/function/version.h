@@ -26,8 +26,9 @@ struct Instance {
   std::vector<int64_t> values;  ///< of the template's symbols
   std::unique_ptr<runtime::Caller> caller;
   std::shared_ptr<const void> pattern;
-  bool grad_mode_after = false;  ///< the grad mode that the function leaves behind
-  std::vector<int64_t> offsets;  ///< storage offsets of all inputs at capture
+  std::shared_ptr<const detail::CallStructure> structure;  ///< null for functions without one
+  bool grad_mode_after = false;                            ///< the grad mode that the function leaves behind
+  std::vector<int64_t> offsets;                            ///< storage offsets of all inputs at capture
   bool check_aliasing = false;
   bool has_assumptions = false;           ///< as in capture::Trace
   bool may_draw = false;                  ///< from LibTorch's default generator
@@ -113,6 +114,11 @@ class Version {
   size_t instances() const { return instances_.size(); }
   const Template& compiled() const { return *template_; }
   InstancePtr newest_instance() const { return newest_; }
+  std::vector<InstancePtr> all_instances() const;  ///< in the order of their symbols
+  /// Computes higher-order derivatives of all instances; null when there are none.
+  const std::shared_ptr<detail::Function>& gradients() const { return gradients_; }
+  /// Makes captured tensor number `k` another one, which the guard on it need not accept.
+  void set_lifted(size_t k, const at::Tensor& tensor);
   std::string guards_text() const { return guards_.shapes ? guards_.shapes->to_string() : ""; }
   const std::map<std::string, uint64_t>& shape_fallbacks() const { return shape_fallbacks_; }
 
@@ -146,6 +152,9 @@ class Version {
   std::map<std::string, uint64_t> shape_fallbacks_;
   std::exception_ptr refusal_;
 };
+
+/// Whether calls have to check which inputs share memory.
+bool relies_on_aliasing(const aot::Signature& signature);
 
 /// Returns the match of the first version that serves the call.
 std::optional<Match> match(std::span<const std::shared_ptr<Version>> versions, const Call& call);
