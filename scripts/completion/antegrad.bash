@@ -30,7 +30,7 @@ _antegrad() {
   done
   local program=("${COMP_WORDS[0]}") words=""
   [[ -n $command ]] && program+=("$command")
-  [[ $command == cache && -n $sub ]] && program+=("$sub")
+  [[ ($command == cache || $command == package) && -n $sub ]] && program+=("$sub")
 
   case $previous in
     --backend) words="eager nofuse default" ;;
@@ -44,11 +44,12 @@ _antegrad() {
   if [[ -z $words ]]; then
     if [[ $word == -* ]]; then
       words=$(_antegrad_help Options "${program[@]}")
-    elif [[ -z $command || ($command == cache && -z $sub) ]]; then
+    elif [[ -z $command || (($command == cache || $command == package) && -z $sub) ]]; then
       words=$(_antegrad_help Subcommands "${program[@]}")
     else
       case $command in
         print | opt | verify | run | bench) mapfile -t COMPREPLY < <(_antegrad_files "$word" graph) ;;
+        package) mapfile -t COMPREPLY < <(_antegrad_files "$word" pt2) ;;
         cache) [[ $sub == export || $sub == import ]] && mapfile -t COMPREPLY < <(_antegrad_files "$word" agc) ;;
         passes | doctor) ;;
         *) compopt -o filenames 2>/dev/null; mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;

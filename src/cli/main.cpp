@@ -9,6 +9,7 @@
 #include "cli/graph/commands.h"
 #include "cli/graph/graph_options.h"
 #include "cli/option_checks.h"
+#include "cli/package_options.h"
 #include "cli/report/report_command.h"
 #include "cli/torch_program.h"
 
@@ -24,6 +25,7 @@ constexpr const char* kExamples =
     "  antegrad opt --pipeline functional model.graph\n"
     "  antegrad run model.graph --size s0=32\n"
     "  antegrad bench model.graph --json\n"
+    "  antegrad package show model.pt2\n"
     "  antegrad cache stats\n"
     "\n"
     "Exit codes: 0 success; 1 failure, or a problem was found; 2 wrong usage.\n"
@@ -170,6 +172,8 @@ int run(int argc, char** argv) {
   BenchOptions bench_options;
   const auto& run_command = add_run(app, run_options);
   const auto& bench_command = add_bench(app, bench_options);
+  PackageCommand package_options;
+  const auto& package_command = add_package(app, package_options);
   CacheCommands cache(app);
   DoctorOptions doctor;
   const auto& doctor_command = add_doctor(app, doctor);
@@ -192,6 +196,7 @@ int run(int argc, char** argv) {
   }
   if (run_command.parsed()) return run_torch_program("run", argv);
   if (bench_command.parsed()) return run_torch_program("bench", argv);
+  if (package_command.parsed()) return run_torch_program("package", argv);
   if (report.parsed()) {
     write_output(report.run());
     return kDone;

@@ -24,8 +24,10 @@ touch "$work/files/a.graph" "$work/files/b.graph" "$work/files/c.txt" "$work/fil
 cd "$work/files"
 
 complete -p antegrad >/dev/null || fail "nothing is registered"
-for command in bench cache doctor opt passes print run verify; do offers "$command" "$command"; done
-offers "passes print" p
+for command in bench cache doctor opt package passes print run verify; do offers "$command" "$command"; done
+offers "package passes print" p
+offers "bench list run show strip verify" package ""
+offers "--isa" package strip --i
 offers "clear explain export gc import list show stats verify" cache ""
 offers "explain export" cache ex
 offers "--compact --help --model -h" print -

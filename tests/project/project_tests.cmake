@@ -17,7 +17,12 @@ add_test(NAME man_test COMMAND bash ${project_dir}/man_test.sh $<TARGET_FILE:ant
                                     ${PROJECT_SOURCE_DIR}/docs/man/antegrad.1)
 add_test(NAME completion_test COMMAND bash ${project_dir}/completion_test.sh $<TARGET_FILE:antegrad_cli>
                                            ${PROJECT_SOURCE_DIR}/scripts/completion/antegrad.bash)
-list(APPEND project_tests cli_test run_cli_test doctor_test man_test completion_test)
+add_test(NAME package_cli_test COMMAND bash ${project_dir}/package_cli_test.sh $<TARGET_FILE:antegrad_cli> ${PROJECT_SOURCE_DIR})
+list(APPEND project_tests cli_test run_cli_test package_cli_test doctor_test man_test completion_test)
+
+add_test(NAME package_header_test COMMAND bash ${project_dir}/package_header_test.sh ${CMAKE_CXX_COMPILER}
+                                               ${PROJECT_SOURCE_DIR} ${LibTorch_ROOT_DIR})
+list(APPEND project_tests package_header_test)
 
 add_executable(cache_sample ${project_dir}/cache_sample.cpp)
 target_link_libraries(cache_sample PRIVATE antegrad_core)

@@ -18,6 +18,8 @@ int run(int argc, char** argv) {
   BenchOptions bench;
   const auto& run_command = add_run(app, run);
   const auto& bench_command = add_bench(app, bench);
+  PackageCommand package;
+  const auto& package_command = add_package(app, package);
   std::string program_file, program_model;
   const auto add_program_command = [&](const char* name, const char* help) {
     auto* command = app.add_subcommand(name, help);
@@ -39,6 +41,10 @@ int run(int argc, char** argv) {
     write_output(is_program(bench.file) ? bench_program(bench) : bench_graph(bench));
   if (print_command->parsed()) write_output(print_program(program_file, program_model));
   if (graph_command->parsed()) write_output(graph_of_program(program_file, program_model));
+  if (package_command.parsed()) {
+    set_package_action(package_command, package);
+    write_output(run_package(package));
+  }
   if (libtorch_command->parsed()) write_output(describe_libtorch());
   return kDone;
 }
