@@ -98,6 +98,11 @@ antegrad_status antegrad_load_script(const char* path, const antegrad_options* o
  * it takes, without the tuples, lists and dictionaries around them. */
 antegrad_status antegrad_load_program(const char* path, const antegrad_options* options,
                                       antegrad_function** function);
+/** Loads a function of a package (docs/packages.md); null for its first one. Nothing is captured, and nothing
+ * is compiled if the package has code for this machine; with the option cache=strict, anything else fails.
+ * Its inputs are the tensors of its arguments, which require gradients as they did when it was packaged. */
+antegrad_status antegrad_load_package(const char* path, const char* name, const antegrad_options* options,
+                                      antegrad_function** function);
 /** Loads a graph from the text that Exported::graph() returns (docs/export.md). */
 antegrad_status antegrad_load_graph(const char* text, const antegrad_options* options,
                                     antegrad_function** function);
@@ -120,7 +125,8 @@ antegrad_status antegrad_value_and_gradients(antegrad_function* function, const 
                                              size_t input_count, const size_t* wanted, size_t wanted_count,
                                              antegrad_tensor* value, antegrad_tensor* gradients);
 
-/** --- State of a program (antegrad_load_program): its parameters and buffers, by their names in Python.
+/** --- State of a program (antegrad_load_program): its parameters and buffers, by their names in Python; and
+ * the weights of a package (antegrad_load_package).
  * Other functions have none. Replacing state must not happen at the same time as a call or a reading. */
 
 /** Sets `count` to the number of names. Tied parameters have several. */

@@ -158,6 +158,16 @@ antegrad_status antegrad_load_program(const char* path, const antegrad_options* 
   return load(load_program_file, path, "path", options, function);
 }
 
+antegrad_status antegrad_load_package(const char* path, const char* name, const antegrad_options* options,
+                                      antegrad_function** function) {
+  return guarded([&] {
+    *not_null(function, "function") = nullptr;
+    *function = load_package_function(not_null(path, "path"), name == nullptr ? "" : name,
+                                      options == nullptr ? antegrad::Options() : options->options)
+                    .release();
+  });
+}
+
 antegrad_status antegrad_load_graph(const char* text, const antegrad_options* options,
                                     antegrad_function** function) {
   return load(load_graph, text, "text", options, function);

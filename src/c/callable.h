@@ -46,7 +46,7 @@ struct antegrad_function {
                                                                    const std::vector<std::string>&) const {
     antegrad::c::refuse_no_program();
   }
-  /// Throws Error(InvalidArgument) unless it is a program.
+  /// Throws Error(InvalidArgument) unless it is a program or a function of a package.
   virtual void save(const std::string&) const { antegrad::c::refuse_no_program(); }
 };
 
@@ -56,6 +56,10 @@ namespace antegrad::c {
 std::unique_ptr<antegrad_function> load_script(const std::string& path, const Options& options);
 /// Returns a program of torch.export. Throws Error(Io), Error(Parse), Error(UnsupportedOp) …
 std::unique_ptr<antegrad_function> load_program_file(const std::string& path, const Options& options);
+/// Returns a function of a package; with an empty name, its first one. Throws Error(Io),
+/// Error(InvalidArgument).
+std::unique_ptr<antegrad_function> load_package_function(const std::string& path, const std::string& name,
+                                                         const Options& options);
 /// Returns a graph given as text, compiled to kernels. Throws Error(Parse) or Error(Verify).
 std::unique_ptr<antegrad_function> load_graph(const std::string& text, const Options& options);
 

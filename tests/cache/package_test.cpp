@@ -4,6 +4,7 @@
 #include <thread>
 #include <tuple>
 
+#include "antegrad/c.h"
 #include "package_scene.h"
 
 namespace {
@@ -450,6 +451,50 @@ TEST(Package, RefusesWhatItCannotHold) {
   const auto count =
       error_of([&] { plus(torch::zeros({2}), torch::zeros({2})); }, ErrorCode::InvalidArgument);
   EXPECT_NE(count.find("the structure of the arguments differs"), count.npos) << count;
+}
+
+/// Shows the tensor to the C API.
+antegrad_tensor borrowed(const at::Tensor& tensor) {
+  antegrad_tensor out{
+      tensor.data_ptr(), tensor.nbytes(), ANTEGRAD_FLOAT32, static_cast<int32_t>(tensor.dim()), {}, nullptr};
+  std::copy(tensor.sizes().begin(), tensor.sizes().end(), out.sizes);
+  return out;
+}
+
+TEST(Package, IsCalledFromC) {
+  const auto weight = torch::randn({3}).set_requires_grad(true);
+  auto energy = antegrad::compile([weight](const at::Tensor& x) { return (torch::sin(x) * weight).sum(); });
+  auto x = torch::randn({3}).set_requires_grad(true);
+  energy(x).backward();
+  PackageFile file;
+  package(file.path(), {{"energy", energy}}, {.names = {{"weight", weight}}});
+  antegrad_function* function = nullptr;
+  ASSERT_EQ(antegrad_load_package(file.path().c_str(), "other", nullptr, &function),
+            ANTEGRAD_ERROR_INVALID_ARGUMENT);
+  ASSERT_EQ(antegrad_load_package(file.path().c_str(), nullptr, nullptr, &function), ANTEGRAD_OK)
+      << antegrad_last_error();
+  const auto plain = x.detach().clone();
+  const auto input = borrowed(plain);
+  auto value = torch::zeros({}), gradient = torch::zeros({3});
+  auto value_out = borrowed(value), gradient_out = borrowed(gradient);
+  ASSERT_EQ(antegrad_call(function, &input, 1, &value_out, 1), ANTEGRAD_OK) << antegrad_last_error();
+  EXPECT_TRUE(torch::allclose(value, energy(x)));
+  const size_t wanted[] = {0};
+  ASSERT_EQ(antegrad_value_and_gradients(function, &input, 1, wanted, 1, &value_out, &gradient_out),
+            ANTEGRAD_OK)
+      << antegrad_last_error();
+  EXPECT_TRUE(torch::allclose(gradient, x.grad()));
+  const char* names[] = {"weight"};
+  ASSERT_EQ(antegrad_value_and_state_gradients(function, &input, 1, names, 1, nullptr, &gradient_out),
+            ANTEGRAD_OK)
+      << antegrad_last_error();
+  EXPECT_TRUE(torch::allclose(gradient, weight.grad()));
+  const auto ones = torch::ones({3});
+  const auto given = borrowed(ones);
+  ASSERT_EQ(antegrad_state_set(function, "weight", &given), ANTEGRAD_OK) << antegrad_last_error();
+  ASSERT_EQ(antegrad_call(function, &input, 1, &value_out, 1), ANTEGRAD_OK) << antegrad_last_error();
+  EXPECT_TRUE(torch::allclose(value, torch::sin(x).sum()));
+  antegrad_function_free(function);
 }
 
 }  // namespace
