@@ -72,7 +72,10 @@ class Memory {
     std::scoped_lock lock(mutex_);
     ++(compiled ? counts_.compiled : counts_.found);
     if (kernels_.size() >= kMaxKernels)
-      std::erase_if(kernels_, [](const auto& entry) { return entry.second.code.keep.use_count() == 1; });
+      std::erase_if(kernels_, [](const auto& entry) {
+        const auto& code = entry.second.code;
+        return code.cuda == nullptr && code.keep.use_count() == 1;  // the driver never drops those for CUDA
+      });
     kernels_.insert_or_assign(kernel.reference.key, kernel);
   }
 

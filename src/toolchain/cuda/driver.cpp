@@ -36,7 +36,6 @@ Driver open_driver() {
   symbols.find(out.context_set_current, "cuCtxSetCurrent");
   symbols.find(out.primary_context_retain, "cuDevicePrimaryCtxRetain");
   symbols.find(out.library_load_data, "cuLibraryLoadData");
-  symbols.find(out.library_unload, "cuLibraryUnload");
   symbols.find(out.library_get_kernel, "cuLibraryGetKernel");
   symbols.find(out.kernel_get_function, "cuKernelGetFunction");
   symbols.find(out.kernel_get_attribute, "cuKernelGetAttribute");

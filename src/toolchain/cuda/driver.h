@@ -31,7 +31,6 @@ struct Driver {
   Result (*primary_context_retain)(Context*, Device) = nullptr;
   Result (*library_load_data)(LibraryHandle*, const void*, int*, void**, unsigned, int*, void**,
                               unsigned) = nullptr;
-  Result (*library_unload)(LibraryHandle) = nullptr;
   Result (*library_get_kernel)(KernelHandle*, LibraryHandle, const char*) = nullptr;
   Result (*kernel_get_function)(FunctionHandle*, KernelHandle) = nullptr;
   Result (*kernel_get_attribute)(int*, int, KernelHandle, Device) = nullptr;

@@ -6,7 +6,6 @@
 
 #include "toolchain/cuda/cubin.h"
 #include "toolchain/elf_file.h"
-#include "util/process_end.h"
 
 namespace antegrad::toolchain::cuda {
 namespace {
@@ -32,20 +31,20 @@ std::shared_ptr<const Module> Module::load(const Object& cubin, const std::strin
   LibraryHandle library = nullptr;
   check_load(api.library_load_data(&library, cubin.bytes.data(), nullptr, nullptr, 0, nullptr, nullptr, 0),
              "cuLibraryLoadData");
-  std::shared_ptr<Module> module(new Module(library, nullptr));
+  std::shared_ptr<Module> module(new Module);
   check_load(api.library_get_kernel(&module->kernel_, library, kernel.c_str()), "cuLibraryGetKernel");
   return module;
-}
-
-Module::~Module() {
-  // While the process ends, the driver may be gone.
-  if (!process_end::begun()) driver().library_unload(library_);
 }
 
 void Module::prepare(Device device, int64_t shared_bytes) const {
   FunctionHandle function = nullptr;
   check(driver().kernel_get_function(&function, kernel_), "loading a kernel");
-  if (shared_bytes > kSharedWithoutAsking)
+  if (shared_bytes <= kSharedWithoutAsking) return;
+  // Functions share modules, and another one may need more.
+  int allowed = 0;
+  check(driver().kernel_get_attribute(&allowed, kMostDynamicShared, kernel_, device),
+        "asking how much shared memory is allowed");
+  if (allowed < shared_bytes)
     check(driver().kernel_set_attribute(kMostDynamicShared, static_cast<int>(shared_bytes), kernel_, device),
           "asking for shared memory");
 }

@@ -7,11 +7,11 @@
 
 namespace antegrad::toolchain::cuda {
 
-/// A cubin given to the driver. Its kernels may be launched, on any device of its architecture, while the
-/// module lives.
+/// A cubin given to the driver. Its kernel may be launched on any device of its architecture. The driver
+/// keeps it until the process ends, since launched kernels may still be waiting for the device, or be part of
+/// a CUDA graph that a user captured.
 class Module {
  public:
-  ~Module();
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 
@@ -25,10 +25,9 @@ class Module {
   void prepare(Device device, int64_t shared_bytes) const;
 
  private:
-  Module(LibraryHandle library, KernelHandle kernel) : library_(library), kernel_(kernel) {}
+  Module() = default;
 
-  LibraryHandle library_;
-  KernelHandle kernel_;
+  KernelHandle kernel_ = nullptr;
 };
 
 /// What the compiler made of a kernel.
