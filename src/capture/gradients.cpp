@@ -1,5 +1,6 @@
 #include "capture/gradients.h"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/anomaly_mode.h>
@@ -320,13 +321,22 @@ std::vector<at::Tensor> run_backward(Recorder& recorder, const std::vector<GradR
   return torch::autograd::Engine::get_default_engine().execute(from, tangents, true, create_graph, false, to);
 }
 
-void clear_engine() {
-  const BelowRecording below;
+/// Runs a backward pass of one node that does nothing with this gradient.
+static void run_empty_pass(const at::Tensor& gradient) {
   auto last = std::shared_ptr<Node>(new LastNode, torch::autograd::deleteNode);
-  static float number = 0;  // allocates nothing: memory may be what has run out
-  const auto gradient = at::from_blob(&number, {}, at::kFloat);
   last->add_input_metadata(gradient);
   torch::autograd::Engine::get_default_engine().execute({{last, 0}}, {gradient}, false, false, true);
+}
+
+void clear_engine() {
+  const BelowRecording below;
+  static float number = 0;  // allocates nothing: memory may be what has run out
+  run_empty_pass(at::from_blob(&number, {}, at::kFloat));
+}
+
+void wait_for_engine(c10::Device device) {
+  const BelowRecording below;
+  run_empty_pass(at::empty({0}, at::TensorOptions(at::kFloat).device(device)));  // allocates nothing
 }
 
 }  // namespace antegrad::capture

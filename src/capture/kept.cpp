@@ -6,8 +6,6 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 #include <unordered_set>
 
 #include "aten/below_recording.h"
@@ -41,21 +39,16 @@ std::vector<KeptMemory> held_by_others(Recorder& recorder, const std::vector<at:
   return held;
 }
 
-/// A backward pass over tensors on a CUDA device runs on a thread of the engine, which drops what it used
-/// only after it has said that the pass is done. Returns whether nothing is held any more after a short wait.
-bool is_released_later(Recorder& recorder, const std::vector<at::Tensor>& tangents) {
-  const auto is_on_cuda = [](const ir::Value& value) {
+/// Waits until the engine's threads have dropped what backward passes inside the capture computed.
+void wait_for_passes(Recorder& recorder) {
+  std::vector<ir::Device> waited;
+  for (const auto& value : recorder.graph().values) {
     const auto* type = value.type.tensor();
-    return type != nullptr && type->device.kind == ir::Device::Kind::Cuda;
-  };
-  const auto& values = recorder.graph().values;
-  if (std::none_of(values.begin(), values.end(), is_on_cuda)) return false;
-  constexpr auto kStep = std::chrono::microseconds(200), kLongest = std::chrono::microseconds(200'000);
-  for (auto waited = kStep; waited < kLongest; waited += kStep) {
-    std::this_thread::sleep_for(kStep);
-    if (held_by_others(recorder, tangents).empty()) return true;
+    if (type == nullptr || type->device.kind != ir::Device::Kind::Cuda) continue;
+    if (std::find(waited.begin(), waited.end(), type->device) != waited.end()) continue;
+    waited.push_back(type->device);
+    wait_for_engine(to_torch(type->device));
   }
-  return false;
 }
 
 std::vector<at::Tensor> fakes_but(const Recorder& recorder, const std::vector<at::Tensor>& tangents) {
@@ -166,7 +159,8 @@ KeptTensors find_kept(Recorder& recorder, const std::vector<at::Tensor>& inputs,
   if (held_by_others(recorder, tangents).empty()) return kept;
   release_histories(recorder);
   if (held_by_others(recorder, tangents).empty()) return kept;
-  if (is_released_later(recorder, tangents)) return kept;
+  wait_for_passes(recorder);
+  if (held_by_others(recorder, tangents).empty()) return kept;
   const BelowRecording below;
   std::unordered_set<const Node*> seen;
   for (const auto& fake : fakes_but(recorder, tangents)) redirect_history(fake, inputs, histories, seen);
