@@ -44,14 +44,14 @@ bool makes_leaves_of_arguments(const capture::Trace& trace) {
 }
 
 std::shared_ptr<const Lowered> lower(const TemplateParts& parts, const ir::Graph& graph) {
-  if (parts.plan.has_kernels) return lower(*parts.lowering, graph);
+  if (parts.plan.has_kernels) return lower(*parts.lowering, graph, parts.deterministic);
   trace_pass_without_code(graph, false, *parts.lowering);
   return std::make_shared<const Lowered>(graph);
 }
 
 /// Compiles a program over its sizes, or loads it from the cache.
 TemplateParts compile_program(const CaptureSettings& settings, GeneralProgram program,
-                              const CaptureFacts& facts) {
+                              const CaptureFacts& facts, bool deterministic) {
   TemplateParts parts{.captured = std::move(program.found.graph),
                       .numbers = std::move(program.numbers),
                       .facts = facts,
@@ -59,6 +59,7 @@ TemplateParts compile_program(const CaptureSettings& settings, GeneralProgram pr
                       .forward = nullptr,
                       .cache = std::move(program.cache),
                       .lowering = settings.lowering,
+                      .deterministic = deterministic,
                       .traced = trace::current()};
   trace_graph("captured", parts.captured);
   const trace::In in({parts.traced.function, parts.traced.version, "forward"});
@@ -160,7 +161,8 @@ std::shared_ptr<Version> Driver::compile(const Call& call, Recorded& recorded) c
   std::shared_ptr<detail::Function> gradients;
   if (trace.differentiable && trace.views.empty() && !makes_leaves_of_arguments(trace))
     gradients = GradientFunction::make_function(options);
-  auto parts = compile_program(settings_, std::move(*recorded.program), facts_of(trace));
+  auto parts =
+      compile_program(settings_, std::move(*recorded.program), facts_of(trace), call.ambient.deterministic);
   const auto version = std::make_shared<Version>(
       std::move(*recorded.guards), std::make_shared<const Template>(std::move(parts), options.backward_ahead),
       std::move(gradients), trace.counts.real_kernels);
@@ -192,9 +194,10 @@ std::shared_ptr<const Lowered> compile_backward(const TemplateParts& parts,
   return code;
 }
 
-std::shared_ptr<const Lowered> lower(const Lowering& lowering, const ir::Graph& graph) {
+std::shared_ptr<const Lowered> lower(const Lowering& lowering, const ir::Graph& graph,
+                                     std::optional<bool> deterministic) {
   try {
-    auto program = lowering.program(graph);  // schedule/
+    auto program = lowering.program(graph, deterministic);  // schedule/
     trace_program(program, lowering);
     auto kernels = lowering.kernels(program);  // codegen/cpu/, toolchain/, cache/
     return std::make_shared<const Lowered>(std::move(program), std::move(kernels), lowering.debug_compare());

@@ -60,6 +60,7 @@ std::shared_ptr<const Lowered> compile_backward(const TemplateParts& parts,
 
 /// Schedules a graph and compiles its kernels. When that fails, returns code in which LibTorch runs every op
 /// if Options::compile_failure allows it; throws Error(Compile) otherwise.
-std::shared_ptr<const Lowered> lower(const Lowering& lowering, const ir::Graph& graph);
+std::shared_ptr<const Lowered> lower(const Lowering& lowering, const ir::Graph& graph,
+                                     std::optional<bool> deterministic = {});
 
 }  // namespace antegrad::compiler

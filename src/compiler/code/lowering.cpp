@@ -74,7 +74,8 @@ Lowered::Lowered(schedule::Program program, std::vector<LoadedKernel> kernels, b
   for (auto& kernel : program_.kernels) {
     kernel.text.clear();
     for (auto& section : kernel.sections)
-      for (auto& op : section.ops) op.comment.clear();
+      for (auto& op : section.ops)
+        if (op.indirect.empty()) op.comment.clear();  // errors name ops whose index is out of range
   }
   checks_ = runtime::index_checks(program_);
 }
@@ -153,13 +154,14 @@ void Lowering::prepare(ir::Graph& graph) const {
   passes::run_pipeline(graph, passes::passes_of("before_fusion"), pipeline);
 }
 
-schedule::Program Lowering::program(const ir::Graph& graph) const {
+schedule::Program Lowering::program(const ir::Graph& graph, std::optional<bool> deterministic) const {
   const trace::Span span("schedule");
   schedule::Settings settings;
   settings.fuse = options_.backend != Backend::NoFuse;
   settings.supports = codegen::expression_supported;
   if (const auto facts = cuda_facts(graph))
-    settings.cuda = schedule::cuda_target(*facts, at::globalContext().deterministicAlgorithms());
+    settings.cuda =
+        schedule::cuda_target(*facts, deterministic.value_or(at::globalContext().deterministicAlgorithms()));
   auto program = schedule::schedule(graph, settings);
   ir::verify(program.graph);  // the memory plan relies on it
   return program;

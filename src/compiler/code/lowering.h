@@ -54,7 +54,9 @@ class Lowering {
   std::string cuda_name(const ir::Graph& graph) const;
   /// Runs the passes that prepare a joint or functional graph for fusion.
   void prepare(ir::Graph& graph) const;
-  schedule::Program program(const ir::Graph& graph) const;
+  /// `deterministic`: whether results must be the same in every run, also of sums in any order; the thread's
+  /// flag where it is not given.
+  schedule::Program program(const ir::Graph& graph, std::optional<bool> deterministic = {}) const;
   /// Returns the text that is compiled for a kernel of a program for the graph.
   std::string source(const schedule::Kernel& kernel, const ir::Graph& graph) const;
   /// Throws Error(Compile).
