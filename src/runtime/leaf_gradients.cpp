@@ -29,12 +29,18 @@ bool are_small(const Node& node) {
   return bytes <= kMostBytesKept;
 }
 
-bool is_unwatched_leaf(const Edge& edge) {
+/// On a CUDA device the engine would add the gradient on the stream that the leaf's node was made on.
+bool is_reached_by(Node& from, Node& leaf) {
+  return static_cast<AccumulateGrad&>(leaf).variable.is_cpu() ||
+         (from.device() == leaf.device() && from.stream() == leaf.stream());
+}
+
+bool is_unwatched_leaf(Node& from, const Edge& edge) {
   Node& node = *edge.function;
   if (typeid(node) != typeid(AccumulateGrad) || edge.function.use_count() != 1) return false;
   return node.tensor_pre_hooks().empty() && node.retains_grad_hooks().empty() && node.pre_hooks().empty() &&
          node.post_hooks().empty() && node.tensor_post_acc_grad_hooks() == nullptr &&
-         static_cast<AccumulateGrad&>(node).variable.is_cpu();
+         is_reached_by(from, node);
 }
 
 /// Gives access to the mutex of a node, a protected member.
@@ -59,7 +65,7 @@ bool steal(AccumulateGrad& leaf, at::Tensor& gradient) {
 
 }  // namespace
 
-bool LeafGradients::possible(const Node& node) {
+bool LeafGradients::possible(Node& node) {
   const auto* asked_for = torch::autograd::get_current_graph_task_exec_info();
   if (asked_for == nullptr || !asked_for->empty() || torch::autograd::get_current_graph_task_keep_graph() ||
       torch::autograd::get_current_node().get() != &node)
@@ -69,7 +75,7 @@ bool LeafGradients::possible(const Node& node) {
     return false;
   const auto& edges = node.next_edges();
   return std::all_of(edges.begin(), edges.end(),
-                     [](const Edge& edge) { return !edge.is_valid() || is_unwatched_leaf(edge); });
+                     [&](const Edge& edge) { return !edge.is_valid() || is_unwatched_leaf(node, edge); });
 }
 
 variable_list LeafGradients::operator()(const variable_list& gradients, const variable_list&) {
