@@ -233,7 +233,7 @@ void Executable::run(Registers& registers, std::vector<at::Tensor>& outputs) con
   if (has_small_arena()) registers.arena = small;
   std::optional<cuda::DeviceScope> scope;
   if (device_.is_cuda()) {
-    cuda::check_errors();
+    cuda::throw_found_errors();
     scope.emplace(device_);
     registers.stream = scope->stream();
   }

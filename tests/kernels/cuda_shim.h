@@ -227,16 +227,12 @@ static void ag_shim_start(int thread) {
 #endif
 }
 
-static void ag_shim_fail(const char* what) {
-  fprintf(stderr, "cuda_shim: block %lld: %s\n", ag_shim.block, what);
-  abort();
-}
-
-static void ag_shim_block(bool switches) {
+/// Runs a block. Returns what is wrong with it, or null.
+static const char* ag_shim_block(bool switches) {
   const int threads = ag_shim.threads;
   if (!switches) {
     for (ag_shim.thread = 0; ag_shim.thread < threads; ++ag_shim.thread) ag_shim.run(ag_shim.argument);
-    return;
+    return nullptr;
   }
   ag_shim.all = {threads, 0, 0};
   for (int warp = 0; warp < threads / 32; ++warp) ag_shim.warps[warp] = {32, 0, 0};
@@ -260,13 +256,16 @@ static void ag_shim_block(bool switches) {
       ag_shim_swap(ag_shim.scheduler, fiber);
       left -= fiber.done ? 1 : 0;
     }
-    if (!moved) ag_shim_fail("threads wait at different barriers");
+    if (!moved) return "threads wait at different barriers";
   }
+  return nullptr;
 }
 
-/// Runs all blocks. `switches` says whether the kernel has barriers or shuffles.
+/// Runs all blocks. `switches` says whether the kernel has barriers or shuffles. Returns what is wrong with
+/// the kernel, or null.
 template <class Run>
-void ag_shim_launch(long long blocks, int threads, long long shared, unsigned seed, bool switches, Run run) {
+const char* ag_shim_launch(long long blocks, int threads, long long shared, unsigned seed, bool switches,
+                           Run run) {
   if (ag_shim.stacks == nullptr) ag_shim.stacks = (unsigned char*)malloc((size_t)kShimThreads * kShimStack);
   if (ag_shim.shared == nullptr) ag_shim.shared = (unsigned char*)aligned_alloc(64, kShimShared);
   ag_shim.threads = threads;
@@ -277,9 +276,11 @@ void ag_shim_launch(long long blocks, int threads, long long shared, unsigned se
   for (long long i = 0; i < blocks; ++i) {
     ag_shim.block = (first + i) % blocks;
     memset(ag_shim.shared, 0xee, (size_t)shared + 128);
-    ag_shim_block(switches);
+    const char* problem = ag_shim_block(switches);
     for (int at = 0; at < 64; ++at)
       if (ag_shim.shared[at] != 0xee || ag_shim.shared[64 + shared + at] != 0xee)
-        ag_shim_fail("wrote outside of shared memory");
+        problem = "writes outside of shared memory";
+    if (problem != nullptr) return problem;
   }
+  return nullptr;
 }

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 
 #include "codegen/cuda/kernel_source.h"
 #include "kernels/run_kernels.h"
@@ -18,37 +19,56 @@ struct CudaCase {
   bool aligned = true;
 };
 
-/// Bytes between margins that nothing may write to, aligned or just not.
+/// Whether AddressSanitizer checks the memory accesses of kernels. Builds with it do so; others with
+/// ANTEGRAD_EMULATE_SANITIZED=1 if its library is preloaded.
+inline bool is_sanitized() {
+#if defined(__SANITIZE_ADDRESS__)
+  return true;
+#else
+  return std::getenv("ANTEGRAD_EMULATE_SANITIZED") != nullptr;
+#endif
+}
+
+/// Memory of a kernel, aligned or just not. The sanitizer sees where it ends; without it there are margins
+/// that nothing may write to.
 class DeviceBytes {
  public:
   DeviceBytes(ir::DType dtype, const Memory& memory, bool aligned)
-      : dtype_(dtype), size_(static_cast<size_t>(ir::size_in_bytes(dtype))), shift_(aligned ? 0 : size_) {
-    const auto bytes = memory.size() * size_;
-    bytes_.assign(bytes + 192, 0xa5);
-    const auto address = reinterpret_cast<uintptr_t>(bytes_.data());
-    first_ = 64 + (64 - address % 64) % 64 + shift_;
-    count_ = memory.size();
+      : dtype_(dtype),
+        size_(static_cast<size_t>(ir::size_in_bytes(dtype))),
+        first_((is_sanitized() ? 0 : kMargin) + (aligned ? 0 : size_)),
+        count_(memory.size()),
+        bytes_(first_ + count_ * size_ + (is_sanitized() ? 0 : kMargin)),
+        memory_(static_cast<uint8_t*>(std::malloc(bytes_ + (bytes_ == 0 ? 1 : 0)))) {  // a multiple of 16
+    std::fill_n(memory_.get(), bytes_, kUntouched);
     for (size_t i = 0; i < memory.size(); ++i) put(dtype, data() + i * size_, memory[i]);
   }
-  uint8_t* data() { return bytes_.data() + first_; }
+  uint8_t* data() { return memory_.get() + first_; }
   Memory numbers() {
     Memory out;
     for (size_t i = 0; i < count_; ++i) out.push_back(get(dtype_, data() + i * size_));
     return out;
   }
   bool margins_are_whole() const {
-    for (size_t i = 0; i < bytes_.size(); ++i)
-      if ((i < first_ || i >= first_ + count_ * size_) && bytes_[i] != 0xa5) return false;
+    for (size_t i = 0; i < bytes_; ++i)
+      if ((i < first_ || i >= first_ + count_ * size_) && memory_[i] != kUntouched) return false;
     return true;
   }
 
  private:
+  struct Free {
+    void operator()(uint8_t* memory) const { std::free(memory); }
+  };
+  static constexpr size_t kMargin = 64;
+  static constexpr uint8_t kUntouched = 0xa5;
   ir::DType dtype_;
-  size_t size_, shift_, first_ = 0, count_ = 0;
-  std::vector<uint8_t> bytes_;
+  size_t size_, first_, count_, bytes_;
+  std::unique_ptr<uint8_t[], Free> memory_;
 };
 
-using CudaFunction = void (*)(void* const*, const long long*, unsigned*, long long, unsigned);
+/// Runs a kernel; returns what is wrong with it, or null.
+using CudaFunction = const char* (*)(void* const*, const long long*, unsigned long long*, long long,
+                                     unsigned);
 
 /// Prints a function that launches the kernel.
 inline std::string launcher(const Kernel& kernel, const codegen::cuda::Mapping& mapping) {
@@ -65,11 +85,12 @@ inline std::string launcher(const Kernel& kernel, const codegen::cuda::Mapping& 
   const bool switches =
       text.find("AG_SYNC") != std::string::npos || text.find("AG_SHFL") != std::string::npos;
   return fmt::format(
-      "extern \"C\" void run_{0}(void* const* buffers, const long long* dims, unsigned* error, long long "
-      "blocks,\n"
+      "extern \"C\" const char* run_{0}(void* const* buffers, const long long* dims, unsigned long long* "
+      "error, "
+      "long long blocks,\n"
       "                          unsigned seed) {{\n"
       "  (void)buffers, (void)dims;\n"
-      "  ag_shim_launch(blocks, {1}, {2}, seed, {3}, [&] {{ {0}({4}error); }});\n}}\n",
+      "  return ag_shim_launch(blocks, {1}, {2}, seed, {3}, [&] {{ {0}({4}error); }});\n}}\n",
       kernel.name, mapping.threads, mapping.shared_bytes.constant(), switches ? "true" : "false", arguments);
 }
 
@@ -83,9 +104,10 @@ class EmulatedModule {
     std::ofstream(folder / "kernels.cpp") << source;
     const auto library = (folder / "kernels.so").string(), log = (folder / "log").string();
     const auto command = fmt::format(
-        "c++ -std=c++17 -O1 -shared -fPIC -w -fwrapv -ffp-contract=off -fno-strict-aliasing -I{}/tests {} -o "
-        "{} > {} 2>&1",
-        ANTEGRAD_SOURCE_DIR, (folder / "kernels.cpp").string(), library, log);
+        "c++ -std=c++17 -O1 -shared -fPIC -w -fwrapv -ffp-contract=off -fno-strict-aliasing {} -I{}/tests {} "
+        "-o {} > {} 2>&1",
+        is_sanitized() ? "-fsanitize=address" : "", ANTEGRAD_SOURCE_DIR, (folder / "kernels.cpp").string(),
+        library, log);
     if (std::system(command.c_str()) != 0) {
       std::ifstream in(log);
       error_.assign(std::istreambuf_iterator<char>(in), {});
@@ -131,19 +153,29 @@ inline void combine_chunks(const Kernel& kernel, const Interpreter& values, std:
     }
 }
 
-inline void check_emulated(const CudaCase& one, CudaFunction function, const Meanings& meanings,
-                           unsigned seed) {
+/// The contents of the buffers before a kernel runs.
+inline std::vector<Memory> initial_memory(const Case& test) {
+  auto memory = test.memory;
+  for (const auto& [input, output] : test.in_place)
+    memory[static_cast<size_t>(output)] = memory[static_cast<size_t>(input)];
+  for (const auto& [buffer, elements] : test.kernel.clear)
+    for (auto& number : memory[static_cast<size_t>(buffer)]) number = {};
+  return memory;
+}
+
+inline std::string describe(const CudaCase& one) {
+  return to_string(one.test.kernel) + codegen::cuda::kernel_source(one.test.kernel, one.mapping);
+}
+
+/// What a run of a kernel leaves.
+struct Emulated {
+  unsigned long long error = 0;
+  std::vector<Memory> memory;  ///< per buffer
+};
+inline Emulated emulate(const CudaCase& one, CudaFunction function, unsigned seed) {
   const auto& test = one.test;
   const auto& kernel = test.kernel;
-  auto expected = test.memory;
-  for (const auto& [input, output] : test.in_place)
-    expected[static_cast<size_t>(output)] = expected[static_cast<size_t>(input)];
-  for (const auto& [buffer, elements] : kernel.clear)
-    for (auto& number : expected[static_cast<size_t>(buffer)]) number = {};
-  const auto initial = expected;
-  Interpreter interpreter(kernel, meanings, expected, test.dims);
-  const bool good = interpreter.run();
-
+  const auto initial = initial_memory(test);
   std::deque<DeviceBytes> bytes;
   for (size_t i = 0; i < initial.size(); ++i)
     bytes.emplace_back(kernel.buffers[i].dtype, initial[i], one.aligned || kernel.buffers[i].host);
@@ -155,27 +187,38 @@ inline void check_emulated(const CudaCase& one, CudaFunction function, const Mea
   for (size_t i = 0; i < places.size(); ++i)
     if (kernel.buffers[i].kind != Buffer::Kind::Scratch) passed.push_back(places[i]);
   const std::vector<long long> dims(test.dims.begin(), test.dims.end());
-  unsigned error = 0;
-  function(passed.data(), dims.data(), &error, interpreter.value(one.mapping.blocks), seed);
+  const auto blocks =
+      one.mapping.blocks.evaluate([&](int32_t s) { return test.dims[static_cast<size_t>(s)]; });
+  Emulated out;
+  EXPECT_STREQ(function(passed.data(), dims.data(), &out.error, blocks, seed), nullptr) << describe(one);
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    EXPECT_TRUE(bytes[i].margins_are_whole()) << "b" << i << "\n" << describe(one);
+    out.memory.push_back(bytes[i].numbers());
+  }
+  return out;
+}
 
-  const auto describe = [&] { return to_string(kernel) + codegen::cuda::kernel_source(kernel, one.mapping); };
-  EXPECT_EQ(error == 0, good) << describe();
-  std::vector<Memory> actual;
-  for (auto& buffer : bytes) actual.push_back(buffer.numbers());
-  for (size_t i = 0; i < bytes.size(); ++i)
-    EXPECT_TRUE(bytes[i].margins_are_whole()) << "b" << i << "\n" << describe();
+inline void check_emulated(const CudaCase& one, CudaFunction function, const Meanings& meanings,
+                           unsigned seed) {
+  const auto& test = one.test;
+  const auto& kernel = test.kernel;
+  auto expected = initial_memory(test);
+  Interpreter interpreter(kernel, meanings, expected, test.dims);
+  const bool good = interpreter.run();
+  auto actual = emulate(one, function, seed);
+  EXPECT_EQ(actual.error == 0, good) << describe(one);
   if (!good) return;
   combine_chunks(kernel, interpreter, expected);
-  combine_chunks(kernel, interpreter, actual);
-  for (size_t i = 0; i < bytes.size(); ++i) {
+  combine_chunks(kernel, interpreter, actual.memory);
+  for (size_t i = 0; i < expected.size(); ++i) {
     if (kernel.buffers[i].kind != Buffer::Kind::Output) continue;
-    compare(test, i, actual[i], expected[i], describe);
+    compare(test, i, actual.memory[i], expected[i], [&] { return describe(one); });
     if (::testing::Test::HasFailure()) return;
   }
 }
 
-/// Compiles all kernels as one unit and checks each. Makes their names unique.
-inline void check_emulated(std::deque<CudaCase> cases, const Meanings& meanings) {
+/// Compiles the kernels as one unit. Makes their names unique.
+inline std::unique_ptr<EmulatedModule> compile_emulated(std::deque<CudaCase>& cases) {
   std::vector<codegen::cuda::MappedKernel> kernels;
   std::string launchers;
   for (size_t i = 0; i < cases.size(); ++i) {
@@ -184,11 +227,16 @@ inline void check_emulated(std::deque<CudaCase> cases, const Meanings& meanings)
     kernels.push_back({&kernel, &cases[i].mapping});
     launchers += launcher(kernel, cases[i].mapping);
   }
-  const EmulatedModule module("#include \"kernels/cuda_shim.h\"\n" + codegen::cuda::portable_source(kernels) +
-                              launchers);
-  ASSERT_EQ(module.error(), "");
+  return std::make_unique<EmulatedModule>("#include \"kernels/cuda_shim.h\"\n" +
+                                          codegen::cuda::portable_source(kernels) + launchers);
+}
+
+/// Compiles all kernels as one unit and checks each. Makes their names unique.
+inline void check_emulated(std::deque<CudaCase> cases, const Meanings& meanings) {
+  const auto module = compile_emulated(cases);
+  ASSERT_EQ(module->error(), "");
   for (const auto& one : cases) {
-    const auto function = module.find(one.test.kernel.name);
+    const auto function = module->find(one.test.kernel.name);
     ASSERT_NE(function, nullptr) << one.test.kernel.name;
     check_emulated(one, function, meanings, 7);
     if (::testing::Test::HasFailure()) return;

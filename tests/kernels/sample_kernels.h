@@ -136,6 +136,18 @@ inline Kernel column_sums(ir::Dim rows, ir::Dim n, int32_t chunks, DType sums = 
   return b.kernel;
 }
 
+/// Whether all, or any, numbers of each column are true, which threads keep as wider integers than memory
+/// does.
+inline Kernel column_truths(ir::Dim rows, ir::Dim n, int32_t chunks, Combine combine) {
+  KernelBuilder b("column_" + std::string(name(combine)));
+  const auto x = b.input(DType::Bool, rows * n), y = b.output(DType::Bool, n * chunks);
+  b.kernel.chunks = chunks;
+  const auto r = b.outer(rows), i = b.loop(n);
+  b.section({i});
+  b.accumulate(combine, y, affine({{i, 1}}), b.load(x, affine({{r, n}, {i, 1}})));
+  return b.kernel;
+}
+
 inline Kernel full_sum(ir::Dim n, int32_t chunks, Combine combine = Combine::Sum) {
   KernelBuilder b("full_" + std::string(name(combine)));
   const auto x = b.input(DType::F32, n), y = b.output(DType::F32, chunks);

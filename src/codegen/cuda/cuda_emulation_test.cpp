@@ -91,6 +91,8 @@ TEST(CudaEmulation, SumsOfColumns) {
     samples.add(samples::layer_norm_backward(21, n, static_cast<double>(n), 3));
     samples.add(samples::layer_norm_backward(9, n, static_cast<double>(n), 1, DType::F64));
   }
+  for (const auto combine : {Combine::All, Combine::Any})
+    for (const int64_t n : {3, 17, 100, 5000}) samples.add(samples::column_truths(52, n, 1, combine));
   samples.add(samples::column_sums(9, 4000, 2));
   samples.add(samples::column_sums(9, 9001, 2));
   samples.add(samples::column_sums(Dim::symbol(0), Dim::symbol(1), 5), {33, 129});

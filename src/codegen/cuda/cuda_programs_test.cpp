@@ -66,9 +66,10 @@ class EmulatedProgram {
     const std::vector<long long> dims(values.begin(), values.end());
     const auto blocks =
         mappings_[index].blocks.evaluate([&](int32_t symbol) { return values[static_cast<size_t>(symbol)]; });
-    unsigned error = 0;
-    module_->find(kernel.name)(passed.data(), dims.data(), &error, blocks, 3);
-    EXPECT_EQ(error, 0U) << to_string(kernel);
+    unsigned long long error = 0;
+    EXPECT_STREQ(module_->find(kernel.name)(passed.data(), dims.data(), &error, blocks, 3), nullptr)
+        << to_string(kernel);
+    EXPECT_EQ(error, 0ULL) << to_string(kernel);
     for (size_t b = 0; b < bytes.size(); ++b) {
       EXPECT_TRUE(bytes[b].margins_are_whole()) << to_string(kernel);
       *memory[b] = bytes[b].numbers();

@@ -25,6 +25,9 @@ constexpr int64_t kLongSum = 256;  ///< elements that a thread adds before it ad
 
 int64_t aligned16(int64_t bytes) { return (bytes + 15) / 16 * 16; }
 
+/// The bytes of a variable that a reduction combines into, which for a bool is an i32 (reduction_type()).
+int64_t accumulator_bytes(DType type) { return type == DType::Bool ? 4 : ir::size_in_bytes(type); }
+
 class KernelPlanner {
  public:
   KernelPlanner(const Kernel& kernel, const Mapping& mapping)
@@ -110,7 +113,7 @@ class KernelPlanner {
       return Accumulator::Place::Registers;
     }
     if (!one.count.is_constant()) return Accumulator::Place::Global;
-    const auto bytes = one.count.constant() * ir::size_in_bytes(one.type) * mapping_.rows_per_block;
+    const auto bytes = one.count.constant() * accumulator_bytes(one.type) * mapping_.rows_per_block;
     if (shared_ + bytes > kSharedAccumulators) return Accumulator::Place::Global;
     shared_ += bytes;
     return Accumulator::Place::Shared;
@@ -215,7 +218,7 @@ class KernelPlanner {
       if (one.place != Accumulator::Place::Shared) continue;
       one.offset = out_.shared_bytes;
       out_.shared_bytes +=
-          aligned16(mapping_.rows_per_block * one.count.constant() * ir::size_in_bytes(one.type));
+          aligned16(mapping_.rows_per_block * one.count.constant() * accumulator_bytes(one.type));
     }
   }
 
@@ -235,7 +238,7 @@ class KernelPlanner {
     for (const auto& one : out_.accumulators) {
       if (one.place == Accumulator::Place::Variable) most = std::max(most, 8 * warps);
       if (one.place == Accumulator::Place::Registers && mapping_.rows_per_block > 1)
-        most = std::max(most, mapping_.rows_per_block * ir::size_in_bytes(one.type) *
+        most = std::max(most, mapping_.rows_per_block * accumulator_bytes(one.type) *
                                   (mapping_.tile > 0 ? mapping_.tile : one.count.constant()));
     }
     return aligned16(most);

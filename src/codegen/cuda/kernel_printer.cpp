@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/cuda/accumulator_text.h"
+#include "codegen/cuda/kernel_source.h"
 #include "codegen/cuda/reduce_text.h"
 #include "codegen/cuda/section_printer.h"
 #include "codegen/text/c_text.h"
@@ -31,7 +32,7 @@ class KernelPrinter {
       print_flat(body);
     else
       print_rows(body);
-    if (checks_indices()) body.line("if (bad != 0) *error = 1;");
+    if (checks_indices()) body.line("if (bad != 0) *error = bad;");
     Writer out;
     out.comment(kernel_.text);
     out.comment(to_string(mapping_));
@@ -61,7 +62,7 @@ class KernelPrinter {
                          : fmt::format("{}{}* b{}, ", constant, memory_type(buffer.dtype), i);
     }
     for (int32_t i = 0; i < kernel_.symbols; ++i) out += fmt::format("long long s{}, ", i);
-    return out + "unsigned int* error";
+    return out + "unsigned long long* error";
   }
 
   void print_declarations(Writer& out, bool shared) {
@@ -71,21 +72,23 @@ class KernelPrinter {
     for (const auto i : names_.used_buffers())
       if (kernel_.buffers[i].host)
         out.line("const {0}* b{1} = (const {0}*)h{1}.words;", memory_type(kernel_.buffers[i].dtype), i);
-    if (checks_indices()) out.line("uint32_t bad = 0;");
+    if (checks_indices()) out.line("uint64_t bad = 0;");
   }
 
   /// Prints early returns for indexed dims of size 0: every index is out of range then, and there is no
   /// element to read instead.
   void print_empty_checks(Writer& out) {
+    int32_t number = 0;
     for (const auto& section : kernel_.sections)
       for (const auto& op : section.ops)
         for (const auto& part : op.indirect) {
+          ++number;
           if (part.size.is_constant() && part.size.constant() > 0) continue;
           auto condition = fmt::format("{} <= 0", names_.dim(part.size));
           for (const auto loop : kernel_.outer) condition += fmt::format(" && {} > 0", names_.extent(loop));
           for (const auto loop : section.loops) condition += fmt::format(" && {} > 0", names_.extent(loop));
           out.open("if ({}) {{", condition);
-          out.line("*error = 1;");
+          out.line("*error = ag_bad({}, 0);", std::min(number, kMostIndexNumbers));
           out.line("return;");
           out.close();
         }

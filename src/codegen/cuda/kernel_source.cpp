@@ -1,5 +1,7 @@
 #include "codegen/cuda/kernel_source.h"
 
+#include <fmt/format.h>
+
 #include "codegen/cuda/kernel_printer.h"
 #include "codegen/text/prelude.h"
 
@@ -16,9 +18,13 @@ constexpr std::string_view kForms =
 #include "codegen/cuda/prelude/forms.h"
     ;
 
-/// An index out of range is replaced by 0, so that nothing outside the buffer is accessed.
+/// An index out of range is replaced by 0, so that nothing outside the buffer is accessed. The error has the
+/// number of the index in its highest byte.
 constexpr std::string_view kIndexing =
-    R"(AG_INLINE uint32_t ag_outside(int64_t index, int64_t size, int wraps) {
+    R"(AG_INLINE uint64_t ag_bad(uint64_t number, int64_t index) {
+  return number << 56 | ((uint64_t)index & 0xffffffffffffffull);
+}
+AG_INLINE uint32_t ag_outside(int64_t index, int64_t size, int wraps) {
   const int64_t at = wraps && index < 0 ? index + size : index;
   return (uint64_t)at >= (uint64_t)size;
 }
@@ -34,6 +40,22 @@ const PreludeForms& forms() {
 }
 
 }  // namespace
+
+std::vector<std::string> index_texts(const schedule::Kernel& kernel,
+                                     const std::function<int64_t(int32_t)>& symbols) {
+  std::vector<std::string> texts;
+  for (const auto& section : kernel.sections)
+    for (const auto& op : section.ops)
+      for (const auto& part : op.indirect)
+        texts.push_back(fmt::format("{}, whose dim has the size {}",
+                                    op.comment.empty() ? "kernel " + kernel.name : op.comment,
+                                    part.size.evaluate(symbols)));
+  return texts;
+}
+
+IndexError index_error(uint64_t word) {
+  return {static_cast<int32_t>(word >> 56), static_cast<int64_t>(word << 8) >> 8};
+}
 
 std::string kernel_source(const schedule::Kernel& kernel, const Mapping& mapping) {
   return print_kernel(kernel, mapping).text;

@@ -1,6 +1,8 @@
 #pragma once
 // Prints kernels as CUDA C++ for NVRTC. The text depends on nothing but the kernel and its mapping.
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "codegen/cuda/mapping.h"
 
@@ -12,10 +14,24 @@ namespace antegrad::codegen::cuda {
 ///   per buffer that is not scratch: a pointer, or for host buffers the struct
 ///     AgHost { unsigned long long words[2]; } with its bytes, by value;
 ///   per symbol: long long;
-///   unsigned int* error: where it stores a number other than 0 if an index is out of range. It then goes on
-///   with
-///     another index and touches nothing outside of its buffers.
+///   unsigned long long* error: where it stores an index that is out of range (index_error()). It then goes
+///   on
+///     with another index and touches nothing outside of its buffers; what it loads or scatters there is NaN
+///     where it is a floating-point number.
 std::string kernel_source(const schedule::Kernel& kernel, const Mapping& mapping);
+
+/// What a kernel stores in its error word, which is not 0.
+struct IndexError {
+  int32_t number = 0;  ///< of the index, counted from 1 in the order of index_texts()
+  int64_t index = 0;   ///< its value, of which 56 bits are kept
+};
+IndexError index_error(uint64_t word);
+/// Indices beyond this number share it.
+constexpr int32_t kMostIndexNumbers = 255;
+/// Describes each index that the kernel checks, for people: "aten.embedding -> f32[3,4], whose dim has the
+/// size 10".
+std::vector<std::string> index_texts(const schedule::Kernel& kernel,
+                                     const std::function<int64_t(int32_t)>& symbols);
 
 /// Returns a whole program without includes.
 std::string unit_source(const schedule::Kernel& kernel, const Mapping& mapping);

@@ -20,7 +20,8 @@ using schedule::Op;
 using schedule::OpCode;
 using Form = Mapping::Form;
 
-constexpr int64_t kNarrow = (int64_t{1} << 31) - (int64_t{1} << 20);  ///< positions below this fit 32 bits
+/// Positions below this fit 32 bits, also those that a loop of the grid goes to after the last.
+constexpr int64_t kNarrow = (int64_t{1} << 31) - (int64_t{1} << 27);
 constexpr int64_t kInFlight = 32;   ///< bytes that a thread should be loading at a time
 constexpr int64_t kKeptBytes = 64;  ///< of a thread, if more threads can share a row
 constexpr int64_t kMostKeptBytes = 256;

@@ -8,10 +8,10 @@ namespace antegrad::codegen::cuda {
 using ir::DType;
 
 void print_scatter(Writer& out, Names& names, const schedule::Op& op,
-                   const std::vector<std::string>& positions) {
+                   const std::vector<std::string>& positions, const std::string& value) {
   const auto memory = names.memory(op.buffer);
   const auto type = schedule::compute_type(memory);
-  const auto element = names.element(op, positions), value = names.scalar(op.args[0]);
+  const auto element = names.element(op, positions);
   const auto from = names.type(op.args[0]);
   if (op.combine == schedule::Combine::Set) {
     out.line("{} = {};", element, to_memory(names, memory, value, from));

@@ -7,8 +7,8 @@
 
 namespace antegrad::codegen::cuda {
 
-/// Prints a Scatter with atomics. `positions` are the texts of its checked indices.
+/// Prints a Scatter of `value` with atomics. `positions` are the texts of its checked indices.
 void print_scatter(Writer& out, Names& names, const schedule::Op& op,
-                   const std::vector<std::string>& positions);
+                   const std::vector<std::string>& positions, const std::string& value);
 
 }  // namespace antegrad::codegen::cuda

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "codegen/cuda/kernel_source.h"
 #include "codegen/cuda/random_text.h"
 #include "codegen/cuda/scatter_text.h"
 #include "codegen/text/c_text.h"
@@ -181,7 +182,7 @@ void SectionPrinter::print_body() {
       print_op(i);
     else if (plan(i).level == Level::Element && plan(i).vector && !plan(i).early && plan(i).keep < 0 &&
              vector_ > 1 && op(i).code == OpCode::Load) {
-      const auto at = positions(op(i));
+      const auto at = positions(i);
       out_.line("{} x{}[{}];", memory_type(names_.memory(op(i).buffer)), op(i).result, vector_);
       out_.line("ag_load<{}>(x{}, &{});", vector_, op(i).result, names_.element(op(i), at));
     } else if (has_words(i)) {
@@ -232,20 +233,52 @@ void SectionPrinter::define(const Op& op, const std::string& value) {
   out_.line("const {} v{} = {};", scalar_type(names_.type(op.result)), op.result, value);
 }
 
+std::string SectionPrinter::index_id(size_t index) const {
+  return op(index).result >= 0 ? fmt::format("{}", op(index).result) : fmt::format("_{}", index);
+}
+
+/// Returns the number of the op's first index among all of the kernel (index_texts() in kernel_source.h).
+int32_t SectionPrinter::first_index_number(size_t index) const {
+  size_t number = 1;
+  for (size_t s = 0; s <= number_; ++s) {
+    const auto& ops = plan_.sections[s].ops;
+    for (size_t i = 0; i < (s == number_ ? index : ops.size()); ++i) number += ops[i].indirect.size();
+  }
+  return static_cast<int32_t>(number);
+}
+
 /// Prints the checked indices of an op and returns their names.
-std::vector<std::string> SectionPrinter::positions(const Op& op) {
+std::vector<std::string> SectionPrinter::positions(size_t index) {
+  const auto& op = this->op(index);
   std::vector<std::string> out;
+  const auto id = index_id(index);
+  auto number = first_index_number(index);
   for (size_t i = 0; i < op.indirect.size(); ++i) {
     const auto& part = op.indirect[i];
-    const auto id =
-        op.result >= 0 ? fmt::format("{}", op.result) : fmt::format("_{}", &op - section_->ops.data());
-    const auto arguments =
-        fmt::format("{}, {}, {}", names_.scalar(part.index), names_.dim(part.size), part.wraps ? 1 : 0);
+    const auto given = names_.scalar(part.index);
+    const auto arguments = fmt::format("{}, {}, {}", given, names_.dim(part.size), part.wraps ? 1 : 0);
     out.push_back(fmt::format("p{}_{}", id, i));
-    out_.line("bad |= ag_outside({});", arguments);
+    out_.line("const uint32_t o{}_{} = ag_outside({});", id, i, arguments);
+    out_.line("if (o{}_{} != 0) bad = ag_bad({}, {});", id, i, std::min(number++, kMostIndexNumbers), given);
     out_.line("const int64_t {} = ag_position({});", out.back(), arguments);
   }
   return out;
+}
+
+/// Returns whether one of the indices that positions() printed is out of range; empty if there is none.
+std::string SectionPrinter::outside(size_t index) const {
+  std::string out;
+  for (size_t i = 0; i < op(index).indirect.size(); ++i)
+    out += fmt::format("{}o{}_{}", i == 0 ? "" : " | ", index_id(index), i);
+  return out;
+}
+
+/// What is accessed with an index out of range is not a number, so that results show it.
+std::string SectionPrinter::nan_if_outside(size_t index, DType memory, std::string value) const {
+  const auto type = schedule::compute_type(memory);
+  if (op(index).indirect.empty() || !ir::is_floating(type)) return value;
+  return fmt::format("({}) != 0 ? __builtin_nan{}(\"\") : {}", outside(index), type == DType::F64 ? "" : "f",
+                     value);
 }
 
 /// Returns an address in 64 bits: the number of an iteration may be larger than any position in memory.
@@ -268,9 +301,10 @@ std::string SectionPrinter::load_text(size_t index) {
   if (plan(index).keep >= 0) return from_memory(names_, memory, kept(index));
   if (!in_tail_ && plan(index).early)
     return from_memory(names_, memory, fmt::format("x{}[u][{}]", op.result, width(index) > 1 ? "v" : "0"));
-  if (plan(index).vector && vector_ > 1) return from_memory(names_, memory, fmt::format("x{}[v]", op.result));
-  const auto at = positions(op);
-  return from_memory(names_, memory, names_.element(op, at));
+  if (plan(index).vector && vector_ > 1)
+    return nan_if_outside(index, memory, from_memory(names_, memory, fmt::format("x{}[v]", op.result)));
+  const auto at = positions(index);
+  return nan_if_outside(index, memory, from_memory(names_, memory, names_.element(op, at)));
 }
 
 bool SectionPrinter::is_register_store(size_t index) const {
@@ -328,8 +362,11 @@ void SectionPrinter::print_op(size_t index) {
     }
     case OpCode::Accumulate:
       return print_accumulate(index);
-    case OpCode::Scatter:
-      return print_scatter(out_, names_, op, positions(op));
+    case OpCode::Scatter: {
+      const auto at = positions(index);
+      const auto value = nan_if_outside(index, names_.memory(op.buffer), names_.scalar(op.args[0]));
+      return print_scatter(out_, names_, op, at, fmt::format("({})", value));
+    }
     case OpCode::Random:
       return define(op, random_text(index));
     case OpCode::Index:

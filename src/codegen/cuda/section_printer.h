@@ -43,7 +43,11 @@ class SectionPrinter {
   void print_accumulate(size_t index);
   void split(const std::string& position, const std::vector<int32_t>& loops);
   void define(const schedule::Op& op, const std::string& value);
-  std::vector<std::string> positions(const schedule::Op& op);
+  std::vector<std::string> positions(size_t index);
+  std::string outside(size_t index) const;
+  std::string nan_if_outside(size_t index, ir::DType memory, std::string value) const;
+  std::string index_id(size_t index) const;
+  int32_t first_index_number(size_t index) const;
   std::string at() const { return vector_ > 1 ? "v" : "0"; }  ///< the element of a vector
   std::string wide_affine(const schedule::Op& op);
   std::string value_of(const schedule::Op& op);

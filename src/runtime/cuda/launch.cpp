@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "antegrad/error.h"
+#include "codegen/cuda/kernel_source.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/error_words.h"
 #include "runtime/instructions.h"
@@ -43,8 +44,8 @@ struct Shape {
 
 class Launch final : public Instruction {
  public:
-  Launch(const schedule::Kernel& kernel, const KernelCode& code, std::vector<Operand> operands,
-         const SymbolValues& symbols)
+  Launch(const schedule::Kernel& kernel, const KernelCode& code, c10::Device device,
+         std::vector<Operand> operands, const SymbolValues& symbols)
       : name_(kernel.name), module_(code.cuda->module) {
     const auto value = [&](const ir::Dim& dim) {
       return dim.evaluate([&](int32_t s) { return (*symbols)[s]; });
@@ -63,7 +64,8 @@ class Launch final : public Instruction {
     }
     for (int32_t s = 0; s < kernel.symbols; ++s) image_[add_words(1)] = static_cast<uint64_t>((*symbols)[s]);
     if (may_fail(kernel)) {
-      error_.emplace(describe(kernel));
+      error_.emplace(device.index(),
+                     codegen::cuda::index_texts(kernel, [&](int32_t s) { return (*symbols)[s]; }));
       image_[add_words(1)] = error_->device();
     } else {
       image_[add_words(1)] = 0;
@@ -103,7 +105,7 @@ class Launch final : public Instruction {
       driver::check(result, doing("launching"));
     if (synchronizes()) [[unlikely]] {
       synchronize(registers.stream, doing("running"));
-      check_errors();
+      throw_found_errors();
     }
   }
 
@@ -112,14 +114,6 @@ class Launch final : public Instruction {
     if (blocks <= std::numeric_limits<int32_t>::max()) return blocks;
     throw Error(ErrorCode::Internal, "cuda", fmt::format("a kernel needs {} blocks", blocks),
                 "Use Backend::Eager, and report it");
-  }
-
-  static std::string describe(const schedule::Kernel& kernel) {
-    std::string ops;
-    for (const auto& section : kernel.sections)
-      for (const auto& op : section.ops)
-        if (!op.indirect.empty() && !op.comment.empty()) ops += (ops.empty() ? "" : ", ") + op.comment;
-    return ops.empty() ? "kernel " + kernel.name : fmt::format("kernel {} ({})", kernel.name, ops);
   }
 
   std::string doing(const char* what) const {
@@ -169,7 +163,7 @@ class Launch final : public Instruction {
 std::unique_ptr<Instruction> make_launch(const schedule::Kernel& kernel, const KernelCode& code,
                                          c10::Device device, std::vector<Operand> operands,
                                          const SymbolValues& symbols) {
-  auto launch = std::make_unique<Launch>(kernel, code, std::move(operands), symbols);
+  auto launch = std::make_unique<Launch>(kernel, code, device, std::move(operands), symbols);
   code.cuda->module->prepare(device.index(), launch->shared_bytes());
   return launch;
 }

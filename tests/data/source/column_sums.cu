@@ -1,5 +1,5 @@
 // rows: 1056 blocks of 256 threads, 256 per row, vectors of 4, 4 at a time, tiles of 4096, 64-bit positions, aligned b0
-AG_KERNEL(256) column_sums(const float* b0, float* b1, unsigned int* error) {
+AG_KERNEL(256) column_sums(const float* b0, float* b1, unsigned long long* error) {
   const int32_t t = AG_THREAD % 256;
   const int32_t chunk = AG_BLOCK / (int32_t)2;
   const int64_t tile = (int64_t)(AG_BLOCK % (int32_t)2) * 4096;

@@ -1,5 +1,5 @@
 // flat: 2048 blocks of 256 threads, vectors of 4, 2 at a time, aligned b0 b2
-AG_KERNEL(256) dropout(const float* b0, const int64_t* b1, float* b2, unsigned int* error) {
+AG_KERNEL(256) dropout(const float* b0, const int64_t* b1, float* b2, unsigned long long* error) {
   {
     {
       const int32_t base = (int32_t)AG_BLOCK * 2048 + AG_THREAD * 4;

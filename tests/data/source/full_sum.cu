@@ -1,5 +1,5 @@
 // all: 528 blocks of 256 threads, vectors of 4, 4 at a time, 64 bytes shared, aligned b0
-AG_KERNEL(256) full_sum(const float* b0, float* b1, unsigned int* error) {
+AG_KERNEL(256) full_sum(const float* b0, float* b1, unsigned long long* error) {
   AG_SHARED(ag_shared);
   double acc0_1 = 0.0;
   {

@@ -1,5 +1,5 @@
 // rows: 32768 blocks of 128 threads, 64 per row, vectors of 4, 4 at a time, kept in registers, 32 bytes shared, aligned b0 b1 b2 b3
-AG_KERNEL(128) layer_norm(const float* b0, const float* b1, const float* b2, float* b3, float* b4, float* b5, unsigned int* error) {
+AG_KERNEL(128) layer_norm(const float* b0, const float* b1, const float* b2, float* b3, float* b4, float* b5, unsigned long long* error) {
   AG_SHARED(ag_shared);
   const int32_t row_of_block = AG_THREAD / 64;
   const int32_t t = AG_THREAD % 64;

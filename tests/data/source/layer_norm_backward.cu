@@ -1,5 +1,5 @@
 // rows: 528 blocks of 128 threads, 128 per row, vectors of 4, 4 at a time, kept in registers, 64 bytes shared, aligned b0 b1 b2 b5
-AG_KERNEL(128) layer_norm_backward(const float* b0, const float* b1, const float* b2, const float* b3, const float* b4, float* b5, float* b6, float* b7, unsigned int* error) {
+AG_KERNEL(128) layer_norm_backward(const float* b0, const float* b1, const float* b2, const float* b3, const float* b4, float* b5, float* b6, float* b7, unsigned long long* error) {
   AG_SHARED(ag_shared);
   const int32_t t = AG_THREAD % 128;
   float acc1_9[2][4];

@@ -1,5 +1,5 @@
 // columns: 25 blocks of 512 threads, 16 per row, 4 at a time, 4096 bytes shared
-AG_KERNEL(512) middle_softmax(const float* b0, float* b1, unsigned int* error) {
+AG_KERNEL(512) middle_softmax(const float* b0, float* b1, unsigned long long* error) {
   AG_SHARED(ag_shared);
   const int32_t row_of_block = AG_THREAD % 32;
   const int32_t t = AG_THREAD / 32;

@@ -1,7 +1,7 @@
 // %1 = exp(%0)
 // %2 = add(mul(%1, 2), %0)
 // flat: 1024 blocks of 256 threads, vectors of 8, 2 at a time, aligned b0 b1
-AG_KERNEL(256) pointwise(const uint16_t* b0, uint16_t* b1, unsigned int* error) {
+AG_KERNEL(256) pointwise(const uint16_t* b0, uint16_t* b1, unsigned long long* error) {
   {
     const float v2 = 2.0f;
     {

@@ -1,5 +1,5 @@
 // rows: s0 blocks of 256 threads, 256 per row, 4 at a time, 64-bit positions, 64 bytes shared
-AG_KERNEL(256) row_sum(const float* b0, float* b1, long long s0, long long s1, unsigned int* error) {
+AG_KERNEL(256) row_sum(const float* b0, float* b1, long long s0, long long s1, unsigned long long* error) {
   AG_SHARED(ag_shared);
   const int64_t d0 = s1 * 2;
   const int32_t t = AG_THREAD % 256;

@@ -1,6 +1,6 @@
 // flat: 63 blocks of 256 threads, vectors of 4, aligned b0
-AG_KERNEL(256) scatter_rows(const float* b0, const int64_t* b1, float* b2, unsigned int* error) {
-  uint32_t bad = 0;
+AG_KERNEL(256) scatter_rows(const float* b0, const int64_t* b1, float* b2, unsigned long long* error) {
+  uint64_t bad = 0;
   {
     {
       const int32_t base = (int32_t)AG_BLOCK * 1024 + AG_THREAD * 4;
@@ -18,12 +18,13 @@ AG_KERNEL(256) scatter_rows(const float* b0, const int64_t* b1, float* b2, unsig
         AG_UNROLL
         for (int32_t v = 0; v < 4; ++v) {
           const float v1 = x1[u][v];
-          bad |= ag_outside(v0, 50, 1);
+          const uint32_t o_2_0 = ag_outside(v0, 50, 1);
+          if (o_2_0 != 0) bad = ag_bad(1, v0);
           const int64_t p_2_0 = ag_position(v0, 50, 1);
-          AG_ATOMIC_ADD(&b2[p_2_0 * 64 + (i1 + v)], (float)v1);
+          AG_ATOMIC_ADD(&b2[p_2_0 * 64 + (i1 + v)], (float)((o_2_0) != 0 ? __builtin_nanf("") : v1));
         }
       }
     }
   }
-  if (bad != 0) *error = 1;
+  if (bad != 0) *error = bad;
 }

@@ -1,5 +1,5 @@
 // rows: 65536 blocks of 128 threads, 128 per row, vectors of 4, 4 at a time, kept in registers, 32 bytes shared, aligned b0 b1
-AG_KERNEL(128) softmax(const float* b0, float* b1, unsigned int* error) {
+AG_KERNEL(128) softmax(const float* b0, float* b1, unsigned long long* error) {
   AG_SHARED(ag_shared);
   const int32_t t = AG_THREAD % 128;
   const int32_t unit = (int32_t)AG_BLOCK * 1;
