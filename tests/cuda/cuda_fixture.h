@@ -63,8 +63,10 @@ inline double tolerance_of(at::ScalarType type) {
 }
 
 /// Returns how two lists of results differ; nothing when they do not. Elements are compared relative to
-/// themselves and to the root mean square of their tensor.
-inline std::optional<std::string> difference(const Tensors& eager, const Tensors& compiled) {
+/// themselves and to the root mean square of their tensor. `computed`: a type that intermediate results were
+/// rounded to.
+inline std::optional<std::string> difference(const Tensors& eager, const Tensors& compiled,
+                                             at::ScalarType computed = at::kDouble) {
   if (eager.size() != compiled.size())
     return c10::str(eager.size(), " results in eager and ", compiled.size(), " compiled");
   for (size_t i = 0; i < eager.size(); ++i) {
@@ -86,7 +88,8 @@ inline std::optional<std::string> difference(const Tensors& eager, const Tensors
     const auto finite = at::where(x.isfinite(), x, 0.0);
     const auto scale = finite.abs() + (x.numel() > 0 ? finite.pow(2).mean().sqrt() : finite.sum());
     const auto wrong = same.logical_not().logical_and(
-        ((x - y).abs() <= tolerance_of(a.scalar_type()) * scale).logical_not());
+        ((x - y).abs() <= std::max(tolerance_of(a.scalar_type()), tolerance_of(computed)) * scale)
+            .logical_not());
     if (!wrong.any().item<bool>()) continue;
     const auto worst = wrong.flatten().to(at::kByte).argmax().item<int64_t>();
     return c10::str(what, wrong.sum().item<int64_t>(), " of ", x.numel(), " elements differ, element ", worst,
@@ -126,7 +129,7 @@ inline Tensors results_and_gradients(const Function& function, const Tensors& gi
 /// Compares a compiled function with eager in three calls, the last of them with other inputs of the same
 /// sizes.
 inline void expect_as_eager(const std::string& name, const Function& function, const Tensors& inputs,
-                            Options options) {
+                            Options options, at::ScalarType computed = at::kDouble) {
   auto compiled = compile(function, options);
   for (int call = 0; call < 3; ++call) {
     Tensors given;
@@ -136,7 +139,7 @@ inline void expect_as_eager(const std::string& name, const Function& function, c
                           : tensor);
     const auto eager = results_and_gradients(function, given);
     const auto fast = results_and_gradients([&](const Tensors& t) { return compiled(t); }, given);
-    const auto differs = difference(eager, fast);
+    const auto differs = difference(eager, fast, computed);
     EXPECT_EQ(differs, std::nullopt) << name << ", call " << call;
     if (differs) return;
   }

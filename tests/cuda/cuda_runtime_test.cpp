@@ -2,6 +2,7 @@
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
+#include <dlfcn.h>
 
 #include <thread>
 
@@ -114,14 +115,141 @@ TEST_F(CudaRuntime, AnIndexErrorIsThrownByALaterCall) {
   const auto table = at::randn({10, 8}, on_cuda());
   const auto good = at::arange(10, on_cuda(at::kLong)), bad = good + 5;
   const auto expected = f(table, good);
-  f(table, bad);
+  const auto wrong = f(table, bad);
   synchronize();
-  EXPECT_THROW(f(table, good), Error);
+  EXPECT_TRUE(wrong.slice(0, 5).isnan().all().item<bool>()) << "what the bad indices select";
+  EXPECT_TRUE(at::equal(wrong.slice(0, 0, 5), expected.slice(0, 5)));
+  try {
+    f(table, good);
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::InvalidArgument);
+    EXPECT_NE(std::string(error.what()).find("aten.embedding"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("index 1"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("size 10"), std::string::npos) << error.what();
+  }
   EXPECT_TRUE(at::equal(f(table, good), expected)) << "the context survives";
   f(table, bad);
   synchronize();
-  EXPECT_THROW(runtime::cuda::check_errors(), Error);
-  EXPECT_NO_THROW(runtime::cuda::check_errors());
+  EXPECT_THROW(runtime::cuda::throw_found_errors(), Error);
+  EXPECT_NO_THROW(runtime::cuda::throw_found_errors());
+}
+
+TEST_F(CudaRuntime, AnIndexErrorOfAScatterShowsInItsResult) {
+  if (!generates_kernels()) GTEST_SKIP() << "LibTorch's kernels assert, which ends the use of the device";
+  auto f =
+      compile([](const at::Tensor& x, const at::Tensor& index,
+                 const at::Tensor& v) { return at::index_put(x, {index}, v * 2, /*accumulate=*/true).sum(); },
+              cuda_options("scatter"));
+  const auto x = at::randn({10}, on_cuda()), v = at::randn({20}, on_cuda());
+  const auto sum = f(x, at::full({20}, 12, on_cuda(at::kLong)), v);
+  EXPECT_TRUE(sum.isnan().item<bool>());
+  EXPECT_THROW(runtime::cuda::throw_found_errors(), Error);
+}
+
+/// The functions of the CUDA runtime that capture what a stream gets, found in what LibTorch has loaded.
+struct GraphFunctions {
+  template <class F>
+  static F* find(const char* name) {
+    return reinterpret_cast<F*>(dlsym(RTLD_DEFAULT, name));
+  }
+  int (*begin)(void*, int) = find<int(void*, int)>("cudaStreamBeginCapture");
+  int (*end)(void*, void**) = find<int(void*, void**)>("cudaStreamEndCapture");
+  int (*instantiate)(void**, void*, unsigned long long) =
+      find<int(void**, void*, unsigned long long)>("cudaGraphInstantiate");
+  int (*launch)(void*, void*) = find<int(void*, void*)>("cudaGraphLaunch");
+};
+
+TEST_F(CudaRuntime, IsPartOfAGraphThatTheCallerCaptures) {
+  const GraphFunctions cuda_graph;
+  if (cuda_graph.begin == nullptr || cuda_graph.instantiate == nullptr) GTEST_SKIP() << "missing: libcudart";
+  const c10::impl::VirtualGuardImpl cuda(c10::kCUDA);
+  const auto stream = cuda.getStreamFromGlobalPool(c10::Device(c10::kCUDA, 0));
+  const c10::StreamGuard side(stream);
+  auto* const native = cuda.getStreamNativeHandle(stream);
+  const at::NoGradGuard no_grad;
+  auto f = compile(chain, cuda_options("graph"));
+  const auto x = at::randn({40, 128}, on_cuda()), w = at::randn({128}, on_cuda());
+  for (int i = 0; i < 3; ++i) f(x, w);  // loads everything, and leaves memory in the allocator
+  constexpr int kRelaxed = 2;
+  ASSERT_EQ(cuda_graph.begin(native, kRelaxed), 0);
+  const auto y = f(x, w);
+  void *graph = nullptr, *executable = nullptr;
+  ASSERT_EQ(cuda_graph.end(native, &graph), 0);
+  ASSERT_EQ(cuda_graph.instantiate(&executable, graph, 0), 0);
+  for (int i = 0; i < 3; ++i) {
+    x.copy_(at::randn({40, 128}, on_cuda()));
+    const auto expected = chain(x, w);
+    ASSERT_EQ(cuda_graph.launch(executable, native), 0);
+    EXPECT_TRUE(at::allclose(y, expected, 1e-4, 1e-5)) << i;
+  }
+}
+
+/// What the engine's thread for the device drops late, because it has to wait for a processor, is not kept.
+TEST_F(CudaRuntime, CapturesOnABusyMachine) {
+  std::atomic<bool> done = false;
+  std::vector<std::thread> load;
+  for (unsigned i = 0; i < 2 * std::thread::hardware_concurrency(); ++i)
+    load.emplace_back([&] {
+      while (!done) {
+      }
+    });
+  for (int i = 0; i < 20; ++i) {
+    auto f = compile([i](const at::Tensor& x, const at::Tensor& w) { return chain(x, w) * (i + 1); },
+                     cuda_options(c10::str("busy ", i)));
+    const auto x = cuda_leaf({4, 16}), w = cuda_leaf({16});
+    try {
+      f(x, w).backward();
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << error.what();
+      break;
+    }
+    EXPECT_EQ(f.report().eager_calls, 0U);
+  }
+  done = true;
+  for (auto& thread : load) thread.join();
+}
+
+TEST_F(CudaRuntime, TheDeterministicFlagOfTheCallHoldsForItsBackwardPass) {
+  const auto table = cuda_leaf({3, 8});
+  const auto index = at::randint(0, 3, {50'000}, on_cuda(at::kLong));
+  const auto weights = at::randn({50'000, 8}, on_cuda());
+  auto f = compile([](const at::Tensor& t, const at::Tensor& i,
+                      const at::Tensor& w) { return (at::embedding(t, i) * w).sum(); },
+                   cuda_options("flag"));
+  at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/true);
+  const auto y = f(table, index, weights);
+  at::globalContext().setDeterministicAlgorithms(false, false);
+  const auto first = torch::autograd::grad({y}, {table})[0];
+  at::globalContext().setDeterministicAlgorithms(true, true);
+  for (int i = 0; i < 5; ++i) {
+    const auto again = torch::autograd::grad({f(table, index, weights)}, {table})[0];
+    EXPECT_TRUE(at::equal(again, first)) << i;
+  }
+  at::globalContext().setDeterministicAlgorithms(false, false);
+}
+
+/// Gradients of leaves are set without the engine, as the engine would: new ones, then sums, on side streams.
+TEST_F(CudaRuntime, GradientsOfLeavesAddUp) {
+  auto f = compile(chain, cuda_options("leaves"));
+  const c10::impl::VirtualGuardImpl cuda(c10::kCUDA);
+  const auto x = cuda_leaf({60, 64}), w = cuda_leaf({64});
+  const auto expected = torch::autograd::grad({chain(x, w)}, {x, w});
+  f(x, w).backward();
+  EXPECT_TRUE(at::allclose(x.grad(), expected[0], 1e-3, 1e-5));
+  synchronize();
+  {
+    const c10::StreamGuard side(cuda.getStreamFromGlobalPool(c10::Device(c10::kCUDA, 0)));
+    auto big = at::randn({2048, 2048}, on_cuda());
+    for (int k = 0; k < 4; ++k) big = at::mm(big, big).mul_(1e-3);
+    const auto scale = big.sum() * 0 + 1;
+    (f(x, w) * scale).backward();
+    EXPECT_TRUE(at::allclose(x.grad(), expected[0] * 2, 1e-3, 1e-5));
+    EXPECT_TRUE(at::allclose(w.grad(), expected[1] * 2, 1e-3, 1e-5));
+  }
+  synchronize();
+  f(x, w).backward();
+  EXPECT_TRUE(at::allclose(w.grad(), expected[1] * 3, 1e-3, 1e-5));
 }
 
 TEST_F(CudaRuntime, OutputsAreFresh) {
