@@ -154,12 +154,13 @@ Trace part_of(const Trace& whole, const std::vector<KeptMemory>& memory) {
 KeptTensors find_kept(Recorder& recorder, const std::vector<at::Tensor>& inputs,
                       const InputHistories& histories, const std::vector<at::Tensor>& tangents) {
   KeptTensors kept;
+  // Also so that the counts of users by which constants are recognised do not include the engine.
+  if (!tangents.empty()) wait_for_passes(recorder);
   if (held_by_others(recorder, tangents).empty()) return kept;
-  clear_engine();  // the function may have caught an error of the engine
+  clear_engine();             // the function may have caught an error of the engine
+  wait_for_passes(recorder);  // before fakes are listed: a thread that drops one must not do so meanwhile
   if (held_by_others(recorder, tangents).empty()) return kept;
   release_histories(recorder);
-  if (held_by_others(recorder, tangents).empty()) return kept;
-  wait_for_passes(recorder);
   if (held_by_others(recorder, tangents).empty()) return kept;
   const BelowRecording below;
   std::unordered_set<const Node*> seen;
