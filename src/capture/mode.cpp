@@ -3,10 +3,13 @@
 #include <c10/core/impl/PyInterpreter.h>
 #include <c10/core/impl/TorchDispatchModeTLS.h>
 
+#include <atomic>
+
 #include "aten/below_recording.h"
 #include "aten/op_schema.h"
 #include "capture/place.h"
 #include "capture/recorder.h"
+#include "capture/recording_lock.h"
 #include "capture/tape.h"
 #include "util/call_site.h"
 
@@ -16,12 +19,23 @@ namespace {
 using c10::impl::PyObject_TorchDispatchMode;
 using c10::impl::TorchDispatchModeTLS;
 
+/// The object of a mode. Threads that work for one capture share it.
+struct Target {
+  Recorder& recorder;
+  std::recursive_mutex recording{};
+  std::atomic<size_t> owners = 1;
+};
+
+Target& target_of(PyObject* object) { return *reinterpret_cast<Target*>(object); }
+
 /// LibTorch reaches dispatch modes through the interface of a Python interpreter. This one is no interpreter:
-/// its "objects" are recorders. LibTorch calls only dispatch and detach, since fakes carry no Python object.
+/// its "objects" are targets. LibTorch calls only dispatch and detach, since fakes carry no Python object.
 struct RecorderInterface final : c10::impl::PyInterpreterVTable {
   std::string name() const override { return "antegrad"; }
-  void incref(PyObject*) const override {}
-  void decref(PyObject*) const override {}
+  void incref(PyObject* object) const override { ++target_of(object).owners; }
+  void decref(PyObject* object) const override {
+    if (auto& target = target_of(object); --target.owners == 0) delete &target;
+  }
   bool try_incref(const c10::impl::PyObjectSlot&) const override { return false; }
   size_t refcnt(PyObject*) const override { return 1; }
 
@@ -92,17 +106,26 @@ c10::impl::PyInterpreter* interpreter() {
 
 }  // namespace
 
-Recorder* active_recorder() {
+static Target* active_target() {
   const auto depth = TorchDispatchModeTLS::stack_len();
   if (depth == 0) return nullptr;
   const auto& mode = TorchDispatchModeTLS::get_stack_at(depth - 1);
   if (&mode->pyinterpreter() != interpreter()) return nullptr;
-  return reinterpret_cast<Recorder*>(mode->ptr(interpreter()));
+  return &target_of(mode->ptr(interpreter()));
+}
+
+Recorder* active_recorder() {
+  auto* target = active_target();
+  return target != nullptr ? &target->recorder : nullptr;
+}
+
+RecordingLock::RecordingLock() {
+  if (auto* target = active_target(); target != nullptr) lock_ = std::unique_lock(target->recording);
 }
 
 RecordingMode::RecordingMode(Recorder& recorder) {
-  TorchDispatchModeTLS::push_non_infra_mode_onto_stack(
-      std::make_shared<PyObject_TorchDispatchMode>(reinterpret_cast<PyObject*>(&recorder), interpreter()));
+  TorchDispatchModeTLS::push_non_infra_mode_onto_stack(std::make_shared<PyObject_TorchDispatchMode>(
+      reinterpret_cast<PyObject*>(new Target{recorder}), interpreter()));
 }
 
 RecordingMode::~RecordingMode() { TorchDispatchModeTLS::pop_stack(); }

@@ -15,6 +15,7 @@
 #include "capture/foreign_ops.h"
 #include "capture/gradients.h"
 #include "capture/mode.h"
+#include "capture/recording_lock.h"
 #include "capture/scope.h"
 
 namespace antegrad::capture {
@@ -163,6 +164,7 @@ c10::Storage Recorder::storage_for(const at::Tensor& tensor) {
 }
 
 c10::intrusive_ptr<FakeTensor> Recorder::add_alias(const at::Tensor& tensor) {
+  const RecordingLock lock;
   determinants_.watch();
   BelowRecording below;
   auto twin = twin_of(tensor);
@@ -356,6 +358,7 @@ void Recorder::note_backward(ir::Node& node) const {
 }
 
 void Recorder::record(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const RecordingLock lock;
   determinants_.watch();
   const auto& schema = schema_of(op);
   check_recordable(schema);
