@@ -5,6 +5,7 @@
 #include "antegrad/error.h"
 #include "aten/convert.h"
 #include "aten/op_schema.h"
+#include "capture/rules/rules.h"
 
 namespace antegrad::aot {
 namespace {
@@ -51,7 +52,9 @@ std::vector<ir::ValueId> Emitter::infer(ir::Node node) {
     if (argument.isDevice()) device = aten::to_ir(argument.toDevice());
     if (argument.isDevice() || storages.empty()) argument = c10::Device(c10::kMeta);
   }
-  capture::infer_results(*schema, stack, counts_);
+  if (device.kind != ir::Device::Kind::Cuda ||
+      !capture::infer_by_cuda_rule(schema->handle.operator_name(), stack))
+    capture::infer_results(*schema, stack, counts_);
   std::vector<ir::Value> results;
   std::vector<at::Tensor> metas;
   auto add = [&](const at::Tensor& meta) {

@@ -16,6 +16,7 @@
 #include "capture/gradients.h"
 #include "capture/mode.h"
 #include "capture/recording_lock.h"
+#include "capture/rules/rules.h"
 #include "capture/scope.h"
 
 namespace antegrad::capture {
@@ -224,7 +225,8 @@ void Recorder::infer(const OpSchema& schema, Call& call) {
     if (device.isDevice() || call.tensors.empty()) device = c10::Device(c10::kMeta);
   }
   if (!call.device) call.device = c10::Device(c10::kCPU);
-  infer_results(schema, call.stack, counts_);
+  if (!call.device->is_cuda() || !infer_by_cuda_rule(schema.handle.operator_name(), call.stack))
+    infer_results(schema, call.stack, counts_);
 }
 
 at::Tensor Recorder::take_changed_argument(const at::Tensor& argument, const at::Tensor& meta, Call& call,

@@ -66,7 +66,6 @@ void add_activations(RuleTable& table) {
   table.add("hardtanh", [](const Tensor& x) { return unary(x); });
   table.add({"hardswish_backward", "hardtanh_backward"},
             [](const Tensor& grad, const Tensor& x) { return promoted(grad, x); });
-  // The CUDA kernel leaves the buffer empty; only the CPU one fills it.
   table.add("log_sigmoid_forward",
             [](const Tensor& x) { return std::tuple(contiguous_like(x), contiguous_like(x)); });
   table.add("log_sigmoid_backward", [](const Tensor& grad) { return like(grad); });

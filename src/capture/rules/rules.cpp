@@ -5,6 +5,7 @@
 #include <string>
 #include <unordered_set>
 
+#include "aten/below_recording.h"
 #include "capture/rules/table.h"
 #include "util/fork_mutex.h"
 
@@ -68,6 +69,16 @@ RuleTable make_table() {
   add_quantization_rules(table);
   add_random_rules(table);
   add_reduction_rules(table);
+  return table;
+}
+
+/// Rules that take precedence for tensors on a CUDA device.
+const RuleTable& rules_of_cuda_kernels() {
+  static const auto& table = *new const auto([] {
+    RuleTable rules;
+    add_rules_of_cuda_kernels(rules);
+    return rules;
+  }());
   return table;
 }
 
@@ -170,6 +181,15 @@ void finish_out(Stack& stack, const std::vector<Tensor>& results, bool contiguou
 }  // namespace rules
 
 ShapeRule find_shape_rule(const c10::OperatorName& name) { return rules::Rules::instance().find(name); }
+
+bool infer_by_cuda_rule(const c10::OperatorName& name, torch::jit::Stack& stack) {
+  const auto& rules = rules::rules_of_cuda_kernels().sets();
+  const auto rule = rules.find(name);
+  if (rule == rules.end()) return false;
+  const aten::BelowRecording below;
+  rule->second.functional(stack);
+  return true;
+}
 
 bool has_data_dependent_shape(const c10::OperatorName& name) {
   static const auto& kNames = *new const std::unordered_set<std::string>{

@@ -15,6 +15,10 @@ using ShapeRule = void (*)(torch::jit::Stack& stack);
 /// strides that differ from the CPU's.
 ShapeRule find_shape_rule(const c10::OperatorName& name);
 
+/// Replaces the arguments on the stack by the results, as a rule does, if the op is one whose CUDA kernel
+/// gives other types than the CPU's. Returns false otherwise.
+bool infer_by_cuda_rule(const c10::OperatorName& name, torch::jit::Stack& stack);
+
 /// Returns whether the sizes of the op's results depend on tensor data, so that no rule can exist (nonzero,
 /// unique …).
 bool has_data_dependent_shape(const c10::OperatorName& name);

@@ -159,6 +159,8 @@ void add_attention_rules(RuleTable& table);
 void add_composite_rules(RuleTable& table);
 void add_convolution_rules(RuleTable& table);
 void add_cuda_rules(RuleTable& table);
+/// Ops whose CUDA kernels give results of other strides than those for the CPU.
+void add_rules_of_cuda_kernels(RuleTable& table);
 void add_distance_rules(RuleTable& table);
 void add_embedding_rules(RuleTable& table);
 void add_fft_rules(RuleTable& table);
