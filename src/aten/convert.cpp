@@ -265,6 +265,13 @@ ir::Arg to_arg(const c10::IValue& value, const ArgSchema& schema, std::string_vi
     case ArgKind::Other:
       break;
   }
+  if (value.isStorage())
+    throw Error(
+        ErrorCode::UnsupportedArgument, fmt::format("capture:{}", op),
+        fmt::format("argument '{}' is a storage, which cannot be part of a graph; nn::LSTM, nn::GRU and "
+                    "nn::RNN make a tensor from the storage of their weights on CUDA devices",
+                    schema.name),
+        "Call it outside the compiled function, or set Options::unsupported to Eager");
   no_text_form(op, schema, value.tagKind());
 }
 

@@ -24,6 +24,16 @@ TEST(UnsupportedArgument, Generator) {
   expect("normal_", [&](const Tensor& a) { return a.normal_(0, 1, generator); });
 }
 
+/// As LibTorch does for recurrent nets on a CUDA device.
+TEST(UnsupportedArgument, Storage) {
+  const auto weights = torch::randn({4});
+  auto x = torch::randn({4});
+  auto compiled =
+      compile([&](const Tensor& a) { return a + at::empty({0}).set_(weights.storage(), 0, {4}, {1}); });
+  expect_error(ErrorCode::UnsupportedArgument, "capture:aten.set_.source_Storage_storage_offset",
+               "'source' is a storage", {x}, [&] { compiled(x); });
+}
+
 /// The function reaches x and state; neither may change.
 template <class F>
 void expect_unsupported_op(const std::string& where, const std::string& fact, const F& function) {
