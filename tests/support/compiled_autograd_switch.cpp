@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "support/device.h"
+
 namespace antegrad::test {
 namespace {
 
@@ -14,7 +16,9 @@ class Switch : public ::testing::Environment {
   void TearDown() override {
     compiled_autograd::disable();
     const auto stats = compiled_autograd::stats();
-    EXPECT_GT(stats.passes, stats.eager) << "nothing was compiled";
+    if (device().is_cpu()) EXPECT_GT(stats.passes, stats.eager) << "nothing was compiled";
+    if (!device().is_cpu())
+      EXPECT_GT(stats.eager, 0U) << "the engine runs passes over tensors that are elsewhere";
   }
 };
 

@@ -231,7 +231,11 @@ Tensor largest_movement(const Tensor& expected, const Tensors& moved) {
   const at::NoGradGuard no_grad;
   Tensor most = at::zeros(expected.sizes(), at::kDouble);
   for (const Tensor& t : moved) most = at::maximum(most, movement(expected, t));
-  return most.mul_(kAllowed / strength_of(expected.scalar_type()));
+  // What is measured is the error of the CPU's kernels. On another device eager has an error of its own, on
+  // top of that of the compiled function: a layer norm's mean of numbers about 100 was one rounding off
+  // there.
+  const double sides = device().is_cpu() ? 1 : 2;
+  return most.mul_(sides * kAllowed / strength_of(expected.scalar_type()));
 }
 
 }  // namespace
