@@ -364,6 +364,11 @@ using ShapeFunction = std::function<std::vector<c10::IValue>(const std::vector<c
 /// called before the op is defined; a second call replaces the function of the first.
 void register_shape(const std::string& op, ShapeFunction shape, OpEffects effects = OpEffects::Unknown);
 
+/// Waits for the CUDA devices that generated kernels with indices run on, and throws Error(InvalidArgument)
+/// if one of them found an index out of range. Kernels run after the call that launches them; without this
+/// function, the next call of a compiled function or the next backward() after that throws.
+void check_errors();
+
 /// Explains what compile() makes of a callable for these arguments: graphs, fusion groups, C sources.
 template <class F, class... Args>
 Explanation explain(const Compiled<F>& compiled, const Args&... args) {

@@ -27,8 +27,8 @@ void for_each_written(const aten::OpSchema& schema, c10::ArrayRef<c10::IValue> a
                       c10::function_ref<void(const at::Tensor&)> visit);
 
 /// Records the ops of one capture. It is reached through LibTorch's dispatch mode (mode.h), so it follows the
-/// thread-local state into threads of the autograd engine. Not thread-safe: the engine runs the ops of one
-/// device sequentially, and a capture is of one device.
+/// thread-local state into threads of the autograd engine, which record one op at a time (recording_lock.h).
+/// All else is for one thread, while no backward pass runs.
 class Recorder {
  public:
   Recorder();

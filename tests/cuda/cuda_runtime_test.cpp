@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "cuda/cuda_fixture.h"
-#include "runtime/cuda/error_words.h"
 
 namespace antegrad::test {
 namespace {
@@ -130,9 +129,8 @@ TEST_F(CudaRuntime, AnIndexErrorIsThrownByALaterCall) {
   }
   EXPECT_TRUE(at::equal(f(table, good), expected)) << "the context survives";
   f(table, bad);
-  synchronize();
-  EXPECT_THROW(runtime::cuda::throw_found_errors(), Error);
-  EXPECT_NO_THROW(runtime::cuda::throw_found_errors());
+  EXPECT_THROW(check_errors(), Error);
+  EXPECT_NO_THROW(check_errors());
 }
 
 TEST_F(CudaRuntime, AnIndexErrorOfAScatterShowsInItsResult) {
@@ -144,7 +142,7 @@ TEST_F(CudaRuntime, AnIndexErrorOfAScatterShowsInItsResult) {
   const auto x = at::randn({10}, on_cuda()), v = at::randn({20}, on_cuda());
   const auto sum = f(x, at::full({20}, 12, on_cuda(at::kLong)), v);
   EXPECT_TRUE(sum.isnan().item<bool>());
-  EXPECT_THROW(runtime::cuda::throw_found_errors(), Error);
+  EXPECT_THROW(check_errors(), Error);
 }
 
 /// The functions of the CUDA runtime that capture what a stream gets, found in what LibTorch has loaded.

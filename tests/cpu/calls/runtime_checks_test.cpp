@@ -158,5 +158,7 @@ TEST(RuntimeChecks, ParametersThatAreTensorsAreChecked) {
   }
 }
 
+TEST(RuntimeChecks, CheckErrorsDoesNothingWithoutADevice) { EXPECT_NO_THROW(check_errors()); }
+
 }  // namespace
 }  // namespace antegrad::test
