@@ -231,7 +231,7 @@ struct Options {
   Backend backend = Backend::Default;            ///< how graphs are run
   ToolchainChoice toolchain = ToolchainChoice::Auto;       ///< compiler for kernels
   Isa isa = Isa::Auto;                                     ///< instruction set of kernels
-  bool cuda_kernels = false;                               ///< generates kernels for CUDA devices
+  bool cuda_kernels = true;                                ///< generates kernels for CUDA devices
   CompileFailure compile_failure = CompileFailure::Error;  ///< what happens when a kernel does not compile
   Compile compile = Compile::Blocking;                     ///< who waits for compilation
   std::function<void(const Progress&)> progress;           ///< called with the progress of compilations
