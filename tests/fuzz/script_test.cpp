@@ -8,6 +8,8 @@
 #include "fuzz/fusion_check.h"
 #include "fuzz/gradient_check.h"
 #include "fuzz/script.h"
+#include "fuzz/script_text.h"
+#include "support/device.h"
 
 namespace antegrad::fuzz {
 namespace {
@@ -104,6 +106,18 @@ TEST(Script, OtherSizesAreWrittenAsSizes) {
   }
   const auto text = script.program("");
   EXPECT_NE(text.find("int64_t{2 * x[0].size(0) / 1 + -1}"), std::string::npos) << text;
+}
+
+TEST(Script, TensorsAreWrittenWithTheirDevice) {
+  const auto x = at::arange(4, at::kDouble).view({2, 2});
+  EXPECT_EQ(tensor_text(x),
+            "at::tensor(std::vector<double>{0.0, 1.0, 2.0, 3.0}, at::kDouble).to(at::Device(\"cpu\"), "
+            "at::ScalarType::Double).view(std::vector<int64_t>{2, 2})");
+  if (!test::missing_cuda().empty()) GTEST_SKIP() << test::missing_cuda();
+  const auto text = tensor_text(x.cuda().t());
+  for (const std::string part : {"{0.0, 2.0, 1.0, 3.0}", "at::empty_strided({2, 2}, {1, 2}",
+                                 ".device(at::Device(\"cuda:0\"))", ".to(at::Device(\"cuda:0\"), "})
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }
 
 /// Writes some programs to ANTEGRAD_FUZZ_SAVE, for scripts/fuzz.sh.

@@ -38,6 +38,8 @@ std::string type_text(int64_t type) {
   return c10::str("at::ScalarType::", c10::toString(static_cast<at::ScalarType>(type)));
 }
 
+std::string device_text(at::Device device) { return c10::str("at::Device(\"", device.str(), "\")"); }
+
 std::string integer_as(int64_t number, TypeKind kind) {
   switch (kind) {
     case TypeKind::ScalarTypeType:
@@ -84,7 +86,7 @@ std::string list_text(const IValue& value, const c10::Type& element, const NameO
 /// Returns the elements as a list of doubles, or of int64_t, since doubles cannot represent all of those.
 std::string numbers_text(const at::Tensor& flat) {
   if (at::isIntegralType(flat.scalar_type(), true)) {
-    const auto numbers = flat.to(at::kLong).contiguous();
+    const auto numbers = flat.to(at::kCPU, at::kLong).contiguous();
     const auto* data = numbers.const_data_ptr<int64_t>();
     return "std::vector<int64_t>{" +
            listed(at::ArrayRef<int64_t>(data, static_cast<size_t>(numbers.numel())),
@@ -93,7 +95,7 @@ std::string numbers_text(const at::Tensor& flat) {
                   }) +
            "}, at::kLong";
   }
-  const auto numbers = flat.to(at::kDouble).contiguous();
+  const auto numbers = flat.to(at::kCPU, at::kDouble).contiguous();
   const auto* data = numbers.const_data_ptr<double>();
   return "std::vector<double>{" +
          listed(at::ArrayRef<double>(data, static_cast<size_t>(numbers.numel())), number_text) +
@@ -221,7 +223,7 @@ std::string argument_text(const IValue& value, const c10::Argument& argument, co
   if (value.isInt()) return integer_as(value.toInt(), type->kind());
   if (value.isDouble()) return number_text(value.toDouble());
   if (value.isString()) return c10::str("\"", value.toStringRef(), "\"");
-  if (value.isDevice()) return c10::str("at::Device(\"", value.toDevice().str(), "\")");
+  if (value.isDevice()) return device_text(value.toDevice());
   return c10::str("/* ", value.tagKind(), " */");
 }
 
@@ -248,11 +250,13 @@ std::string tensor_text(const at::Tensor& tensor) {
            ").view({-1, 2}))";
   else
     text = "at::tensor(" + numbers_text(flat) + ")";
-  text += c10::str(".to(", type_text(static_cast<int64_t>(type)), ").view(std::vector<int64_t>",
+  const auto device = device_text(tensor.device());
+  text += c10::str(".to(", device, ", ", type_text(static_cast<int64_t>(type)), ").view(std::vector<int64_t>",
                    sizes_text(tensor.sizes()), ")");  // {} could mean a dtype
   if (tensor.is_contiguous()) return text;
   return c10::str("at::empty_strided(", sizes_text(tensor.sizes()), ", ", sizes_text(tensor.strides()),
-                  ", at::ScalarType::", c10::toString(type), ").copy_(", text, ")");
+                  ", at::TensorOptions(at::ScalarType::", c10::toString(type), ").device(", device,
+                  ")).copy_(", text, ")");
 }
 
 std::string script_text(const std::string& headline, const std::string& options, const std::string& world,

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/MemoryOverlap.h>
+#include <antegrad/grad.h>
 
 #include <cmath>
 #include <iomanip>
@@ -180,6 +181,8 @@ class OtherRoundings::Disturber final : public Interceptor {
  private:
   Chance chance_;
   Interception here_{this};
+  /// A compiled backward pass runs kernels instead of ops, and nothing in it would be perturbed.
+  CompiledAutograd by_engine_{false};
 };
 
 double epsilon_of(at::ScalarType type) {

@@ -1,4 +1,5 @@
 // Tests of the comparison itself: what it must detect, and what it must accept.
+#include <antegrad/grad.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
@@ -6,6 +7,7 @@
 #include <limits>
 
 #include "support/closeness.h"
+#include "support/rounding.h"
 
 namespace antegrad::test {
 namespace {
@@ -124,6 +126,17 @@ TEST(Closeness, InPlaceOps) {
   EXPECT_FALSE(up_to_relative_rounding(reference.values()[0], wide));
   EXPECT_EQ(reference.difference(0, wide).value_or(""), "");
   EXPECT_NE(reference.difference(0, wide + 1e-4), std::nullopt);
+}
+
+/// Here only the backward pass rounds. It is perturbed also where backward passes are compiled.
+TEST(Closeness, BackwardPassesWithCompiledAutograd) {
+  const auto x = random({50}, 8), tangent = random({50}, 9);
+  const auto gradient = [&] {
+    const auto t = x.clone().requires_grad_(true);
+    return torch::autograd::grad({t.cumsum(0)}, {t}, {tangent});
+  };
+  const CompiledAutograd compiled;
+  EXPECT_GT(roundings(gradient, gradient())[0].max().item<double>(), 0);
 }
 
 TEST(Closeness, ComparisonsOfACheckInSteps) {
