@@ -1,4 +1,6 @@
 // Programs as users write them, which read data in the middle.
+#include <thread>
+
 #include "cpu/breaks/in_parts.h"
 
 namespace antegrad::test {
@@ -207,6 +209,33 @@ TEST(BrokenPrograms, ChangingSizes) {
       [](int call) { return Tensors{leaf({20 + call, 3}), leaf({3, 3})}; },
       {.calls = 10, .second_order = false});
   EXPECT_EQ(report.broken_calls, 10U);
+}
+
+TEST(BrokenPrograms, InSeveralThreads) {
+  const auto program = [](const Tensors& in) -> Tensors {
+    auto y = in[0].matmul(in[1]).tanh();
+    auto z = y.sum().item<double>() > 0 ? y.exp() : y.sin();
+    return {z.square().mean()};
+  };
+  const auto function = compile(program, in_parts());
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (int call = 0; call < 10; ++call) {
+        auto make = [&] {
+          auto generator = at::make_generator<at::CPUGeneratorImpl>(static_cast<uint64_t>(10 * t + call));
+          return Tensors{at::randn({4, 3}, generator).requires_grad_(),
+                         at::randn({3, 3}, generator).requires_grad_()};
+        };
+        const auto a = make();
+        const auto b = make();
+        const auto eager = program(a);
+        const auto compiled = function(b);
+        EXPECT_TRUE(same(eager, compiled));
+        EXPECT_TRUE(close(gradients(eager, a, true), gradients(compiled, b, true), 2e-5));
+      }
+    });
+  for (auto& thread : threads) thread.join();
 }
 
 }  // namespace
