@@ -160,7 +160,7 @@ Backward find_backward(const Arguments& arguments, const std::vector<at::Tensor>
   if (!effects) std::erase_if(backward.roots, [](const auto& r) { return r.input >= 0 || r.outsider >= 0; });
   if (!backward.roots.empty()) {
     backward.targets = find_targets(recorder, arguments.own, arguments.edges);
-    backward.histories = histories_of(backward.roots, backward.targets);
+    backward.histories = history_shape_of(backward.roots, backward.targets);
   }
   backward.forward_values = recorder.graph().values.size();
   return backward;

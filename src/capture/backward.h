@@ -30,7 +30,7 @@ struct Backward {
   std::vector<std::vector<bool>> fails_for;   ///< per target, per root: autograd throws on the way
   std::vector<std::exception_ptr> errors;     ///< per root; null where autograd did not throw
   std::string fingerprint;                    ///< of the forward pass
-  Histories histories;
+  HistoryShape histories;
   size_t forward_values = 0;  ///< how many values the graph has before the backward pass is recorded
 };
 

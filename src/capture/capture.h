@@ -106,7 +106,7 @@ struct Trace {
   std::vector<ViewInput> views;  ///< as in CaptureOptions
   InferenceCounts counts;
   bool has_assumptions = false;  ///< the graph checks answers that were assumed of data (assumption.h)
-  Histories histories;           ///< of the results, if they were asked for or gradients are recorded
+  HistoryShape histories;        ///< of the results, if they were asked for or gradients are recorded
   size_t forward_values = 0;     ///< values of the forward pass come first: there are this many
   /// The recorded forward pass, before constants are added; only with CaptureOptions::histories.
   std::shared_ptr<const ir::Graph> forward;

@@ -40,7 +40,7 @@ class Walk {
     out_.shape.insert(out_.shape.end(), {found->second, edge.input_nr});
   }
 
-  Histories run() {
+  HistoryShape run() {
     while (!todo_.empty()) {
       auto& node = *todo_.back();
       todo_.pop_back();
@@ -56,12 +56,12 @@ class Walk {
   std::unordered_map<const Node*, uint64_t> numbers_;  ///< targets first
   uint64_t targets_ = 0;
   std::vector<Node*> todo_;
-  Histories out_;
+  HistoryShape out_;
 };
 
 }  // namespace
 
-Histories histories_of(const std::vector<GradRoot>& roots, const std::vector<GradTarget>& targets) {
+HistoryShape history_shape_of(const std::vector<GradRoot>& roots, const std::vector<GradTarget>& targets) {
   Walk walk(targets);
   for (const auto& root : roots) walk.add(torch::autograd::impl::gradient_edge(root.tensor));
   return walk.run();

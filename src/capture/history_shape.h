@@ -8,14 +8,14 @@ namespace antegrad::capture {
 
 /// Autograd's graph behind the results of a captured function, from the roots to the targets, as numbers. It
 /// is equal for two runs whose graphs have nodes of the same types, joined in the same way.
-struct Histories {
+struct HistoryShape {
   std::vector<uint64_t> shape;
   /// Whether the backward pass depends on nothing but the recorded ops: every node is LibTorch's own, and
   /// none has hooks.
   bool plain = true;
-  bool operator==(const Histories&) const = default;
+  bool operator==(const HistoryShape&) const = default;
 };
 
-Histories histories_of(const std::vector<GradRoot>& roots, const std::vector<GradTarget>& targets);
+HistoryShape history_shape_of(const std::vector<GradRoot>& roots, const std::vector<GradTarget>& targets);
 
 }  // namespace antegrad::capture

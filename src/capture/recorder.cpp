@@ -1,5 +1,6 @@
 #include "capture/recorder.h"
 
+#include <ATen/EmptyTensor.h>
 #include <ATen/SequenceNumber.h>
 #include <c10/core/GradMode.h>
 #include <c10/core/InferenceMode.h>
@@ -55,6 +56,16 @@ void for_each_written(const OpSchema& schema, c10::ArrayRef<c10::IValue> argumen
     if (arguments[i].isTensorList())
       for (const at::Tensor& tensor : arguments[i].toTensorVector()) visit_defined(tensor);
   }
+}
+
+/// Throws what eager throws for a view that exceeds its memory, which shape rules do not see.
+static void check_in_bounds(const at::Tensor& view, const c10::Storage& storage) {
+  const auto bytes =
+      at::detail::computeStorageNbytes(view.sizes(), view.strides(), view.itemsize(), view.storage_offset());
+  TORCH_CHECK(view.numel() == 0 || bytes <= storage.nbytes(), "setStorage: sizes ", view.sizes(),
+              ", strides ", view.strides(), ", storage offset ", view.storage_offset(), ", and itemsize ",
+              view.itemsize(), " requiring a storage size of ", bytes,
+              " are out of bounds for storage of size ", storage.nbytes());
 }
 
 /// An op being recorded: its arguments as the caller gave them, and as the shape rules see them.
@@ -269,6 +280,7 @@ at::Tensor Recorder::take_result(const at::Tensor& meta, Call& call, ir::Node& n
   const auto* storage_impl = meta.storage().unsafeGetStorageImpl();
   for (const auto& argument : call.tensors) {
     if (argument.twin_storage != storage_impl) continue;
+    if (node.op == "aten.as_strided") check_in_bounds(meta, storage_for(argument.tensor));
     const auto base = graph_.storage_of(value_of(argument.tensor));
     const auto value = graph_.add_value(type_of(meta, argument.tensor.device()), base);
     node.outputs.push_back(value);

@@ -1,12 +1,51 @@
 #include "compiler/code/forward_check.h"
 
 #include <algorithm>
+#include <string_view>
 
+#include "ir/ops.h"
 #include "ir/substitute.h"
 #include "symbolic/merge.h"
 
 namespace antegrad::compiler {
 namespace {
+
+/// Returns the name without the underscore of an op that works in place.
+std::string functional_name(const std::string& op) {
+  const auto overload = op.find('.', op.find('.') + 1);
+  const auto end = overload == std::string::npos ? op.size() : overload;
+  return end > 0 && op[end - 1] == '_' ? op.substr(0, end - 1) + op.substr(end) : op;
+}
+
+/// Whether the formula of the op's derivative does the same at all sizes above 1. Those of ops that are not
+/// in the table of ops, or that LibTorch alone computes, have not been read: they may compare sizes with each
+/// other, as those of decompositions of matrices do.
+bool has_uniform_derivative(const std::string& traced) {
+  const auto op = functional_name(traced);
+  if (op.rfind("antegrad.", 0) == 0 || op == "aten.cumsum") return true;
+  const auto* info = ir::find_op(op);
+  if (info == nullptr || info->kind == ir::OpKind::Extern || info->kind == ir::OpKind::Effect) return false;
+  // Overlapping elements; no degrees of freedom left; which of several formulas.
+  constexpr std::string_view kBySize[] = {"aten.as_strided", "aten.var", "aten.std", "aten.prod"};
+  return std::ranges::none_of(kBySize, [&](std::string_view name) { return op.rfind(name, 0) == 0; });
+}
+
+bool has_uniform_derivatives(const ir::Graph& forward) {
+  return std::ranges::all_of(forward.nodes,
+                             [](const ir::Node& node) { return has_uniform_derivative(node.op); });
+}
+
+/// Whether a size that depends on symbols is 0 or 1 in `graph`.
+bool has_special_sizes(const ir::Graph& over_symbols, const ir::Graph& graph) {
+  for (const auto v : graph.values.ids()) {
+    const auto* general = over_symbols.type_of(v).tensor();
+    const auto* type = graph.type_of(v).tensor();
+    if (general == nullptr || type == nullptr || general->sizes.size() != type->sizes.size()) continue;
+    for (size_t d = 0; d < type->sizes.size(); ++d)
+      if (!general->sizes[d].is_constant() && type->sizes[d].constant() <= 1) return true;
+  }
+  return false;
+}
 
 /// Whether nothing but ops and their arguments decides what the backward pass does.
 bool follows_from_forward(const Captured& captured) {
@@ -46,6 +85,11 @@ void ForwardCheck::add(const std::vector<int64_t>& sizes, const Captured& captur
   signature_ = signature;
   sizes_.push_back(sizes);
   graphs_.push_back(forward_of(captured.trace));
+  if (captured.trace.differentiable && !has_uniform_derivatives(graphs_.back())) {
+    usable_ = false;
+    graphs_.clear();
+    return;
+  }
   if (sizes_.size() >= std::max<size_t>(shapes_.symbols.size() + 2, 4)) merge();
 }
 
@@ -75,7 +119,8 @@ bool ForwardCheck::decides(std::vector<int64_t> sizes) const {
 
 bool ForwardCheck::holds(const std::vector<int64_t>& sizes, capture::Trace trace) const {
   if (trace.kept > 0 || trace.has_assumptions || ends_of(trace) != ends_) return false;
-  return ir::equal_at(*forward_, sizes, forward_of(std::move(trace)));
+  const auto forward = forward_of(std::move(trace));
+  return ir::equal_at(*forward_, sizes, forward) && !has_special_sizes(*forward_, forward);
 }
 
 }  // namespace antegrad::compiler

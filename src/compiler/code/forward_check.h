@@ -32,7 +32,7 @@ class ForwardCheck {
     std::vector<capture::TracedInput> inputs;
     std::vector<capture::OutputEnd> outputs;
     std::vector<int32_t> duplicates;
-    capture::Histories histories;
+    capture::HistoryShape histories;
     bool operator==(const Ends&) const = default;
   };
   static Ends ends_of(const capture::Trace& trace);

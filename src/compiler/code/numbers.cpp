@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <tuple>
 
@@ -65,6 +68,38 @@ std::optional<Literal> literal_at(const ir::Graph& graph, const NumberPlace& pla
   if (node.op == kConstant) return literal_of(graph, node);
   const auto* arg = find(node, place);
   return arg != nullptr ? literal_of(*arg) : std::nullopt;
+}
+
+/// Whether code for any number gives what eager gives for this one, at a node that computes tensors of this
+/// type: eager throws for numbers that the type cannot hold, and for integer division by 0.
+bool is_usual(const Literal& literal, ir::DType dtype) {
+  const auto value = literal.real ? std::bit_cast<double>(literal.value) : static_cast<double>(literal.value);
+  switch (dtype) {
+    case ir::DType::F32:
+    case ir::DType::BF16:
+      return !std::isfinite(value) || std::abs(value) <= std::numeric_limits<float>::max();
+    case ir::DType::F16:
+      return !std::isfinite(value) || std::abs(value) <= 65504;
+    case ir::DType::U8:
+      return value != 0 && value >= 0 && value <= 255;
+    case ir::DType::I8:
+      return value != 0 && std::abs(value) <= 127;
+    case ir::DType::I16:
+      return value != 0 && std::abs(value) <= 32767;
+    case ir::DType::I32:
+      return value != 0 && std::abs(value) <= 2147483647;
+    case ir::DType::I64:
+      return value != 0 && std::abs(value) < 9e18;
+    default:
+      return true;
+  }
+}
+
+bool is_usual(const Literal& literal, const ir::Graph& graph, const ir::Node& node) {
+  return std::ranges::all_of(node.outputs, [&](ir::ValueId v) {
+    const auto* type = graph.type_of(v).tensor();
+    return type == nullptr || node.op == kConstant || is_usual(literal, type->dtype);
+  });
 }
 
 /// Whether an op takes any number there, as opposed to a size, a dim or an index.
@@ -142,6 +177,8 @@ class NumberSearch {
     if (a == b && symbol_before(place) < 0) return true;
     const auto x = literal_of(a), y = literal_of(b);
     if (!may_differ || !x || !y || x->real != y->real) return false;
+    if (!is_usual(*x, now_, now_.nodes[place.node]) || !is_usual(*y, other_, other_.nodes[place.node]))
+      return false;
     *find(out_.graph.nodes[place.node], place) = symbol_for(place, *x, *y);
     return true;
   }
@@ -194,7 +231,8 @@ Result<std::vector<int64_t>> NumberSymbols::values_in(const ir::Graph& graph,
         place.node < graph.nodes.size() && graph.nodes[place.node].op == over_symbols.nodes[place.node].op;
     const auto literal = same_op ? literal_at(graph, place) : std::nullopt;
     const auto* symbol = find(over_symbols.nodes[place.node], place);
-    if (!literal || literal->real != (symbol->as<ir::Real>() != nullptr))
+    if (!literal || literal->real != (symbol->as<ir::Real>() != nullptr) ||
+        !is_usual(*literal, graph, graph.nodes[place.node]))
       return Failure{
           fmt::format("node {} is {}, expected {}", place.node,
                       place.node < graph.nodes.size() ? ir::print(graph, graph.nodes[place.node]) : "missing",

@@ -31,21 +31,21 @@ TEST(BrokenPrograms, DetectionLoss) {
       wanted.index_put_({image, best, j, i}, 1.0);
       box_loss = box_loss + (xy[image][best][j][i] - torch::tensor({x - i, y - j})).square().sum() +
                  (wh[image][best][j][i] - targets[t].slice(0, 4, 6)).square().sum();
-      class_loss = class_loss +
-                   nn::functional::cross_entropy(prediction[image][best][j][i].slice(0, 5).unsqueeze(0),
-                                                 targets[t][1].to(at::kLong).unsqueeze(0));
+      class_loss =
+          class_loss + nn::functional::cross_entropy(prediction[image][best][j][i].slice(0, 5).unsqueeze(0),
+                                                     targets[t][1].to(at::kLong).unsqueeze(0));
     }
     auto noise = nn::functional::binary_cross_entropy_with_logits(objectness, wanted);
     auto confident = objectness.masked_select(wanted > 0).sigmoid().mean();
     return {box_loss + class_loss + noise, confident};
   };
-  same_in_parts(
-      program,
-      [](int) {
-        return Tensors{(torch::randn({2, 2, 4, 4, 8}) * 0.3).requires_grad_(),
-                       torch::tensor({{0.F, 1.F, 0.3F, 0.6F, 0.2F, 0.1F}, {1.F, 2.F, 0.8F, 0.1F, 0.3F, 0.4F}})};
-      },
-      {.second_order = false});
+  same_in_parts(program,
+                [](int) {
+                  return Tensors{(torch::randn({2, 2, 4, 4, 8}) * 0.3).requires_grad_(),
+                                 torch::tensor({{0.F, 1.F, 0.3F, 0.6F, 0.2F, 0.1F},
+                                                {1.F, 2.F, 0.8F, 0.1F, 0.3F, 0.4F}})};
+                },
+                {.second_order = false});
 }
 
 TEST(BrokenPrograms, PackedSequences) {
@@ -78,7 +78,9 @@ TEST(BrokenPrograms, StopsEarly) {
         }
         return {x, torch::full({}, steps)};
       },
-      [](int) { return Tensors{(torch::randn({4, 4}) * 0.5).requires_grad_(), leaf({4})}; },
+      [](int) {
+        return Tensors{(torch::randn({4, 4}) * 0.5).requires_grad_(), leaf({4})};
+      },
       {.second_order = false, .rounding = 1e-4});
 }
 
@@ -193,7 +195,10 @@ TEST(BrokenPrograms, BeamSearch) {
         }
         return {torch::stack(tokens), hidden};
       },
-      [](int) { return Tensors{leaf({3, 4})}; }, {.calls = 4, .second_order = false});
+      [](int) {
+        return Tensors{leaf({3, 4})};
+      },
+      {.calls = 4, .second_order = false});
   EXPECT_LE(report.stretches, 12U);
 }
 
@@ -206,7 +211,9 @@ TEST(BrokenPrograms, ChangingSizes) {
         auto weights = torch::linspace(0, 1, chosen.size(0)).unsqueeze(1);
         return {(chosen * weights).reshape({-1}).sum(), chosen.expand({2, -1, -1}).sum(0)};
       },
-      [](int call) { return Tensors{leaf({20 + call, 3}), leaf({3, 3})}; },
+      [](int call) {
+        return Tensors{leaf({20 + call, 3}), leaf({3, 3})};
+      },
       {.calls = 10, .second_order = false});
   EXPECT_EQ(report.broken_calls, 10U);
 }

@@ -138,6 +138,32 @@ TEST(NewSizes, OfCustomFunctionsAreCapturedWhole) {
   EXPECT_EQ(report.forward_checks, 0u);
 }
 
+TEST(NewSizes, OfWindowsThatBeginToOverlapAreCapturedWhole) {
+  const auto signal = torch::randn({400}, at::kDouble).requires_grad_();
+  const auto program = [&](const Tensor& window) {
+    return (signal.as_strided({3, window.size(0)}, {100, 1}) * window).sum();
+  };
+  auto compiled = compile(program);
+  for (int64_t n : {40, 41, 43, 46, 50, 53, 57, 90, 150}) {
+    const auto window = torch::ones({n}, at::kDouble);
+    EXPECT_TRUE(same_values(torch::autograd::grad({program(window)}, {signal})[0],
+                            torch::autograd::grad({compiled(window)}, {signal})[0]))
+        << n;
+  }
+}
+
+TEST(NewSizes, WithoutDegreesOfFreedomAreCapturedWhole) {
+  const auto program = [](const Tensor& x) { return x.var(std::nullopt, 5); };
+  auto compiled = compile(program);
+  for (int64_t n : {40, 41, 43, 46, 50, 53, 57, 6, 4, 3}) {
+    const auto x = torch::randn({n}, at::kDouble).requires_grad_();
+    const auto eager = torch::autograd::grad({program(x)}, {x})[0];
+    const auto found = torch::autograd::grad({compiled(x)}, {x})[0];
+    EXPECT_TRUE(torch::equal(eager.isinf(), found.isinf())) << n;
+    if (n > 5) EXPECT_TRUE(same_values(eager, found)) << n;
+  }
+}
+
 TEST(NewSizes, WithHooksAreCapturedWhole) {
   const auto weight = make_weight();
   const auto report = compare_at_many_sizes(
