@@ -143,7 +143,7 @@ std::optional<c10::IValue> value_of(const T& value) {
   } else if constexpr (std::is_same_v<T, std::nullopt_t> || std::is_same_v<T, std::nullptr_t>) {
     return c10::IValue();
   } else if constexpr (detail::kIsOptional<T>) {
-    return value ? value_of(*value) : c10::IValue();
+    return value ? value_of(*value) : std::optional<c10::IValue>(std::in_place);
   } else if constexpr (HasFields<T>) {
     return std::apply([](const auto&... field) { return detail::value_of_parts(field...); },
                       antegrad_fields(const_cast<T&>(value)));

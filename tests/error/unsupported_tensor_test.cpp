@@ -167,5 +167,24 @@ TEST(UnsupportedTensor, WithNamedDims) {
   EXPECT_EQ(eager.report().eager_calls, 1U);
 }
 
+TEST(UnsupportedTensor, ViewsBeyondTheirMemoryThrowAsInEager) {
+  const auto every_other = [](const Tensor& x) { return x.as_strided({10}, {2}) * 1; };
+  const auto compiled = compile(every_other);
+  const auto large = torch::arange(40, at::kDouble);
+  const auto small = torch::arange(10, at::kDouble);
+  const auto text_of = [&](const auto& function) -> std::string {
+    try {
+      function(small);
+    } catch (const c10::Error& error) {
+      return error.what_without_backtrace();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(text_of(compiled), text_of(every_other));
+  const auto part = large.slice(0, 0, 10);
+  EXPECT_TRUE(at::equal(compiled(part), every_other(part)));
+  EXPECT_EQ(text_of(compiled), text_of(every_other));  // of the same sizes, on less memory
+}
+
 }  // namespace
 }  // namespace antegrad::test

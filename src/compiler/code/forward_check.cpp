@@ -35,6 +35,12 @@ bool has_uniform_derivatives(const ir::Graph& forward) {
                              [](const ir::Node& node) { return has_uniform_derivative(node.op); });
 }
 
+/// Whether views may reach beyond the tensor that they are views of (Instance::reach).
+bool may_leave_memory(const ir::Graph& forward) {
+  return std::ranges::any_of(forward.nodes,
+                             [](const ir::Node& node) { return node.op == "aten.as_strided"; });
+}
+
 /// Whether a size that depends on symbols is 0 or 1 in `graph`.
 bool has_special_sizes(const ir::Graph& over_symbols, const ir::Graph& graph) {
   for (const auto v : graph.values.ids()) {
@@ -85,7 +91,8 @@ void ForwardCheck::add(const std::vector<int64_t>& sizes, const Captured& captur
   signature_ = signature;
   sizes_.push_back(sizes);
   graphs_.push_back(forward_of(captured.trace));
-  if (captured.trace.differentiable && !has_uniform_derivatives(graphs_.back())) {
+  if (may_leave_memory(graphs_.back()) ||
+      (captured.trace.differentiable && !has_uniform_derivatives(graphs_.back()))) {
     usable_ = false;
     graphs_.clear();
     return;

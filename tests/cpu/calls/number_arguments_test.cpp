@@ -312,5 +312,23 @@ TEST_F(CachedNumbers, AreFoundByTheNextProcess) {
   EXPECT_EQ(others.cache, counts(2, 2));
 }
 
+TEST(NumberArguments, ThatEagerRefusesAreRefused) {
+  const auto throws = [](const auto& program, const Tensor& x, std::vector<double> fine, double bad) {
+    const auto compiled = compile(program);
+    for (auto number : fine) EXPECT_TRUE(same_values(program(x, number), compiled(x, number))) << number;
+    EXPECT_ANY_THROW(program(x, bad));
+    EXPECT_ANY_THROW(compiled(x, bad));
+    EXPECT_TRUE(same_values(program(x, fine[0]), compiled(x, fine[0])));
+  };
+  const auto integers = torch::arange(12);
+  const auto as_integer = [](double t) { return static_cast<int64_t>(t); };
+  throws([&](const Tensor& x, double t) { return x.remainder(as_integer(t)); }, integers, {3, 4, 5}, 0);
+  throws([&](const Tensor& x, double t) { return x.floor_divide(as_integer(t)); }, integers, {3, 4, 5}, 0);
+  throws([](const Tensor& x, double t) { return torch::empty_like(x).fill_(t) + x; }, torch::randn({4}),
+         {1, 2, 3}, 1e300);
+  throws([&](const Tensor& x, double t) { return torch::empty_like(x).fill_(as_integer(t)) + x; },
+         torch::ones({4}, at::kByte), {1, 2, 3}, 300);
+}
+
 }  // namespace
 }  // namespace antegrad::test
