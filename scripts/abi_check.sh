@@ -42,7 +42,7 @@ compare() {  # LIBRARY LIST WHAT-TO-DO-ABOUT-REMOVALS
 # Whatever is directly in namespace antegrad is public; internal code has a nested namespace per folder of src/.
 check_complete() {  # LIBRARY-THAT-EXPORTS-EVERYTHING
   local inside
-  inside=$(find src -mindepth 1 -maxdepth 1 -type d -printf '%f\n' | paste -sd'|')
+  inside=$(find src -mindepth 1 -maxdepth 1 -type d -printf '%f\n' | paste -sd'|')'|packaging'  # package() is a function
   nm -D --defined-only -P "$1" | awk '$2 == "T" {print $1}' | c++filt | grep -E '^antegrad(::|_)' |
     grep -vE "^antegrad::($inside)::|::Impl::" | LC_ALL=C sort -u >"$work/public"
   shown "$build/src/libantegrad.so" | LC_ALL=C comm -23 "$work/public" - >"$work/missing"

@@ -131,6 +131,8 @@ std::optional<c10::IValue> value_of(const T& value) {
                 std::is_same_v<T, std::string> || std::is_same_v<T, bool> || std::is_same_v<T, c10::Scalar> ||
                 std::is_same_v<T, c10::Device>) {
     return c10::IValue(value);
+  } else if constexpr (std::is_same_v<T, std::nullopt_t> || std::is_same_v<T, std::nullptr_t>) {
+    return c10::IValue();
   } else if constexpr (std::is_integral_v<T> || std::is_enum_v<T>) {
     return c10::IValue(static_cast<int64_t>(value));
   } else if constexpr (std::is_floating_point_v<T>) {
@@ -140,8 +142,6 @@ std::optional<c10::IValue> value_of(const T& value) {
         c10::complex<double>(static_cast<double>(value.real()), static_cast<double>(value.imag())));
   } else if constexpr (std::is_convertible_v<const T&, std::string_view>) {
     return c10::IValue(std::string(std::string_view(value)));
-  } else if constexpr (std::is_same_v<T, std::nullopt_t> || std::is_same_v<T, std::nullptr_t>) {
-    return c10::IValue();
   } else if constexpr (detail::kIsOptional<T>) {
     return value ? value_of(*value) : std::optional<c10::IValue>(std::in_place);
   } else if constexpr (HasFields<T>) {

@@ -403,4 +403,18 @@ void Tape::close(const DescribeBreak& why) {
   }
 }
 
+TapeOff::TapeOff(const char* reason) {
+  auto* recorder = active_recorder();
+  if (recorder == nullptr || recorder->tape == nullptr) return;
+  auto& tape = *recorder->tape;
+  const bool grad_mode = c10::GradMode::is_enabled();
+  tape.close([&](const ir::Graph& graph) {
+    return described(Error(ErrorCode::DataRead, "break:backward", reason, ""), graph);
+  });
+  pause_ = std::make_unique<Tape::Pause>(tape);
+  grad_mode_.emplace(grad_mode);
+}
+
+TapeOff::~TapeOff() = default;
+
 }  // namespace antegrad::capture

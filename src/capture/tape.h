@@ -1,6 +1,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <ATen/core/stack.h>
+#include <c10/core/GradMode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <functional>
@@ -55,6 +56,7 @@ class Tape final : public DataAccess {
   void on_access(FakeTensor& tensor) override;
 
  private:
+  friend class TapeOff;
   class Pause;
   class Busy;
   /// Ends the stretch and makes the tensors real that are still held.
@@ -78,6 +80,21 @@ class Tape final : public DataAccess {
   bool paused_ = false;                ///< accesses to tensors are our own
   std::vector<c10::Storage> guarded_;  ///< real memory with writes pending, which must not be accessed
   std::unordered_set<const c10::StorageImpl*> pending_;  ///< the same for tensors that tell before access
+};
+
+/// While it lives, nothing is recorded by this thread's tape, and what it had recorded has run: all tensors
+/// are real. For code that computes with their memory, below LibTorch's dispatcher. Does nothing without a
+/// tape.
+class TapeOff {
+ public:
+  explicit TapeOff(const char* reason);
+  ~TapeOff();
+  TapeOff(const TapeOff&) = delete;
+  TapeOff& operator=(const TapeOff&) = delete;
+
+ private:
+  std::unique_ptr<Tape::Pause> pause_;
+  std::optional<c10::AutoGradMode> grad_mode_;
 };
 
 }  // namespace antegrad::capture

@@ -6,6 +6,7 @@
 
 #include "antegrad/error.h"
 #include "aten/below_recording.h"
+#include "capture/tape.h"
 #include "runtime/instructions.h"
 #include "runtime/leaf_gradients.h"
 #include "runtime/rng_state.h"
@@ -133,6 +134,7 @@ c10::SmallVector<bool, 16> CompiledBackward::wanted() const {
 }
 
 variable_list CompiledBackward::apply(variable_list&& tangents) {
+  const capture::TapeOff real_tensors("the function runs a compiled backward pass");
   std::scoped_lock lock(mutex_);
   try {
     return run(std::move(tangents));

@@ -32,7 +32,7 @@ void expect_bad_value(const char* name, const char* value, const std::string& fa
 }
 
 TEST(InvalidArgument, EnvironmentVariables) {
-  expect_bad_value("ANTEGRAD_UNSUPPORTED", "maybe", "error or eager");
+  expect_bad_value("ANTEGRAD_UNSUPPORTED", "maybe", "error, eager or break");
   expect_bad_value("ANTEGRAD_BACKEND", "fast", "eager, nofuse or default");
   expect_bad_value("ANTEGRAD_TOOLCHAIN", "gcc", "auto, clang or system");
   expect_bad_value("ANTEGRAD_ISA", "sse9", "auto, baseline, avx2 or avx512");

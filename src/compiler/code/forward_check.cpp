@@ -31,8 +31,9 @@ bool has_uniform_derivative(const std::string& traced) {
 }
 
 bool has_uniform_derivatives(const ir::Graph& forward) {
-  return std::ranges::all_of(forward.nodes,
-                             [](const ir::Node& node) { return has_uniform_derivative(node.op); });
+  return std::ranges::all_of(forward.nodes, [](const ir::Node& node) {
+    return node.effects.random || has_uniform_derivative(node.op);
+  });
 }
 
 /// Whether views may reach beyond the tensor that they are views of (Instance::reach).

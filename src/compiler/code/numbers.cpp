@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "aten/op_schema.h"
+#include "ir/ops.h"
 #include "ir/text.h"
 
 namespace antegrad::compiler {
@@ -81,15 +82,15 @@ bool is_usual(const Literal& literal, ir::DType dtype) {
     case ir::DType::F16:
       return !std::isfinite(value) || std::abs(value) <= 65504;
     case ir::DType::U8:
-      return value != 0 && value >= 0 && value <= 255;
+      return value >= 0 && value <= 255;
     case ir::DType::I8:
-      return value != 0 && std::abs(value) <= 127;
+      return std::abs(value) <= 127;
     case ir::DType::I16:
-      return value != 0 && std::abs(value) <= 32767;
+      return std::abs(value) <= 32767;
     case ir::DType::I32:
-      return value != 0 && std::abs(value) <= 2147483647;
+      return std::abs(value) <= 2147483647;
     case ir::DType::I64:
-      return value != 0 && std::abs(value) < 9e18;
+      return std::abs(value) < 9e18;
     default:
       return true;
   }
@@ -98,7 +99,9 @@ bool is_usual(const Literal& literal, ir::DType dtype) {
 bool is_usual(const Literal& literal, const ir::Graph& graph, const ir::Node& node) {
   return std::ranges::all_of(node.outputs, [&](ir::ValueId v) {
     const auto* type = graph.type_of(v).tensor();
-    return type == nullptr || node.op == kConstant || is_usual(literal, type->dtype);
+    if (type == nullptr || node.op == kConstant) return true;
+    const bool divides = ir::raises(node.op) != ir::Raises::Never && !ir::is_floating(type->dtype);
+    return is_usual(literal, type->dtype) && !(divides && literal.value == 0);
   });
 }
 

@@ -23,11 +23,14 @@ int64_t end_in_bytes(const ir::TensorType& type) {
 
 /// As Instance::reach.
 std::vector<std::pair<int32_t, int64_t>> reach_of(const ir::Graph& graph) {
-  ir::PerValue<int64_t> ends(graph.values.size(), 0);  // of the views, per base
-  for (const auto view : graph.values.ids())
-    if (const auto base = graph.values[view].base; base.valid())
-      if (const auto* type = graph.type_of(view).tensor())
-        ends[base] = std::max(ends[base], end_in_bytes(*type));
+  ir::PerValue<int64_t> ends(graph.values.size(), 0);  // of such views, per base
+  for (const auto& node : graph.nodes) {
+    if (node.op.rfind("aten.resize", 0) == 0) return {};  // the call makes storages larger itself
+    if (node.op != "aten.as_strided") continue;
+    const auto view = node.outputs[0];
+    auto& end = ends[graph.storage_of(view)];
+    end = std::max(end, end_in_bytes(graph.tensor_type(view)));
+  }
   std::vector<std::pair<int32_t, int64_t>> reach;
   for (size_t i = 0; i < graph.inputs.size(); ++i) {
     const auto value = graph.inputs[i].value;

@@ -305,6 +305,19 @@ TEST(Breaks, BackwardInside) {
       two_leaves);
 }
 
+TEST(Breaks, BackwardAfterABreak) {
+  same_in_parts(
+      [](const Tensors& in) -> Tensors {
+        auto hidden = in[0].matmul(in[1]).tanh();
+        auto loss = hidden.square().sum();
+        if (loss.item<double>() < 0) return {loss};
+        loss.backward();
+        const auto norm = in[0].grad().norm().item<double>();
+        return {in[0].grad() / norm, in[1].grad(), loss.detach() * 2};
+      },
+      two_leaves);
+}
+
 TEST(Breaks, LeavesMadeInside) {
   same_in_parts(
       [](const Tensors& in) -> Tensors {
