@@ -182,10 +182,13 @@ TEST(PackageFiles, OfFormat1AreRead) {
   const auto weight = loaded.weight("weight"), bias = loaded.weight("bias");
   for (const int64_t n : {5, 9}) {
     const auto x = torch::linspace(-1, 1, n * 4).view({n, 4}).set_requires_grad(true);
+    const bool twice = n == 5;  // second derivatives are in the file for this size only
     const auto all = [&](const at::Tensor& value) {
-      auto out = torch::autograd::grad({value}, {x, weight, bias}, {}, true, true);
-      const auto second = torch::autograd::grad({out[0].pow(2).sum()}, {x, weight});
-      out.insert(out.end(), second.begin(), second.end());
+      auto out = torch::autograd::grad({value}, {x, weight, bias}, {}, true, twice);
+      if (twice) {
+        const auto second = torch::autograd::grad({out[0].pow(2).sum()}, {x, weight});
+        out.insert(out.end(), second.begin(), second.end());
+      }
       out.push_back(value);
       return out;
     };
