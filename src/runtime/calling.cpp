@@ -319,6 +319,7 @@ std::vector<at::Tensor> Caller::run_steps(State& state) const {
     runner.prepared = &prepared_[i];
     visit_inline(runner, signature_.steps[i]);
   }
+  if (state.node) state.node->save_after_writes(state.slots);
   for (const auto& [tensor, source] : state.changes) {
     auto* impl = tensor.unsafeGetTensorImpl();
     impl->set_storage_keep_dtype(source.storage());

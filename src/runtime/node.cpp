@@ -33,9 +33,8 @@ at::Tensor stand_in_for(const at::Tensor& input) {
   return before;
 }
 
-/// Returns a tensor on the same memory whose version does not count writes to other views.
+/// Returns a tensor on the same memory whose version does not count writes to other views. Not for leaves.
 at::Tensor with_own_version(const at::Tensor& tensor) {
-  if (tensor.requires_grad() && tensor.is_leaf()) return tensor;
   auto alias = as_new_tensor(tensor);
   if (tensor.requires_grad()) impl::set_gradient_edge(alias, impl::gradient_edge(tensor));
   return alias;
@@ -86,6 +85,11 @@ void CompiledBackward::save(c10::ArrayRef<at::Tensor> slots, const std::vector<a
     auto fate = k >= backward_->saved_slots() ? fates[slot] : InputEffect::Kept;
     if (fate == InputEffect::Written && tensor.requires_grad() && tensor.is_leaf()) fate = InputEffect::Lost;
     if (fate == InputEffect::Lost) lost_.push_back(kept[k]);
+    if (fate == InputEffect::Kept && tensor.requires_grad() && tensor.is_leaf() && shares_version(tensor)) {
+      saved_after_writes_.push_back(k);
+      kept_.emplace_back();
+      continue;
+    }
     kept_.push_back(fate == InputEffect::Lost      ? SavedVariable()
                     : fate == InputEffect::Written ? SavedVariable(stand_in_for(tensor), false)
                     : shares_version(tensor)       ? SavedVariable(with_own_version(tensor), false)
@@ -97,6 +101,10 @@ void CompiledBackward::save(c10::ArrayRef<at::Tensor> slots, const std::vector<a
   }
   for (const auto& [slot, times] : backward_->writes()) written_.push_back(slots[slot]);
   if (const auto slot = backward_->facts().rng_slot; slot >= 0) rng_state_ = slots[slot];
+}
+
+void CompiledBackward::save_after_writes(c10::ArrayRef<at::Tensor> slots) {
+  for (const auto k : saved_after_writes_) kept_[k] = SavedVariable(slots[backward_->kept_slots()[k]], false);
 }
 
 at::Tensor CompiledBackward::unpack_slot(size_t place) const {

@@ -28,6 +28,9 @@ class CompiledBackward final : public torch::autograd::Node {
   /// detected where eager would detect them. `fates`: per input; `written`: the inputs that the call writes.
   void save(c10::ArrayRef<at::Tensor> slots, const std::vector<at::Tensor>& results,
             const std::vector<InputEffect>& fates, const std::vector<int32_t>& written);
+  /// Saves leaves that share their version with inputs which the call has written by now, in elements that
+  /// are not the leaf's. A leaf cannot be saved as another tensor with a version of its own.
+  void save_after_writes(c10::ArrayRef<at::Tensor> slots);
 
   at::Tensor generator;  ///< state of LibTorch's generator before the run, if the run draws from it
 
@@ -56,6 +59,7 @@ class CompiledBackward final : public torch::autograd::Node {
 
   std::shared_ptr<const Backward> backward_;
   std::vector<torch::autograd::SavedVariable> kept_, saved_results_;
+  c10::SmallVector<size_t, 2> saved_after_writes_;  ///< places in kept_
   std::vector<at::Tensor> late_;     ///< per kept slot; undefined unless it is in BackwardFacts::late
   std::vector<int32_t> lost_;        ///< primals whose contents are gone
   std::vector<at::Tensor> written_;  ///< inputs that the backward pass writes

@@ -88,4 +88,23 @@ TEST(SharedInputs, ThatAreNoViewsOfEachOtherAreRefused) {
   }
 }
 
+// The part has no element of the leaf, but shares its version.
+TEST(SharedInputs, SecondDerivativesByALeafBesideAWrittenPart) {
+  const auto program = [](const Tensor& a, const Tensor& part) {
+    part.mul_(3);
+    return a.sigmoid();
+  };
+  const auto compiled = antegrad::compile(program);
+  const auto second = [](const Fn& f) {
+    auto leaf = torch::linspace(-1, 1, 6, torch::kFloat64).slice(0, 0, 6, 2).detach().requires_grad_();
+    const auto part = leaf.as_strided({1}, {1}, 3).detach();
+    const auto gradient = torch::autograd::grad({f(leaf, part).sum()}, {leaf}, {}, true, true)[0];
+    return torch::autograd::grad({gradient.sum()}, {leaf})[0];
+  };
+  const auto expected = second(program);
+  for (int call = 0; call < 2; ++call)
+    EXPECT_TRUE(
+        torch::allclose(second([&](const Tensor& a, const Tensor& b) { return compiled(a, b); }), expected));
+}
+
 }  // namespace
