@@ -109,7 +109,7 @@ void CompiledBackward::save_after_writes(c10::ArrayRef<at::Tensor> slots) {
 
 at::Tensor CompiledBackward::unpack_slot(size_t place) const {
   if (place >= late_.size() || !late_[place].defined()) return kept_[place].unpack();
-  if (released_) throw std::runtime_error(torch::autograd::ERR_BACKWARD_TWICE);
+  TORCH_CHECK(!released_, torch::autograd::ERR_BACKWARD_TWICE);
   return late_[place];
 }
 
@@ -156,8 +156,7 @@ variable_list CompiledBackward::run(variable_list&& tangents) {
   const auto wanted = this->wanted();
   backward_->check(tangents, wanted);
   const auto defined = Backward::bits(tangents);
-  if ((backward_->spent_by(passed_) & defined) != 0)
-    throw std::runtime_error(torch::autograd::ERR_BACKWARD_TWICE);
+  TORCH_CHECK((backward_->spent_by(passed_) & defined) == 0, torch::autograd::ERR_BACKWARD_TWICE);
   const bool release = std::exchange(releasing_, false);
   if (c10::GradMode::is_enabled()) {
     auto gradients = apply_differentiably(tangents);

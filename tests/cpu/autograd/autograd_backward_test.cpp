@@ -49,6 +49,7 @@ TEST(Backward, RepeatedOnAFreedGraphThrows) {
   out.backward();
   EXPECT_NE(thrown_by([&] { out.backward(); }).find("Trying to backward through the graph a second time"),
             std::string::npos);
+  EXPECT_THROW(out.backward(), c10::Error);
 }
 
 TEST(Backward, KeptThenFreedThenThrows) {
