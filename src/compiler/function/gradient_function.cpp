@@ -2,12 +2,14 @@
 
 #include <ATen/core/NamedTensor.h>
 #include <ATen/ops/empty_strided.h>
+#include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
 #include "antegrad/error.h"
 #include "aten/below_recording.h"
 #include "capture/backward.h"
 #include "capture/mode.h"
+#include "compiler/code/reach.h"
 #include "runtime/instructions.h"
 
 namespace antegrad::compiler {
@@ -43,7 +45,13 @@ Placeholder placeholder_of(const at::Tensor& tensor, int32_t same_as) {
 at::Tensor Placeholder::make() const {
   if (!defined) return {};
   aten::BelowRecording below;
-  auto tensor = runtime::empty_with_offset(sizes, strides, offset, options).zero_();
+  at::Tensor tensor;
+  if (reach > 0) {
+    const auto item = static_cast<int64_t>(options.dtype().itemsize());
+    tensor = at::zeros({offset + (reach + item - 1) / item}, options).as_strided(sizes, strides, offset);
+  } else {
+    tensor = runtime::empty_with_offset(sizes, strides, offset, options).zero_();
+  }
   if (requires_grad && is_leaf) tensor.set_requires_grad(true);
   if (requires_grad && !is_leaf) capture::give_history(tensor);
   return tensor;
@@ -107,6 +115,9 @@ GradientFunction::GradientFunction(std::shared_ptr<detail::Function> function, c
   recipe->numbers.numbers = call.leaves.numbers;
   for (size_t i = 0; i < call.leaves.tensors.size(); ++i)
     recipe->arguments.push_back(placeholder_of(call.leaves.tensors[i], trace.duplicate_of[i]));
+  for (const auto& reach : reach_of(trace.graph))
+    if (std::cmp_less(reach.input, recipe->arguments.size()))
+      recipe->arguments[reach.input].reach = reach.bytes;
   recipe->targets = std::move(targets);
   for (const auto& lifted : trace.lifted) recipe->lifted.emplace_back(lifted.tensor.getIntrusivePtr());
   recipe_ = std::move(recipe);

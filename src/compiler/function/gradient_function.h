@@ -21,6 +21,7 @@ struct Placeholder {
   bool requires_grad = false;
   bool is_leaf = true;
   int32_t same_as = -1;  ///< an earlier argument that is the same tensor, or -1
+  int64_t reach = 0;  ///< bytes from the first element on that views of it need; 0 if they have its elements
 
   at::Tensor make() const;
 };

@@ -11,37 +11,6 @@
 namespace antegrad::compiler {
 namespace {
 
-/// Returns the end of the tensor in its storage, in bytes.
-int64_t end_in_bytes(const ir::TensorType& type) {
-  int64_t elements = type.offset.constant() + 1;
-  for (size_t d = 0; d < type.sizes.size(); ++d) {
-    if (type.sizes[d].constant() == 0) return 0;
-    elements += (type.sizes[d].constant() - 1) * type.strides[d].constant();
-  }
-  return elements * ir::size_in_bytes(type.dtype);
-}
-
-/// As Instance::reach.
-std::vector<std::pair<int32_t, int64_t>> reach_of(const ir::Graph& graph) {
-  ir::PerValue<int64_t> ends(graph.values.size(), 0);  // of such views, per base
-  for (const auto& node : graph.nodes) {
-    if (node.op.rfind("aten.resize", 0) == 0) return {};  // the call makes storages larger itself
-    if (node.op != "aten.as_strided") continue;
-    const auto view = node.outputs[0];
-    auto& end = ends[graph.storage_of(view)];
-    end = std::max(end, end_in_bytes(graph.tensor_type(view)));
-  }
-  std::vector<std::pair<int32_t, int64_t>> reach;
-  for (size_t i = 0; i < graph.inputs.size(); ++i) {
-    const auto value = graph.inputs[i].value;
-    const auto* type = graph.type_of(value).tensor();
-    if (type != nullptr && ends[value] > end_in_bytes(*type))
-      reach.emplace_back(static_cast<int32_t>(i),
-                         ends[value] - type->offset.constant() * ir::size_in_bytes(type->dtype));
-  }
-  return reach;
-}
-
 /// Ops of other libraries do not say whether they draw.
 bool may_draw(const ir::Graph& graph) {
   return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const ir::Node& node) {
@@ -199,9 +168,9 @@ bool Version::gather(const Call& call, const Symbols& symbols, Match& match) con
   match.instance = find_instance(symbols);
   if (match.instance == nullptr) return false;
   const auto& instance = *match.instance;
-  const auto reaches = [&](const std::pair<int32_t, int64_t>& one) {
-    const auto& tensor = inputs[static_cast<size_t>(one.first)];
-    return std::cmp_less_equal(tensor.storage_offset() * tensor.itemsize() + one.second,
+  const auto reaches = [&](const Reach& reach) {
+    const auto& tensor = inputs[reach.input];
+    return std::cmp_less_equal(tensor.storage_offset() * tensor.itemsize() + reach.bytes,
                                tensor.storage().nbytes());
   };
   return guards_.add_bases(inputs, instance.offsets) && guards_.add_lifted(inputs) &&

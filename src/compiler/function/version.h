@@ -12,6 +12,7 @@
 #include "antegrad/function.h"
 #include "compiler/code/captured.h"
 #include "compiler/code/forward_check.h"
+#include "compiler/code/reach.h"
 #include "compiler/code/template.h"
 #include "compiler/function/call.h"
 #include "compiler/function/version_guards.h"
@@ -30,9 +31,7 @@ struct Instance {
   bool grad_mode_after = false;                            ///< the grad mode that the function leaves behind
   std::vector<int64_t> offsets;                            ///< storage offsets of all inputs at capture
   bool check_aliasing = false;
-  /// Inputs of which views read beyond the input's own elements (as_strided), and how many bytes from its
-  /// first element on their storages must have.
-  std::vector<std::pair<int32_t, int64_t>> reach;
+  std::vector<Reach> reach;               ///< what storages of inputs must have
   bool has_assumptions = false;           ///< as in capture::Trace
   bool may_draw = false;                  ///< from LibTorch's default generator
   std::string traced_text;                ///< only with Options::check_recapture

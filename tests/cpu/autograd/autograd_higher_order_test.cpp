@@ -33,6 +33,16 @@ TEST(HigherOrder, GradientsRequireGrad) {  // SUB-18, ERR-15 (here it works)
   EXPECT_TRUE(a.grad().allclose(6 * a));
 }
 
+// The gradient does not depend on b: the second capture has another tensor in its place.
+TEST(HigherOrder, ViewsBeyondTheElementsOfAnArgument) {
+  trained_like_eager(
+      [](const Tensor& a, const Tensor& b) {
+        b.as_strided({2}, {1}, 4);
+        return a.sin();
+      },
+      [] { return std::tuple(leaf({3}), torch::arange(6.).slice(0, 0, 2)); }, backward_of_gradients);
+}
+
 TEST(HigherOrder, SecondOrder) {
   trained_like_eager([](const Tensor& a, const Tensor& b) { return (a * b).sin() * a; }, two_leaves,
                      backward_of_gradients);
