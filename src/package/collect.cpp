@@ -42,6 +42,10 @@ void check_guards(const Version& version, const std::string& what) {
   };
   for (const auto& guard : guards.arguments) check(guard);
   for (const auto& lifted : guards.lifted) check(lifted.guard);
+  for (const auto& instance : version.all_instances())
+    if (!instance->reach.empty())
+      refuse_function(what, "it reads memory beyond the elements of a tensor (as_strided)",
+                      "Pass a tensor that has these elements");
 }
 
 /// Instances that differ in nothing but sizes, by the numbers that they were called with.

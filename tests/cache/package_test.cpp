@@ -451,6 +451,10 @@ TEST(Package, RefusesWhatItCannotHold) {
   const auto count =
       error_of([&] { plus(torch::zeros({2}), torch::zeros({2})); }, ErrorCode::InvalidArgument);
   EXPECT_NE(count.find("the structure of the arguments differs"), count.npos) << count;
+  auto beyond = antegrad::compile([](const at::Tensor& x) { return x.as_strided({4}, {1}) + 1; });
+  beyond(torch::zeros({4}).slice(0, 0, 2));
+  const auto memory = error_of([&] { package(file.path(), {{"f", beyond}}); }, ErrorCode::InvalidArgument);
+  EXPECT_NE(memory.find("it reads memory beyond the elements of a tensor"), memory.npos) << memory;
 }
 
 /// Shows the tensor to the C API.
