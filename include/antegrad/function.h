@@ -37,17 +37,19 @@ struct CacheCounts {
 
 /// Statistics of a compiled function since its creation.
 struct Report {
-  uint64_t calls = 0;                      ///< all calls, eager ones included
-  uint64_t captures = 0;                   ///< versions captured; each has its own code
-  uint64_t dropped_versions = 0;           ///< versions dropped because of Options::max_versions
-  uint64_t sizes = 0;                      ///< further combinations of sizes and numbers that were served
-  uint64_t forward_checks = 0;             ///< those of them for which only the forward pass was captured
-  uint64_t eager_calls = 0;                ///< calls run uncompiled: see eager_reasons
-  uint64_t waiting_calls = 0;              ///< calls run uncompiled while code was compiled in the background
-  std::vector<std::string> eager_reasons;  ///< each distinct error text, once
-  uint64_t broken_calls = 0;               ///< calls run in parts, with Unsupported::Break
-  uint64_t stretches = 0;                  ///< compiled parts of such calls, each a function of its own
-  std::map<std::string, uint64_t> breaks;  ///< why and where calls were broken, and how often
+  uint64_t calls = 0;             ///< all calls, eager ones included
+  uint64_t captures = 0;          ///< versions captured; each has its own code
+  uint64_t dropped_versions = 0;  ///< versions dropped because of Options::max_versions
+  uint64_t sizes = 0;             ///< further combinations of sizes and numbers that were served
+  uint64_t forward_checks = 0;    ///< those of them for which only the forward pass was captured
+  uint64_t eager_calls = 0;       ///< calls run uncompiled: see eager_reasons
+  /// Calls run uncompiled while code was compiled in the background, or to see whether there are graph
+  /// breaks.
+  uint64_t waiting_calls = 0;
+  std::vector<std::string> eager_reasons;      ///< each distinct error text, once
+  uint64_t broken_calls = 0;                   ///< calls run in parts, with Unsupported::Break
+  uint64_t stretches = 0;                      ///< compiled parts of such calls, each a function of its own
+  std::map<std::string, uint64_t> breaks;      ///< why and where calls were broken, and how often
   std::vector<std::string> recapture_reasons;  ///< the guard that failed, for each capture after the first
   std::vector<std::string> fixed_sizes;        ///< sizes that could not become symbols, and why
   std::map<std::string, uint64_t> shape_fallbacks;   ///< ops whose shape came from the real kernel on zeros

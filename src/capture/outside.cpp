@@ -205,12 +205,12 @@ Outsider& OutsideWorld::add(const at::Tensor& real, ir::Graph& graph) {
   if (real.is_neg()) outsider->meta.unsafeGetTensorImpl()->_set_neg(true);
   outsider->fake_storage = make_fake_storage(real.storage().nbytes(), real.device());
   outsider->value = graph.add_value(type);
-  const bool lasts = lasting_ && lasting_(real);
-  if (leaves_hooks_ && is_borrowed(real) && !lasts && real.nbytes() > kMaxCompared)
+  const bool is_hosts = is_hosts_ ? is_hosts_(real) : is_borrowed(real);
+  if (leaves_hooks_ && is_hosts && real.nbytes() > kMaxCompared)
     throw Error(ErrorCode::UnsupportedTensor, "capture:from_blob",
-                fmt::format("a tensor is over {} bytes of the host's memory", real.nbytes()),
+                fmt::format("a tensor is over {} bytes of memory that the host may change", real.nbytes()),
                 "Make the tensor outside the function and pass it as an argument, or clone() it first");
-  if (is_borrowed(real) && !lasts && real.nbytes() <= kMaxSnapshotBytes) {
+  if (is_hosts && real.nbytes() <= kMaxSnapshotBytes) {
     outsider->snapshot = contents_of(real);
     has_borrowed_ = true;
   }

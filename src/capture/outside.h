@@ -68,10 +68,10 @@ class OutsideWorld {
   std::vector<const Outsider*> restore();
 
   /// To be called before the first tensor is added, for a function whose effects on them are meant (tape.h):
-  /// hooks stay on the tensors. `lasting` tells which tensors over host memory keep it during the call.
-  void expect_effects(std::function<bool(const at::Tensor&)> lasting) {
+  /// hooks stay on the tensors. `is_hosts` tells whose memory the host may change at any time.
+  void expect_effects(std::function<bool(const at::Tensor&)> is_hosts) {
     leaves_hooks_ = true;
-    lasting_ = std::move(lasting);
+    is_hosts_ = std::move(is_hosts);
   }
   /// Returns whether nothing but recorded ops has changed them since they were met, and restore() and a run
   /// of the ops would have the same effect.
@@ -85,7 +85,7 @@ class OutsideWorld {
   std::unordered_map<int32_t, Outsider*> by_value_;
   bool restored_ = false;
   bool leaves_hooks_ = false;
-  std::function<bool(const at::Tensor&)> lasting_;
+  std::function<bool(const at::Tensor&)> is_hosts_;
   bool has_borrowed_ = false;
 };
 

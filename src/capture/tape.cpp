@@ -40,19 +40,33 @@ Error read_at(const OpSchema& schema) {
 
 /// Has the kernel run, whatever is above it: the op has come through autograd already.
 void run_kernel(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
-  const BelowRecording below;
+  auto keys = c10::impl::tls_local_dispatch_key_set();
+  keys.excluded_ = keys.excluded_ | keys_above_kernels();
+  // Versions are counted by a kernel for this key or, where an op has none, by the ops that its kernel calls.
+  constexpr auto kCountsVersions = c10::DispatchKey::ADInplaceOrView;
+  if (!op.hasKernelForDispatchKey(kCountsVersions)) keys.excluded_ = keys.excluded_.remove(kCountsVersions);
+  const c10::impl::ForceDispatchKeyGuard below(keys);
   op.callBoxed(stack);
 }
 
-/// The tensor that a stretch gets for an outsider: a copy where the host's memory may be gone.
+/// Returns a tensor with these contents at the place of another one in autograd's graph.
+at::Tensor with_contents(const at::Tensor& tensor, const std::vector<uint8_t>& contents) {
+  auto dense = at::empty(tensor.sizes(), tensor.options());
+  if (!contents.empty()) std::memcpy(dense.mutable_data_ptr(), contents.data(), contents.size());
+  const c10::AutoGradMode no_history(false);
+  auto copy = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options()).copy_(dense);
+  if (tensor.requires_grad())
+    torch::autograd::impl::set_gradient_edge(copy, torch::autograd::impl::gradient_edge(tensor));
+  return copy;
+}
+
+/// The tensor that a stretch gets for an outsider: a copy where the host's memory may be gone or has changed
+/// since an op of the stretch has read it.
 at::Tensor input_of(const Outsider& outsider, bool histories) {
   const auto& tensor = outsider.tensor;
-  if (outsider.snapshot) {
-    auto copy = at::empty(tensor.sizes(), tensor.options());
-    if (!outsider.snapshot->empty())
-      std::memcpy(copy.mutable_data_ptr(), outsider.snapshot->data(), outsider.snapshot->size());
-    return at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options()).copy_(copy);
-  }
+  const bool is_leaf = tensor.requires_grad() && tensor.is_leaf();
+  if (outsider.snapshot && !is_leaf && (is_borrowed(tensor) || *contents_of(tensor) != *outsider.snapshot))
+    return with_contents(tensor, *outsider.snapshot);
   if (histories || outsider.wrapped_number) return tensor;
   // Version counters have counted the writes already.
   return at::Tensor(tensor.unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0), true));
@@ -126,7 +140,7 @@ void Tape::renew() {
   if (recorder_) recorder_->outside().accept();
   recorder_.emplace();
   recorder_->tape = this;
-  recorder_->outside().expect_effects([this](const at::Tensor& tensor) { return is_argument(tensor); });
+  recorder_->outside().expect_effects([this](const at::Tensor& tensor) { return is_hosts(tensor); });
   recorder_->registry()->access = this;
   registries_.push_back(recorder_->registry());
   first_sequence_ = at::sequence_number::peek();
@@ -134,6 +148,11 @@ void Tape::renew() {
 
 bool Tape::is_argument(const at::Tensor& tensor) const {
   return std::find(arguments_.begin(), arguments_.end(), tensor.unsafeGetTensorImpl()) != arguments_.end();
+}
+
+bool Tape::is_hosts(const at::Tensor& tensor) const {
+  return shown_.contains(tensor.storage().unsafeGetStorageImpl()) ||
+         (is_borrowed(tensor) && !is_argument(tensor));
 }
 
 void Tape::run(const std::function<void()>& function) {
@@ -166,17 +185,18 @@ bool Tape::must_run_now(const OpSchema& schema, const torch::jit::Stack& stack) 
   if (answers_host(schema)) return true;
   if (!schema.writes) return false;
   const Busy busy(*this);
-  bool borrowed = false;
+  bool hosts = false;
+  const auto is_seen = [this](const at::Tensor& real) {
+    return real.has_storage() &&
+           (is_borrowed(real) || shown_.contains(real.storage().unsafeGetStorageImpl()));
+  };
   for_each_written(schema, torch::jit::last(stack, schema.args.size()), [&](const at::Tensor& tensor) {
     const auto* fake = as_fake(tensor);
-    if (fake == nullptr) {
-      borrowed |= tensor.has_storage() && is_borrowed(tensor);
-      return;
-    }
-    const auto* outsider = recorder_->outside().find(recorder_->graph().storage_of(fake->value()));
-    borrowed |= outsider != nullptr && is_borrowed(outsider->tensor);
+    const auto* outsider =
+        fake == nullptr ? nullptr : recorder_->outside().find(recorder_->graph().storage_of(fake->value()));
+    hosts |= fake == nullptr ? is_seen(tensor) : outsider != nullptr && is_seen(outsider->tensor);
   });
-  return borrowed;
+  return hosts;
 }
 
 void Tape::note_pending_writes(const OpSchema& schema, const std::vector<c10::IValue>& arguments) {
@@ -253,13 +273,16 @@ void Tape::on_access(FakeTensor& tensor) {
       c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::Python))
     return;
   const bool has_contents = !is_fake_storage(tensor.storage());
-  if (has_contents && pending_.count(tensor.storage().unsafeGetStorageImpl()) == 0) return;
-  if (!has_contents && fill_unused_empty(tensor)) return;
-  close([](const ir::Graph& graph) {
-    const Error error(ErrorCode::DataRead, "break:data_ptr",
-                      "the function accesses the memory of a tensor on the host", "");
-    return described(error, graph);
-  });
+  const bool is_current =
+      has_contents ? pending_.count(tensor.storage().unsafeGetStorageImpl()) == 0 : fill_unused_empty(tensor);
+  if (!is_current)
+    close([](const ir::Graph& graph) {
+      const Error error(ErrorCode::DataRead, "break:data_ptr",
+                        "the function accesses the memory of a tensor on the host", "");
+      return described(error, graph);
+    });
+  const auto& memory = tensor.storage();
+  if (memory.device().is_cpu()) shown_.emplace(memory.unsafeGetStorageImpl(), memory);
 }
 
 /// Gives a tensor memory that was just made by empty() for the host to fill, as torch::tensor() does: that is

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -67,6 +68,7 @@ class Tape final : public DataAccess {
   void note_state();
   void allow_access();
   bool is_argument(const at::Tensor& tensor) const;
+  bool is_hosts(const at::Tensor& tensor) const;
   bool fill_unused_empty(FakeTensor& tensor);
 
   RunStretch run_stretch_;
@@ -80,6 +82,9 @@ class Tape final : public DataAccess {
   bool paused_ = false;                ///< accesses to tensors are our own
   std::vector<c10::Storage> guarded_;  ///< real memory with writes pending, which must not be accessed
   std::unordered_set<const c10::StorageImpl*> pending_;  ///< the same for tensors that tell before access
+  /// Memory of tensors made inside to which the host has got a pointer. Ops see what the host has written by
+  /// then, and the host sees what they write.
+  std::unordered_map<const c10::StorageImpl*, c10::Storage> shown_;
 };
 
 /// While it lives, nothing is recorded by this thread's tape, and what it had recorded has run: all tensors

@@ -49,8 +49,8 @@ Function::~Function() {
 
 Outcome Function::call(const Leaves& leaves, const RunOnTensors& run, const KeepRun& keep) {
   const Call call{leaves, run, keep};
-  const auto [match, in_parts] = impl_->serve(call);
-  if (in_parts) return impl_->run_in_parts(call);
+  const auto [match, in_parts, is_trial] = impl_->serve(call);
+  if (in_parts) return is_trial ? impl_->try_in_parts(call) : impl_->run_in_parts(call);
   if (!match) return {{}, nullptr, true};
   if (!match->instance->has_assumptions) return finish(*match, match->instance->caller->call(match->inputs));
   auto outputs = impl_->call_on_assumptions(call, *match);
@@ -60,7 +60,7 @@ Outcome Function::call(const Leaves& leaves, const RunOnTensors& run, const Keep
 Outcome Function::consume(Leaves&& leaves, const RunOnTensors& run, const KeepRun& keep,
                           c10::function_ref<void()> let_go) {
   const Call given{leaves, run, keep};
-  auto match = impl_->serve(given).match;
+  auto match = impl_->serve(given, /*may_try=*/false).match;
   if (!match) return {{}, nullptr, true};
   if (match->instance->has_assumptions) {  // the arguments may be needed again
     auto outputs = impl_->call_on_assumptions(given, *match);
@@ -77,26 +77,27 @@ Outcome Function::consume(Leaves&& leaves, const RunOnTensors& run, const KeepRu
   return finish(*match, match->instance->caller->consume(std::move(inputs)));
 }
 
-Function::Impl::Served Function::Impl::serve(const Call& call) {
+Function::Impl::Served Function::Impl::serve(const Call& call, bool may_try) {
   runtime::use_one_thread_after_fork();
   const auto number = calls.fetch_add(1, std::memory_order_relaxed) + 1;
   auto match = find(call);
   const bool known = match.has_value();
-  const bool waits = !known && options.compile == Compile::Background;
-  if (!known) match = waits ? compile_in_background(call) : find_or_compile(call);
+  const bool is_trial = !known && may_try && needs_trial();
+  const bool waits = !known && !is_trial && options.compile == Compile::Background;
+  if (!known && !is_trial) match = waits ? compile_in_background(call) : find_or_compile(call);
   if (match) {
     match->version->last_call.store(number, std::memory_order_relaxed);
     match->version->throw_if_refused();
   }
   if (match && match->instance == nullptr) match.reset();
   const bool in_parts = !match && !waits && may_run_in_parts();
-  if (!match) {
+  if (!match && !is_trial) {
     std::unique_lock lock(versions_mutex);
     ++(waits ? report.waiting_calls : in_parts ? report.broken_calls : report.eager_calls);
   } else if (known && options.check_recapture) {
     check_recapture(*match->instance, call);
   }
-  return {std::move(match), in_parts};
+  return {std::move(match), in_parts, is_trial};
 }
 
 std::optional<Match> Function::Impl::find(const Call& call) const {
@@ -151,15 +152,10 @@ std::optional<Match> Function::Impl::make_version(const Call& call, Recorded rec
     recorded.eager_reason = eager_reason_of(error);
   }
   if (!recorded.eager_reason.empty()) {
-    // Captured tensors that differ in every call should not cause a new attempt in every call, and a function
-    // with state should run as few times as possible: later eager versions do not guard on captured tensors.
-    const bool again = ++eager_versions > (stretches ? 1 : kMostEagerTries);
-    if (recorded.kept > 0 || again) recorded.met.clear();
-    auto guards = compiler::guards_of_attempt(options, call, recorded.met);
-    // What runs in parts needs no guards. Other sizes are tried once; then they are taken to break as well.
-    if (stretches && again)
-      for (auto& guard : guards.arguments) guard.ignore_shape();
-    version = std::make_shared<Version>(std::move(guards));
+    if (recorded.kept > 0) recorded.met.clear();
+    version = uncompiled_version(call, std::move(recorded.met));
+    ++eager_versions;
+    unbroken = false;
   }
   if (unchanged && !unchanged()) return std::nullopt;
   // Another thread must not look at the tensors: the caller may change them right now.
@@ -176,6 +172,18 @@ std::optional<Match> Function::Impl::make_version(const Call& call, Recorded rec
   compiler::trace_version(*version, options, call, recorded.reason, recorded.eager_reason);
   add(std::move(version), recorded.reason, recorded.eager_reason);
   return match;
+}
+
+std::shared_ptr<Version> Function::Impl::uncompiled_version(const Call& call, std::vector<at::Tensor> met) {
+  // Captured tensors that differ in every call should not cause a new attempt in every call, and a function
+  // with state should run as few times as possible: later eager versions do not guard on captured tensors.
+  const bool again = eager_versions >= (stretches ? 1 : kMostEagerTries);
+  if (again) met.clear();
+  auto guards = compiler::guards_of_attempt(options, call, met);
+  // What runs in parts needs no guards. Other sizes are tried once; then they are taken to break as well.
+  if (stretches && again)
+    for (auto& guard : guards.arguments) guard.ignore_shape();
+  return std::make_shared<Version>(std::move(guards));
 }
 
 bool capturing() { return capture::active_recorder() != nullptr; }

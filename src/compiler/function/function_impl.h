@@ -29,6 +29,8 @@ struct Function::Impl {
   std::shared_ptr<const compiler::Lowering> lowering;
   std::optional<compiler::Driver> driver;        ///< guarded by capture_mutex
   std::optional<compiler::Stretches> stretches;  ///< with Unsupported::Break
+  /// With Unsupported::Break: a call tried in parts had no break, so the next one may be captured.
+  std::atomic<bool> unbroken{false};
   std::atomic<uint64_t> calls{0};
   const int64_t trace_id = trace::new_function_id();
 
@@ -68,12 +70,16 @@ struct Function::Impl {
   struct Served {
     std::optional<Match> match;
     bool in_parts = false;
+    bool is_trial = false;  ///< it is not known yet whether the function has breaks
   };
-  /// The common part of call() and consume().
-  Served serve(const Call& call);
-  /// Runs the function with graph breaks (function_breaks.cpp).
+  /// The common part of call() and consume(). `may_try`: the call can be run in parts.
+  Served serve(const Call& call, bool may_try = true);
+  // Functions with graph breaks (function_breaks.cpp). A capture that fails has run the function up to its
+  // first break, so a function that may have breaks is tried in parts first: no call runs it twice.
   Outcome run_in_parts(const Call& call);
+  Outcome try_in_parts(const Call& call);
   bool may_run_in_parts() const;
+  bool needs_trial() const;
   std::optional<Match> find(const Call& call) const;
   /// Runs an instance that has assumptions of data. Nothing: they do not hold, and the call has had no
   /// effect.
@@ -91,6 +97,9 @@ struct Function::Impl {
   /// arguments are no longer what was captured.
   std::optional<Match> make_version(const Call& call, Recorded recorded,
                                     const std::function<bool()>& unchanged = {});
+  /// Returns a version for calls that run eagerly or in parts. `met`: captured tensors that an attempt to
+  /// capture the function has met.
+  std::shared_ptr<Version> uncompiled_version(const Call& call, std::vector<at::Tensor> met);
   /// For a function that kept tensors while it was captured. The capture counts as its run for this call, and
   /// the captured graph computes the results; the function is not run again. Returns nothing when that fails,
   /// with recorded.eager_reason set.

@@ -120,8 +120,8 @@ std::vector<at::Tensor> Stretches::run(const capture::Stretch& stretch, const ca
     trace::warn("break", fmt::format("'{}' ({} times so far): {}", options_.name, count, known->why),
                 "docs/graph-breaks.md says what costs what");
   if (known->parts.empty()) return {};
+  if (!serves) return replay(stretch);
   const c10::AutoGradMode grad_mode(stretch.histories);
-  if (!serves) return Replay({stretch, stretch.outputs.size()}, false, {})(stretch.inputs, {});
   ir::PerValue<at::Tensor> values(stretch.graph.values.size());
   for (size_t i = 0; i < stretch.inputs.size(); ++i) values[stretch.input_values[i]] = stretch.inputs[i];
   const auto reals = known->any_reals ? literals_of(stretch).reals : std::vector<double>();
@@ -162,6 +162,19 @@ std::vector<at::Tensor> Stretches::run(const Part& part, std::vector<at::Tensor>
     // Nothing has happened yet. Op by op, it happens up to the one that throws, as in eager.
   }
   return (*part.replay)(inputs.tensors, inputs.numbers);
+}
+
+std::vector<at::Tensor> Stretches::replay(const capture::Stretch& stretch) {
+  if (stretch.graph.nodes.empty()) return {};
+  const c10::AutoGradMode grad_mode(stretch.histories);
+  return Replay({stretch, stretch.outputs.size()}, false, {})(stretch.inputs, {});
+}
+
+std::string Stretches::first_break() const {
+  std::shared_lock lock(mutex_);
+  for (const auto& known : in_order_)
+    if (!known->why.empty()) return known->why;
+  return "";
 }
 
 void Stretches::fill(Report& report) const {

@@ -23,6 +23,11 @@ class Stretches {
   /// As capture::RunStretch.
   std::vector<at::Tensor> run(const capture::Stretch& stretch, const capture::DescribeBreak& why);
 
+  /// Runs a stretch op by op.
+  static std::vector<at::Tensor> replay(const capture::Stretch& stretch);
+
+  /// Why the first break was; empty if there was none.
+  std::string first_break() const;
   /// Adds what is known of breaks.
   void fill(Report& report) const;
   /// The graphs of the stretches in order of discovery, and the breaks between them.
