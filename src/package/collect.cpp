@@ -300,7 +300,8 @@ void Collector::add_gradients(const Version& version, const std::vector<Instance
     const auto* gradients =
         dynamic_cast<const compiler::GradientFunction*>(backward.facts().higher_order.get());
     if (gradients == nullptr) return;
-    gradients->prepare(backward.tangent_types());
+    for (const bool with_histories : {false, true})
+      gradients->prepare(backward.tangent_types(), with_histories);
     record.instances[i].gradient_arguments = gradients->arguments();
     if (i == 0) first = gradients;
   }

@@ -90,19 +90,19 @@ c10::IValue PackagedFunction::call(const std::vector<c10::IValue>& arguments) co
 }
 
 std::vector<at::Tensor> PackagedFunction::call_tensors(const std::vector<at::Tensor>& tensors) const {
-  std::vector<c10::IValue> arguments;
-  size_t next = 0;
-  for (const auto& argument : function_->versions.arguments()) {
-    const auto count = packaging::flatten_arguments({argument}).tensors.size();
-    const auto end = std::min(next + count, tensors.size());
-    arguments.push_back(packaging::with_tensors(argument, {tensors.begin() + static_cast<int64_t>(next),
-                                                           tensors.begin() + static_cast<int64_t>(end)}));
-    next += count;
-  }
-  if (next != tensors.size())
+  const auto& pattern = function_->versions.arguments();
+  const auto count = packaging::flatten_arguments(pattern).tensors.size();
+  if (count != tensors.size())
     throw Error(ErrorCode::InvalidArgument, "package:" + function_->info.name,
-                fmt::format("{} tensors are given, and the function takes {}", tensors.size(), next),
+                fmt::format("{} tensors are given, and the function takes {}", tensors.size(), count),
                 "Give as many as its arguments have: " + function_->info.arguments);
+  std::vector<c10::IValue> arguments;
+  auto next = tensors.begin();
+  for (const auto& argument : pattern) {
+    const auto end = next + static_cast<int64_t>(packaging::flatten_arguments({argument}).tensors.size());
+    arguments.push_back(packaging::with_tensors(argument, {next, end}));
+    next = end;
+  }
   const auto leaves = packaging::flatten_arguments({call(arguments)});
   return {leaves.tensors.begin(), leaves.tensors.end()};
 }

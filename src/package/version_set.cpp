@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "antegrad/error.h"
 #include "capture/assumption.h"
 #include "package/refuse.h"
@@ -35,11 +37,29 @@ class StoredGradients final : public runtime::HigherOrder {
     check_weights(primals);
     const runtime::AmbientGuard guard(ambient_);
     Leaves leaves;
-    compiler::add_gradient_arguments(arguments_, primals, tangents, leaves);
+    compiler::add_gradient_arguments(arguments_, primals, as_packaged(tangents), leaves);
     return versions_->call(leaves).tensors;
   }
 
+  void set_types(const std::vector<runtime::TangentType>& types) {
+    for (const auto& type : types) strides_.push_back(type.strides);
+  }
+
  private:
+  /// The package has code for tangents with the strides of the results, all with histories or all without.
+  std::vector<at::Tensor> as_packaged(std::vector<at::Tensor> tangents) const {
+    const bool with_histories = std::ranges::any_of(
+        tangents, [](const at::Tensor& tangent) { return tangent.defined() && tangent.requires_grad(); });
+    for (size_t k = 0; k < tangents.size(); ++k) {
+      auto& tangent = tangents[k];
+      if (!tangent.defined()) continue;
+      if (tangent.strides() != at::IntArrayRef(strides_[k]))
+        tangent = at::empty_strided(tangent.sizes(), strides_[k], tangent.options()).copy_(tangent);
+      if (with_histories && !tangent.requires_grad()) tangent = tangent.detach().requires_grad_();
+    }
+    return tangents;
+  }
+
   /// The gradients read the weights of now, which must be those of the call.
   void check_weights(const std::vector<at::Tensor>& primals) const {
     const std::shared_lock lock(weights_->mutex);
@@ -60,6 +80,7 @@ class StoredGradients final : public runtime::HigherOrder {
   const runtime::Ambient ambient_;
   const std::shared_ptr<const Weights> weights_;
   std::vector<int32_t> lifted_;
+  std::vector<std::vector<int64_t>> strides_;  ///< per tangent
 };
 
 /// Stands for derivatives that the function had and the package has not.
@@ -223,6 +244,7 @@ compiler::InstancePtr VersionSet::make_instance(const Loaded& loaded, const Inst
   instance->check_aliasing = compiler::relies_on_aliasing(record.signature);
   instance->has_assumptions = record.has_assumptions;
   runtime::BackwardFacts facts;
+  std::shared_ptr<StoredGradients> gradients;
   if (record.backward) {
     facts = record.backward->facts;
     facts.reached_by = loaded.record.facts.reached_by;
@@ -234,13 +256,14 @@ compiler::InstancePtr VersionSet::make_instance(const Loaded& loaded, const Inst
         if (shapes[i].defined) arguments[i].sizes = shapes[i].sizes, arguments[i].strides = shapes[i].strides;
     }
     if (loaded.gradients)
-      facts.higher_order =
+      facts.higher_order = gradients =
           std::make_shared<StoredGradients>(loaded.gradients, std::move(arguments),
                                             *loaded.record.gradient_ambient, weights_, loaded.record.lifted);
     else if (record.backward->differentiable_twice)
       facts.higher_order = std::make_shared<NoGradients>(loaded.what);
   }
   instance->caller = loaded.code->instantiate(instance->values, record.signature, std::move(facts));
+  if (gradients) gradients->set_types(instance->caller->backward()->tangent_types());
   return instance;
 }
 

@@ -276,6 +276,29 @@ TEST(Package, HasAsManyDerivativesAsAskedFor) {
   EXPECT_NE(text.find("the package has no further derivatives of version 0 of 'energy'"), text.npos) << text;
 }
 
+// Tangents of sums are expanded, and those of squares have histories.
+TEST(Package, HasSecondDerivativesForAnyTangents) {
+  auto energies = antegrad::compile([](const at::Tensor& x) { return std::tuple(x.sin().t(), x.pow(3)); });
+  const auto x = torch::randn({3, 2}, torch::kDouble).set_requires_grad(true);
+  energies(x);
+  PackageFile file;
+  package(file.path(), {{"energies", energies, 2}});
+  const auto loaded = Package::load(file.path(), {.strict = true});
+  const auto packaged = [function = loaded.function("energies")](const at::Tensor& x) {
+    const auto results = function(x).toTupleRef().elements();
+    return std::tuple(results[0].toTensor(), results[1].toTensor());
+  };
+  for (const bool squares : {false, true}) {
+    const auto second = [&](const auto& function) {
+      const auto [a, b] = function(x);
+      const auto sum = squares ? a.square().sum() + b.square().sum() : a.sum() + b.sum();
+      const auto first = torch::autograd::grad({sum}, {x}, {}, true, true)[0];
+      return torch::autograd::grad({first.pow(2).sum()}, {x})[0];
+    };
+    EXPECT_TRUE(torch::allclose(second(packaged), second(energies), 1e-12)) << squares;
+  }
+}
+
 TEST(Package, ReplacesWeights) {
   SmallScene scene;
   PackageFile file;
@@ -451,6 +474,12 @@ TEST(Package, RefusesWhatItCannotHold) {
   const auto count =
       error_of([&] { plus(torch::zeros({2}), torch::zeros({2})); }, ErrorCode::InvalidArgument);
   EXPECT_NE(count.find("the structure of the arguments differs"), count.npos) << count;
+  for (const size_t given : {0, 2}) {
+    const auto tensors =
+        error_of([&] { plus.call_tensors(std::vector<at::Tensor>(given, torch::zeros({2}))); },
+                 ErrorCode::InvalidArgument);
+    EXPECT_NE(tensors.find("the function takes 1"), tensors.npos) << tensors;
+  }
   auto beyond = antegrad::compile([](const at::Tensor& x) { return x.as_strided({4}, {1}) + 1; });
   beyond(torch::zeros({4}).slice(0, 0, 2));
   const auto memory = error_of([&] { package(file.path(), {{"f", beyond}}); }, ErrorCode::InvalidArgument);

@@ -201,13 +201,15 @@ std::vector<at::Tensor> GradientFunction::gradients(const std::vector<at::Tensor
   return function_->call(leaves_of(primals, tangents), run, keep).tensors;
 }
 
-void GradientFunction::prepare(const std::vector<runtime::TangentType>& types) const {
+void GradientFunction::prepare(const std::vector<runtime::TangentType>& types, bool with_histories) const {
   const runtime::AmbientGuard guard(recipe_->ambient);
   const c10::AutoGradMode as_in_backward(true);  // with create_graph
   const at::NoNamesGuard as_in_engine;
   std::vector<at::Tensor> tangents;
-  for (const auto& type : types)
+  for (const auto& type : types) {
     tangents.push_back(at::empty_strided(type.sizes, type.strides, type.options).zero_());
+    if (with_histories) capture::give_history(tangents.back());
+  }
   const auto run = [recipe = recipe_](const std::vector<at::Tensor>& fakes) {
     return recipe->run_gradients(fakes);
   };

@@ -46,8 +46,8 @@ class GradientFunction final : public runtime::HigherOrder {
   std::vector<at::Tensor> gradients(const std::vector<at::Tensor>& primals,
                                     const std::vector<at::Tensor>& tangents) override;
 
-  /// Makes what gradients() runs for tangents of these types without a history. Runs nothing.
-  void prepare(const std::vector<runtime::TangentType>& tangents) const;
+  /// Makes what gradients() runs for tangents of these types. Runs nothing.
+  void prepare(const std::vector<runtime::TangentType>& tangents, bool with_histories) const;
   const std::vector<Placeholder>& arguments() const;
   const Leaves& numbers() const;            ///< what the call had besides tensors
   const runtime::Ambient& ambient() const;  ///< of the call whose gradients these are
