@@ -314,6 +314,8 @@ void run(const TensorFunction& function, const std::vector<at::Tensor>& inputs, 
     Recording recording(recorder);
     make_views(inputs, arguments, trace);
     recording.run([&] { outputs = function(arguments.fakes); });
+    // The function may have caught a refusal, and gone another way than it would have without.
+    if (recorder.last_error) std::rethrow_exception(recorder.last_error);
     check_views(arguments, trace);
     writes = count_writes(recorder);
     for (const auto& output : outputs)

@@ -2,6 +2,7 @@
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/SequenceNumber.h>
+#include <c10/core/DefaultDtype.h>
 #include <c10/core/GradMode.h>
 #include <c10/core/InferenceMode.h>
 #include <fmt/format.h>
@@ -82,7 +83,9 @@ struct Recorder::Call {
 };
 
 Recorder::Recorder()
-    : id_(next_capture_id++), first_sequence_(static_cast<int64_t>(at::sequence_number::peek())) {}
+    : id_(next_capture_id++),
+      first_sequence_(static_cast<int64_t>(at::sequence_number::peek())),
+      default_dtype_(c10::get_default_dtype_as_scalartype()) {}
 
 bool Recorder::threw(const std::exception& error) const {
   if (!last_error) return false;
@@ -401,7 +404,7 @@ void Recorder::record(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     node.provenance.sequence = static_cast<int64_t>(at::sequence_number::peek()) - first_sequence_;
   node.provenance.scope = current_scope();
   note_backward(node);
-  make_default_dtype_explicit(schema, call.arguments, graph_, node);
+  make_default_dtype_explicit(schema, call.arguments, default_dtype_, graph_, node);
   graph_.add_node(std::move(node));
   bump_versions(schema, call);
   if (schema.name == "aten._linalg_det") determinants_.note(call.stack[0].toTensor());

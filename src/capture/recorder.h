@@ -67,6 +67,7 @@ class Recorder {
   bool has_reshaped_view(ir::ValueId value) const { return reshaped_.count(graph_.storage_of(value)) > 0; }
 
   uint64_t id() const { return id_; }
+  c10::ScalarType default_dtype() const { return default_dtype_; }
   const FakeRegistry& fakes() const { return *fakes_; }
   const std::shared_ptr<FakeRegistry>& registry() const { return fakes_; }
   const OutsideWorld& outside() const { return outside_; }
@@ -105,6 +106,7 @@ class Recorder {
 
   uint64_t id_;
   int64_t first_sequence_;
+  const c10::ScalarType default_dtype_;  ///< in which the graph runs
   ir::Graph graph_;
   OutsideWorld outside_;
   HostMemory host_memory_;

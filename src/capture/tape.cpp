@@ -1,9 +1,11 @@
 #include "capture/tape.h"
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/SavedTensorHooks.h>
 #include <ATen/SequenceNumber.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
+#include <c10/core/DefaultDtype.h>
 #include <c10/core/GradMode.h>
 #include <c10/core/InferenceMode.h>
 #include <fmt/format.h>
@@ -20,6 +22,7 @@
 #include "capture/place.h"
 #include "capture/recording.h"
 #include "capture/rules/rules.h"
+#include "capture/stretch_settings.h"
 #include "util/call_site.h"
 
 namespace antegrad::capture {
@@ -136,6 +139,7 @@ Tape::~Tape() {
 
 void Tape::renew() {
   pending_.clear();
+  undrawn_ = drawn_ = at::Tensor();
   keep_histories_ = false;
   if (recorder_) recorder_->outside().accept();
   recorder_.emplace();
@@ -168,6 +172,12 @@ void Tape::run(const std::function<void()>& function) {
 }
 
 void Tape::note_state() {
+  if (was_reseeded())
+    close([](const ir::Graph& graph) {
+      const Error error(ErrorCode::UnsupportedOp, "break:manual_seed",
+                        "the function seeds the random generator", "");
+      return described(error, graph);
+    });
   if (torch::autograd::get_current_node() != nullptr || at::SavedTensorDefaultHooks::get_hooks())
     keep_histories_ = true;
   if (c10::InferenceMode::is_enabled() == inference_) return;
@@ -178,6 +188,27 @@ void Tape::note_state() {
       return described(error, graph);
     });
   inference_ = c10::InferenceMode::is_enabled();
+}
+
+/// Called when an op that draws random numbers was recorded.
+void Tape::note_random() {
+  if (undrawn_.defined()) return;
+  const BelowRecording below;
+  auto generator = at::detail::getDefaultCPUGenerator();
+  const std::scoped_lock lock(generator.mutex());
+  undrawn_ = generator.get_state();
+  auto& engine = *generator.get<at::CPUGeneratorImpl>();
+  seed_ = engine.engine().seed();
+  engine.random();
+  drawn_ = generator.get_state();
+}
+
+/// Another thread may have drawn from the generator, so another state alone proves nothing.
+bool Tape::was_reseeded() const {
+  if (!undrawn_.defined()) return false;
+  const auto engine = at::detail::getDefaultCPUGenerator().get<at::CPUGeneratorImpl>()->engine();
+  const auto data = engine.data();
+  return engine.seed() != seed_ || (data.left_ == 1 && data.next_ == 0);
 }
 
 /// Whether the op writes memory of the host: the function may read it right after.
@@ -242,6 +273,7 @@ void Tape::dispatch(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     try {
       const Busy busy(*this);
       recorder_->record(op, stack);
+      if (schema.random) note_random();
       if (schema.writes) note_pending_writes(schema, written);
       return;
     } catch (const Error& error) {
@@ -388,6 +420,7 @@ void Tape::close(const DescribeBreak& why) {
     Tape& tape;
     ~Renew() { tape.renew(); }
   } const at_the_end{*this};
+  const StretchSettings settings(recorder_->default_dtype(), undrawn_, drawn_, was_reseeded());
   auto& recorder = *recorder_;
   Stretch stretch;
   if (recorder.graph().nodes.empty()) {

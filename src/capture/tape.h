@@ -66,6 +66,8 @@ class Tape final : public DataAccess {
   bool must_run_now(const aten::OpSchema& schema, const torch::jit::Stack& stack);
   void note_pending_writes(const aten::OpSchema& schema, const std::vector<c10::IValue>& arguments);
   void note_state();
+  void note_random();
+  bool was_reseeded() const;
   void allow_access();
   bool is_argument(const at::Tensor& tensor) const;
   bool is_hosts(const at::Tensor& tensor) const;
@@ -76,7 +78,11 @@ class Tape final : public DataAccess {
   c10::impl::LocalDispatchKeySet keys_;  ///< of the thread, outside the function
   std::optional<Recorder> recorder_;     ///< of the current stretch; stays at one address
   std::vector<std::shared_ptr<FakeRegistry>> registries_;
-  uint64_t first_sequence_ = 0;        ///< autograd's sequence number at the beginning of the stretch
+  uint64_t first_sequence_ = 0;  ///< autograd's sequence number at the beginning of the stretch
+  /// State of the default generator while recorded ops have yet to draw from it; undefined without such ops.
+  /// The generator has drawn a number since, so that seeding it again shows.
+  at::Tensor undrawn_, drawn_;
+  uint64_t seed_ = 0;
   bool keep_histories_ = false;        ///< autograd's own histories of the fakes must stay
   bool inference_ = false;             ///< the inference mode of the stretch
   bool paused_ = false;                ///< accesses to tensors are our own

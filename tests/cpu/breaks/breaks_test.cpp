@@ -230,6 +230,52 @@ TEST(Breaks, NoCallRunsTheFunctionTwice) {
   }
 }
 
+TEST(Breaks, SeedsInside) {
+  same_in_parts(
+      [](const Tensors& in) -> Tensors {
+        const auto seed = static_cast<uint64_t>(in[0].detach().abs().sum().item<double>() * 1000);
+        auto first = in[0] * torch::rand({});
+        test::manual_seed(seed);
+        auto a = torch::rand({3});
+        test::manual_seed(seed);
+        auto b = torch::rand({3});
+        test::manual_seed(5);
+        return {first, a, b};
+      },
+      two_leaves);
+}
+
+TEST(Breaks, DefaultDtypeChangedInside) {
+  same_in_parts(
+      [](const Tensors& in) -> Tensors {
+        auto before = torch::ones({2});
+        torch::set_default_dtype(torch::scalarTypeToTypeMeta(torch::kDouble));
+        const auto largest = in[0].detach().max().item<double>();
+        auto y = torch::ones({2}) * largest + torch::linspace(0, 1, 2);
+        auto z = torch::arange(3).sqrt() + torch::arange(3) / 2;
+        torch::set_default_dtype(torch::scalarTypeToTypeMeta(torch::kFloat));
+        return {in[0] * 2, before, y, z, torch::zeros({1})};
+      },
+      two_leaves, {.second_order = false});
+}
+
+TEST(Breaks, RefusalsThatTheFunctionCatches) {
+  const auto program = [](const at::Tensor& x) {
+    try {
+      return x.sum().item<double>() > 5 ? x * 3 : x * 2;
+    } catch (const std::exception&) {
+      return x * -1;
+    }
+  };
+  const auto x = torch::ones({2});
+  auto options = in_parts();
+  EXPECT_TRUE(at::equal(compile(program, options)(x), x * 2));
+  options.unsupported = Unsupported::Eager;
+  EXPECT_TRUE(at::equal(compile(program, options)(x), x * 2));
+  options.unsupported = Unsupported::Error;
+  EXPECT_THROW(compile(program, options)(x), Error);
+}
+
 TEST(Breaks, Printing) {
   std::vector<std::string> texts[2];
   for (const bool compiled : {false, true}) {

@@ -71,6 +71,28 @@ class DefaultDtypeIs {
   const caffe2::TypeMeta was_ = at::get_default_dtype();
 };
 
+TEST(Conversions, DefaultDtypeThatTheFunctionChanges) {
+  const auto make = [](const at::Tensor& x) -> std::vector<at::Tensor> {
+    const auto before = at::linspace(0, 1, 3);
+    const DefaultDtypeIs inside(at::kDouble);
+    return {before, at::linspace(0, 1, 3) + at::ones({3}), at::full({2}, 0.5), x.exp(), at::arange(3).add(1)};
+  };
+  const auto compiled = compile(make);
+  const auto x = at::ones({2});
+  for (int call = 0; call < 2; ++call) {
+    const auto expected = make(x), actual = compiled(x);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_EQ(actual[i].scalar_type(), expected[i].scalar_type()) << i;
+      EXPECT_TRUE(at::allclose(actual[i], expected[i])) << i;
+    }
+  }
+  const auto divide = compile([](const at::Tensor& x) {
+    const DefaultDtypeIs inside(at::kDouble);
+    return x / 2;  // integers are divided in the default dtype
+  });
+  EXPECT_THROW(divide(at::arange(3)), Error);
+}
+
 TEST(Conversions, IntegersAreComparedInTheDefaultDtype) {
   at::NoGradGuard no_grad;
   const auto compare = [](const at::Tensor& x) -> std::vector<at::Tensor> {
