@@ -108,7 +108,9 @@ bool restore_autograd(Outsider& outsider, bool hooks) {
   auto* meta = torch::autograd::impl::get_autograd_meta(tensor);
   if (meta == nullptr) return false;
   if (hooks) restore_hooks(*meta, *outsider.saved);
-  outsider.ends_requiring_grad = meta->requires_grad_ || outsider.grad_fn != nullptr;
+  // By its history, or as a view of a tensor that does.
+  const bool inherited = outsider.requires_grad && !outsider.is_set_to_require_grad;
+  outsider.ends_requiring_grad = meta->requires_grad_ || inherited;
   const bool grad_replaced = !meta->grad_.is_same(outsider.grad);
   if (grad_replaced) meta->grad_ = outsider.grad;
   if (meta->grad_fn_ != outsider.grad_fn) {
@@ -116,8 +118,8 @@ bool restore_autograd(Outsider& outsider, bool hooks) {
     meta->grad_fn_ = outsider.grad_fn;
     meta->output_nr_ = outsider.output_nr;
   }
-  if (!outsider.grad_fn && meta->requires_grad_ != outsider.requires_grad)
-    meta->requires_grad_ = outsider.requires_grad;
+  if (!outsider.grad_fn && meta->requires_grad_ != outsider.is_set_to_require_grad)
+    meta->requires_grad_ = outsider.is_set_to_require_grad;
   return grad_replaced;
 }
 

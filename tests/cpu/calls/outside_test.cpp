@@ -49,6 +49,19 @@ TEST_F(Outside, GradOfAnArgumentIsRead) {
   }
 }
 
+/// Such a view requires a gradient because of its base, but has no place in autograd's graph.
+TEST_F(Outside, ViewOfALeafMadeWithoutGradModeStaysOne) {
+  auto leaf = torch::ones({3}).requires_grad_();
+  auto view = leaf.view({3, 1});
+  auto compiled = compile([&](const Tensor& x) { return x * view; });
+  for (int call = 0; call < 2; ++call) {
+    compiled(torch::ones({1}));
+    EXPECT_TRUE(view.requires_grad());
+    EXPECT_FALSE(torch::autograd::impl::get_autograd_meta(view)->requires_grad_);
+    EXPECT_THROW(torch::autograd::grad({view}, {leaf}, {torch::ones({3, 1})}), c10::Error);
+  }
+}
+
 TEST_F(Outside, GradOfACapturedTensorIsGuarded) {
   auto p = torch::ones({3}).requires_grad_();
   auto f = [&](const Tensor& x) { return p.grad().defined() ? x * p + p.grad() : x * p; };
