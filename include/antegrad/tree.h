@@ -216,7 +216,7 @@ struct Tree<c10::TensorOptions> {
   static void flatten(const c10::TensorOptions& value, Leaves& leaves);
   static c10::TensorOptions rebuild(const c10::TensorOptions& like, LeafReader&) { return like; }
 };
-/// Told apart by identity. An op that draws from one is refused: graphs draw from streams of their own.
+/// Told apart by identity.
 template <>
 struct Tree<at::Generator> {
   static void flatten(const at::Generator& value, Leaves& leaves) {

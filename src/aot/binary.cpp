@@ -9,6 +9,8 @@
 namespace antegrad::aot {
 namespace {
 
+constexpr uint8_t kDetach = 2;  ///< in place of the value of requires_grad
+
 constexpr int32_t kMostSlots = 1 << 20;
 
 /// The view ops of a signature as a graph: graphs have a binary form, single nodes do not. Value 0 is what
@@ -69,6 +71,11 @@ class SignatureWriter {
     out_.flag(s.escapes);
   }
   void operator()(const TakeRngState& s) { to_.index(s.slot); }
+  void operator()(const TakeGenerators& s) { to_.indices(s.inputs); }
+  void operator()(const SetGenerator& s) {
+    to_.index(s.input);
+    to_.index(s.result);
+  }
   void operator()(const RunGraph&) {}
   void operator()(const Attach& s) {
     source(s.source);
@@ -108,8 +115,9 @@ class SignatureWriter {
   }
   void operator()(const RequireGrad& s) {
     to_.index(s.input);
-    out_.flag(s.value);
+    out_.u8(s.detach ? kDetach : static_cast<uint8_t>(s.value));
   }
+  void operator()(const RetainGrad& s) { source(s.source); }
 
  private:
   void source(const Source& source) {
@@ -188,10 +196,22 @@ class SignatureReader {
       case 11:
         return BumpVersion{input(), in_.u32()};
       case 12:
-        return RequireGrad{input(), in_.flag()};
+        return require_grad();
+      case 13:
+        return TakeGenerators{inputs()};
+      case 14:
+        return SetGenerator{input(), any()};
+      case 15:
+        return RetainGrad{source()};
       default:
         from_.fail("there is no such step of a signature");
     }
+  }
+  RequireGrad require_grad() {
+    const auto which = input();
+    const auto what = in_.u8();
+    if (what > kDetach) from_.fail("a step sets requires_grad to no bool");
+    return {which, what == 1, what == kDetach};
   }
   MakeBase base() {
     MakeBase base{slot(), inputs(), in_.signed_varint(), in_.signed_varint(), in_.flag()};
@@ -280,6 +300,9 @@ void check_signature(const Signature& signature, const ir::Graph& forward, size_
       [&](const SetTensor& s) { after_run(fits(s.tensor) && fits(s.source)); },
       [](const BumpVersion&) {},
       [](const RequireGrad&) {},
+      [](const TakeGenerators&) { require(false, "it draws from a generator"); },
+      [&](const RetainGrad& s) { after_run(fits(s.source)); },
+      [](const SetGenerator&) { require(false, "it draws from a generator"); },
   };
   for (const auto& step : signature.steps) std::visit(check, step);
   require(runs == 1, "it is not run once");

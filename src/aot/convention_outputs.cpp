@@ -130,6 +130,12 @@ bool changes_shape(const capture::Trace& trace, size_t input) {
   return input < trace.inputs.size() && trace.inputs[input].end.value != trace.graph.inputs[input].value;
 }
 
+bool is_generator(const capture::Trace& trace, size_t input) {
+  const auto lifted = input - trace.user_inputs;
+  return input >= trace.user_inputs && lifted < trace.lifted.size() &&
+         trace.lifted[lifted].generator.defined();
+}
+
 /// Returns the steps that write results to the memory of inputs. Steps that give such results a history are
 /// added at once.
 std::vector<Step> make_write_backs(const capture::Trace& trace, const std::vector<RootId>& roots,
@@ -146,6 +152,10 @@ std::vector<Step> make_write_backs(const capture::Trace& trace, const std::vecto
         std::find(signature.graph_inputs.begin(), signature.graph_inputs.end(), static_cast<int32_t>(slot));
     const auto target = static_cast<int32_t>(place - signature.graph_inputs.begin());
     const auto result = outputs.add(value, ir::OutputRole::MutatedInput, target);
+    if (is_generator(trace, slot)) {
+      steps.emplace_back(SetGenerator{static_cast<int32_t>(slot), result});
+      continue;
+    }
     // The history of an input that also changes its shape is attached at the end.
     const auto tangent = changes_shape(trace, slot) ? -1 : tangent_of_input(trace, slot);
     if (tangent >= 0) signature.steps.emplace_back(Attach{{Source::Kind::Result, result}, tangent});
@@ -169,7 +179,7 @@ void add_requirements(const capture::Trace& trace, bool value, std::vector<Step>
   for (size_t i = 0; trace.effects && i < trace.inputs.size(); ++i) {
     const auto& end = trace.inputs[i].end;
     if (end.requires_grad != end.required_grad && end.requires_grad == value && !end.history_changed)
-      steps.emplace_back(RequireGrad{static_cast<int32_t>(i), value});
+      steps.emplace_back(RequireGrad{static_cast<int32_t>(i), value, end.detached});
   }
 }
 
@@ -219,6 +229,10 @@ void finish_signature(const capture::Trace& trace, const std::vector<RootId>& ro
   check_gradients(trace, roots);
   Outputs outputs(trace, memory, result);
   add_requirements(trace, true, steps);  // before the call takes gradient edges
+  TakeGenerators generators;
+  for (size_t i = 0; i < trace.inputs.size(); ++i)
+    if (is_generator(trace, i)) generators.inputs.push_back(static_cast<int32_t>(i));
+  if (!generators.inputs.empty()) steps.emplace_back(std::move(generators));
   steps.emplace_back(RunGraph{});
   std::vector<bool> attached(trace.tangents.size());
   for (size_t k = 0; k < trace.tangents.size(); ++k) {
@@ -242,9 +256,11 @@ void finish_signature(const capture::Trace& trace, const std::vector<RootId>& ro
     attached[k] = true;
   }
   signature.user_outputs = static_cast<int32_t>(trace.output_ends.size());
+  std::vector<RetainGrad> retaining;
   for (const auto& end : trace.output_ends) {
-    auto step = make_output(end, outputs);
-    steps.emplace_back(std::move(step));
+    const auto step = make_output(end, outputs);
+    steps.emplace_back(step);
+    if (end.retains_grad && step.source.kind != Source::Kind::Input) retaining.push_back({step.source});
   }
   for (size_t i = 0; trace.effects && i < trace.inputs.size(); ++i) {
     const auto value = trace.inputs[i].end.value;
@@ -261,6 +277,10 @@ void finish_signature(const capture::Trace& trace, const std::vector<RootId>& ro
   for (size_t k = 0; k < trace.tangents.size(); ++k)
     if (const auto input = trace.tangents[k].input; input >= 0 && changes_shape(trace, input))
       steps.emplace_back(Attach{{Source::Kind::Input, input}, static_cast<int32_t>(k)});
+  for (size_t i = 0; trace.effects && i < trace.inputs.size(); ++i)
+    if (trace.inputs[i].end.retains_grad)
+      retaining.push_back({{Source::Kind::Input, static_cast<int32_t>(i)}});
+  steps.insert(steps.end(), retaining.begin(), retaining.end());
   add_requirements(trace, false, steps);
 }
 

@@ -30,6 +30,12 @@ struct StepText {
   std::string operator()(const TakeRngState& s) const {
     return fmt::format("slot {} = random state", s.slot);
   }
+  std::string operator()(const TakeGenerators& s) const {
+    return fmt::format("take the states of generators {}", fmt::join(s.inputs, ","));
+  }
+  std::string operator()(const SetGenerator& s) const {
+    return fmt::format("result {} is the state of generator {}", s.result, s.input);
+  }
   std::string operator()(const RunGraph&) const { return "run"; }
   std::string operator()(const Attach& s) const {
     return fmt::format("tangent {} is the gradient of {}", s.tangent, text_of(s.source));
@@ -63,7 +69,11 @@ struct StepText {
     return fmt::format("bump version of input {} by {}", s.input, s.by);
   }
   std::string operator()(const RequireGrad& s) const {
-    return fmt::format("input {} requires_grad = {}", s.input, s.value);
+    return s.detach ? fmt::format("detach input {}", s.input)
+                    : fmt::format("input {} requires_grad = {}", s.input, s.value);
+  }
+  std::string operator()(const RetainGrad& s) const {
+    return fmt::format("{} retains its gradient", text_of(s.source));
   }
 };
 

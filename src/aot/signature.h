@@ -37,6 +37,12 @@ struct TakeRngState {
   int32_t slot = 0;
   bool operator==(const TakeRngState&) const = default;
 };
+/// Replaces the tensors in these slots, which stand for generators (aten/generators.h), by their states. The
+/// generators are locked until the end of the call.
+struct TakeGenerators {
+  std::vector<int32_t> inputs;
+  bool operator==(const TakeGenerators&) const = default;
+};
 struct RunGraph {
   bool operator==(const RunGraph&) const = default;
 };
@@ -54,6 +60,12 @@ struct WriteBack {
   std::vector<int32_t> members;  ///< empty: the whole slot
   bool with_history = false;     ///< autograd sees the write: gradients of the input continue to the result
   bool operator==(const WriteBack&) const = default;
+};
+/// Sets the generator of an input to the state in graph output `result`.
+struct SetGenerator {
+  int32_t input = 0;
+  int32_t result = 0;
+  bool operator==(const SetGenerator&) const = default;
 };
 /// Makes the call's autograd node the history of that tensor, whose gradient is the graph's tangent number
 /// `tangent`.
@@ -103,11 +115,19 @@ struct BumpVersion {
 struct RequireGrad {
   int32_t input = 0;
   bool value = false;
+  bool detach = false;  ///< by detach_(), which also takes off a history
   bool operator==(const RequireGrad&) const = default;
 };
 
+/// Has a tensor keep its gradient in .grad.
+struct RetainGrad {
+  Source source;
+  bool operator==(const RetainGrad&) const = default;
+};
+
 using Step = std::variant<MakeBase, TakeRngState, RunGraph, Attach, SetVersion, SaveForBackward, ResizeInput,
-                          WriteBack, MakeView, MakeOutput, SetTensor, BumpVersion, RequireGrad>;
+                          WriteBack, MakeView, MakeOutput, SetTensor, BumpVersion, RequireGrad,
+                          TakeGenerators, SetGenerator, RetainGrad>;
 
 /// Inputs that must be on one storage at a call, at these distances (in elements) from the first of them.
 struct SharedMemory {

@@ -260,7 +260,8 @@ ir::Arg to_arg(const c10::IValue& value, const ArgSchema& schema, std::string_vi
       return list_arg(value.toBoolList().vec(), [](bool b) { return ir::Arg(b); });
     case ArgKind::NumberList:
       return list_arg(value.toListRef(), [&](const c10::IValue& v) { return scalar_arg(v, schema, op); });
-    case ArgKind::Generator:
+    case ArgKind::Generator:  // a tensor stands for it where it can be part of a graph
+      if (value.isTensor()) return tensor_arg(value.toTensor(), value_of);
       no_text_form(op, schema, "a generator of the caller's");
     case ArgKind::Other:
       break;
@@ -313,6 +314,7 @@ c10::IValue to_ivalue(const ir::Arg& arg, const ArgSchema& schema, const TensorO
     case ArgKind::NumberList:
       return number_list(arg);
     case ArgKind::Generator:
+      return {};  // made from the tensor by whoever calls the op
     case ArgKind::Other:
       break;
   }

@@ -110,7 +110,7 @@ void check_views_of_leaves(const std::vector<at::Tensor>& outputs, const Argumen
     if (meta != nullptr && meta->requires_grad_ && as_fake(base) != nullptr && !is_argument(base, arguments))
       throw Error(ErrorCode::NeedsGrad, "capture",
                   fmt::format("output {} is a view of a leaf made inside the function", k),
-                  "Make the leaf outside and pass it");
+                  "Make the leaf outside and pass it, or set Options::unsupported to Break");
   }
 }
 
@@ -129,7 +129,27 @@ void check_returned_leaves(const std::vector<at::Tensor>& outputs, const Argumen
             ErrorCode::NeedsGrad, "capture",
             fmt::format(
                 "output {} is a leaf made inside the function, and gradients of other outputs reach it", k),
-            "Make the leaf outside and pass it");
+            "Make the leaf outside and pass it, or set Options::unsupported to Break");
+  }
+}
+
+/// Throws for a result that retains its gradient if other results depend on it: their part of its gradient
+/// would not pass through it.
+void check_retaining_outputs(const std::vector<at::Tensor>& outputs, const Arguments& arguments,
+                             const std::vector<GradRoot>& roots, const Reached& reached) {
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    if (!outputs[k].defined() || as_fake(outputs[k]) == nullptr || !outputs[k].retains_grad()) continue;
+    const auto* node = torch::autograd::impl::gradient_edge(outputs[k]).function.get();
+    for (size_t r = 0; r < roots.size(); ++r)
+      if (!roots[r].tensor.is_same(outputs[k]) && reached.from(r, node) &&
+          !is_argument(outputs[k], arguments))
+        throw Error(
+            ErrorCode::UnsupportedOp, "capture:retain_grad",
+            fmt::format("the function calls retain_grad() on output {}, and computes other results "
+                        "from it",
+                        k),
+            "Return a clone() of it and call retain_grad() on the result, or set Options::unsupported "
+            "to Break");
   }
 }
 
@@ -175,6 +195,7 @@ Backward record_backward(const Arguments& arguments, const std::vector<at::Tenso
   for (const auto& root : backward.roots) backward.tangents.push_back(recorder.add_tangent(root.tensor));
   const Reached reached(backward.roots);
   check_returned_leaves(outputs, arguments, backward.roots, reached);
+  check_retaining_outputs(outputs, arguments, backward.roots, reached);
   for (const auto& target : backward.targets) {
     auto& by = backward.reached_by.emplace_back();
     for (size_t k = 0; k < backward.roots.size(); ++k)

@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include "antegrad/error.h"
+#include "aten/generators.h"
 #include "capture/backward.h"
 #include "capture/gradients.h"
 #include "capture/kept.h"
@@ -13,19 +14,10 @@
 namespace antegrad::capture {
 namespace {
 
-/// Throws if the function called retain_grad(): the gradient would be looked for on the caller's tensor,
-/// which is another one.
-void check_not_retained(const at::Tensor& fake, const std::string& which) {
-  if (!fake.retains_grad()) return;
-  throw Error(ErrorCode::UnsupportedOp, "capture:retain_grad",
-              fmt::format("the function calls retain_grad() on {}", which),
-              "Call it outside, on the tensor that is passed or returned");
-}
-
 OutputEnd end_of_output(const at::Tensor& output, const std::vector<at::Tensor>& fakes, Recorder& recorder) {
   OutputEnd end;
   if (!output.defined()) return end;
-  if (as_fake(output) != nullptr) check_not_retained(output, "a result");
+  end.retains_grad = as_fake(output) != nullptr && output.retains_grad();
   end.value = recorder.value_of(output);
   for (size_t i = 0; i < fakes.size(); ++i)
     if (end.same_as_input < 0 && fakes[i].defined() && fakes[i].is_same(output))
@@ -44,15 +36,17 @@ InputEnd end_of_input(const at::Tensor& real, const at::Tensor& fake, const torc
   end.value = original;
   if (!fake.defined()) return end;
   end.value = as_fake(fake)->value();
-  check_not_retained(fake, "an argument");
   const auto& counter = fake.unsafeGetTensorImpl()->version_counter();
   if (counter.enabled()) end.version_bumps = counter.current_version();
   end.required_grad = real.requires_grad();
   end.requires_grad = fake.requires_grad();
   end.history_changed = history_changed(fake, edge);
-  if (edge.is_valid() && !real.is_leaf() && !end.requires_grad)
-    throw Error(ErrorCode::NeedsGrad, "capture:detach_", "the function detaches an argument in place",
-                "Use detach(), which returns a tensor of its own");
+  end.detached = edge.is_valid() && !real.is_leaf() && !end.requires_grad;
+  end.retains_grad = fake.retains_grad();
+  if (end.retains_grad && end.history_changed)
+    throw Error(ErrorCode::UnsupportedOp, "capture:retain_grad",
+                "the function calls retain_grad() on an argument that it writes to",
+                "Call it outside, on a clone() of the argument, or set Options::unsupported to Break");
   return end;
 }
 
@@ -129,6 +123,7 @@ std::vector<uint32_t> count_writes(const Recorder& recorder) {
 std::vector<int32_t> add_outsiders(Recorder& recorder, const CaptureOptions& options,
                                    const std::vector<uint32_t>& writes, StorageNumbers& storages,
                                    Trace& trace) {
+  recorder.generators().let_go();
   std::vector<ir::Node> constants;
   std::vector<int32_t> input_of_outsider;
   for (const auto& outsider : recorder.outside().all()) {
@@ -143,7 +138,8 @@ std::vector<int32_t> add_outsiders(Recorder& recorder, const CaptureOptions& opt
     input_of_outsider.back() = static_cast<int32_t>(trace.graph.inputs.size());
     const auto role = outsider->requires_grad ? ir::InputRole::Param : ir::InputRole::Buffer;
     trace.graph.inputs.push_back({outsider->value, role, std::move(name)});
-    trace.lifted.push_back({outsider->tensor, outsider->late});
+    trace.lifted.push_back({outsider->tensor, outsider->late, aten::generator_of(outsider->tensor),
+                            recorder.generators().state_of(outsider->tensor)});
     InputEnd end;
     end.value = outsider->value;
     const auto number = input_of_outsider.size() - 1;
@@ -162,7 +158,7 @@ std::vector<int32_t> add_outsiders(Recorder& recorder, const CaptureOptions& opt
 
 void check_gradients_untouched(const std::vector<at::Tensor>& inputs, const std::vector<at::Tensor>& fakes) {
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (!fakes[i].defined()) continue;
+    if (!fakes[i].defined() || fakes[i].retains_grad()) continue;
     const auto* meta = torch::autograd::impl::get_autograd_meta(fakes[i]);
     const auto* real = torch::autograd::impl::get_autograd_meta(inputs[i]);
     const at::Tensor none;
@@ -316,6 +312,7 @@ void run(const TensorFunction& function, const std::vector<at::Tensor>& inputs, 
     recording.run([&] { outputs = function(arguments.fakes); });
     // The function may have caught a refusal, and gone another way than it would have without.
     if (recorder.last_error) std::rethrow_exception(recorder.last_error);
+    recorder.generators().check_unchanged();
     check_views(arguments, trace);
     writes = count_writes(recorder);
     for (const auto& output : outputs)

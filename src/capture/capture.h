@@ -1,4 +1,5 @@
 #pragma once
+#include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 
 #include <exception>
@@ -20,6 +21,8 @@ struct InputEnd {
   bool required_grad = false;  ///< requires_grad at the call
   bool requires_grad = false;
   bool history_changed = false;  ///< autograd saw an in-place op on it
+  bool detached = false;         ///< its history was taken off by detach_()
+  bool retains_grad = false;     ///< by retain_grad() inside the function
   bool operator==(const InputEnd&) const = default;
 };
 
@@ -43,6 +46,7 @@ struct OutputEnd {
   int same_as_input = -1;  ///< the graph input that is the very same tensor object, or -1
   uint32_t version = 0;
   bool requires_grad = false;
+  bool retains_grad = false;  ///< by retain_grad() inside the function
   bool operator==(const OutputEnd&) const = default;
 };
 
@@ -69,7 +73,9 @@ struct GradientEnd {
 /// weakly.
 struct LiftedTensor {
   at::Tensor tensor;
-  bool late = false;  ///< only the backward pass uses it, as it is then, not as it was at the call
+  bool late = false;        ///< only the backward pass uses it, as it is then, not as it was at the call
+  at::Generator generator;  ///< the generator that the tensor stands for, if it does (aten/generators.h)
+  at::Tensor state;         ///< of that generator when the function first passed it to an op
 };
 
 /// An input that is captured as a view of another input, so that autograd treats it as one.

@@ -209,7 +209,7 @@ static void refuse_hooks(const std::vector<at::Tensor>& inputs) {
       throw Error(
           ErrorCode::NeedsGrad, "capture", fmt::format("the function registers a hook on argument {}", i),
           "Register it outside of the function, or on a view of the argument (x.view_as(x)) if it is meant "
-          "for what this function contributes to its gradient");
+          "for what this function contributes to its gradient, or set Options::unsupported to Break");
   }
 }
 
@@ -234,7 +234,7 @@ std::vector<GradRoot> find_roots(Recorder& recorder, const std::vector<at::Tenso
     if (outsider.base.defined() && outsider.requires_grad)
       throw Error(ErrorCode::NeedsGrad, "capture",
                   "the function writes to a captured view while autograd records",
-                  "Pass the view as an argument");
+                  "Pass the view as an argument, or set Options::unsupported to Break");
     roots.add_input(outsider.tensor, -1, static_cast<int32_t>(k));
   }
   return roots.take();

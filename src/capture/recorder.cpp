@@ -12,6 +12,7 @@
 
 #include "aten/below_recording.h"
 #include "aten/convert.h"
+#include "aten/generators.h"
 #include "capture/assumption.h"
 #include "capture/default_dtype.h"
 #include "capture/foreign_ops.h"
@@ -229,9 +230,29 @@ c10::IValue Recorder::with_twins(const c10::IValue& value, Call& call) {
   return map_tensors(value, twin);
 }
 
+/// Replaces a generator among the arguments by the tensor that stands for it, and returns that tensor. A
+/// default generator is left out: ops draw from it anyway. Leaves a generator that a graph cannot draw from.
+at::Tensor Recorder::take_generator(const OpSchema& schema, Call& call) {
+  for (size_t i = 0; i < schema.args.size(); ++i) {
+    auto& argument = call.arguments[i];
+    if (schema.args[i].kind != ArgKind::Generator || !argument.isGenerator()) continue;
+    const auto generator = argument.toGenerator();
+    if (is_default(generator)) {
+      argument = c10::IValue();
+    } else if (tape == nullptr && backward == nullptr && has_known_state(generator)) {
+      auto stand_in = generators_.meet(generator);
+      argument = stand_in;
+      return stand_in;
+    }
+  }
+  return {};
+}
+
 void Recorder::infer(const OpSchema& schema, Call& call) {
   call.stack.reserve(call.arguments.size());
-  for (const auto& argument : call.arguments) call.stack.push_back(with_twins(argument, call));
+  for (size_t i = 0; i < call.arguments.size(); ++i)
+    call.stack.push_back(schema.args[i].kind == ArgKind::Generator ? c10::IValue()
+                                                                   : with_twins(call.arguments[i], call));
   if (schema.device_arg >= 0) {
     auto& device = call.stack[schema.device_arg];
     // Without a device argument, *_like and new_* follow their tensor, and factories use the CPU.
@@ -390,15 +411,20 @@ void Recorder::record(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
         ErrorCode::DataRead, "capture:" + schema.name, "the function reads the data of a tensor on the host",
         "Compute with tensors (where, masked_fill) instead of item(), pass the number as an argument, or set "
         "Options::unsupported to Eager");
+  const auto generator = take_generator(schema, call);
   ir::Node node;
   node.op = schema.name;
   // Before the shape rule runs: a rule that changes a twin in place must not change the recorded arguments.
   set_arguments(node, schema, call.arguments, [&](const at::Tensor& t) { return value_of(t); });
   note_writes(schema, call, node);
+  if (generator.defined()) {
+    node.effects.writes.push_back(value_of(generator));
+    outside_.find(generator)->written = true;
+  }
   infer(schema, call);
   take_results(schema, call, node);
   if (schema.inplace_view && !schema.random) node.effects.writes.clear();  // metadata, not memory
-  node.effects.random = schema.random;
+  node.effects.random = schema.random && !generator.defined();
   node.effects.ordered = (schema.returns.empty() && node.effects.writes.empty()) || may_have_effects(schema);
   if (c10::GradMode::is_enabled())
     node.provenance.sequence = static_cast<int64_t>(at::sequence_number::peek()) - first_sequence_;

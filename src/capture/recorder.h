@@ -12,6 +12,7 @@
 #include "capture/fake.h"
 #include "capture/host_memory.h"
 #include "capture/infer.h"
+#include "capture/met_generators.h"
 #include "capture/outside.h"
 #include "ir/graph.h"
 
@@ -75,6 +76,7 @@ class Recorder {
   OutsideWorld& outside() { return outside_; }
   HostMemory& host_memory() { return host_memory_; }
   InferenceCounts& counts() { return counts_; }
+  MetGenerators& generators() { return generators_; }
 
   /// The last error thrown into the captured function: an interpreter in between may turn it into another
   /// type.
@@ -90,6 +92,7 @@ class Recorder {
   at::Tensor twin_of(const at::Tensor& tensor);
   c10::IValue with_twins(const c10::IValue& value, Call& call);
   void note_argument(const at::Tensor& tensor, const at::Tensor& twin, Call& call);
+  at::Tensor take_generator(const aten::OpSchema& schema, Call& call);
   void infer(const aten::OpSchema& schema, Call& call);
   void take_results(const aten::OpSchema& schema, Call& call, ir::Node& node);
   at::Tensor take_result(const at::Tensor& meta, Call& call, ir::Node& node);
@@ -111,6 +114,7 @@ class Recorder {
   OutsideWorld outside_;
   HostMemory host_memory_;
   Determinants determinants_;
+  MetGenerators generators_;
   InferenceCounts counts_;
   std::shared_ptr<FakeRegistry> fakes_ = std::make_shared<FakeRegistry>();
   std::unordered_map<const c10::StorageImpl*, Memory> memory_;

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "antegrad/error.h"
+#include "aten/generators.h"
 #include "compiler/cache/system_key.h"
 #include "runtime/calling.h"
 
@@ -271,6 +272,9 @@ void Collector::add_version(const Version& version, const std::vector<InstancePt
   for (size_t k = 0; k < guards.lifted.size(); ++k) {
     const at::Tensor tensor(guards.lifted[k].tensor.lock());
     if (!tensor.defined()) refuse_function(what, "a tensor that it captured is gone", "Keep it alive");
+    if (aten::generator_of(tensor).defined())
+      refuse_function(what, "it draws from a generator of the caller's",
+                      "Draw from the default generator, or pass the numbers");
     auto name = name_in_graph(version, k);
     if (name.empty()) name = fmt::format("lifted{}", weights_.weights().size());
     record.lifted.push_back({weights_.add(tensor, root.names, name), guards.lifted[k].guard});

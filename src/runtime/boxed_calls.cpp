@@ -2,6 +2,7 @@
 
 #include "antegrad/error.h"
 #include "aten/convert.h"
+#include "aten/generators.h"
 #include "runtime/instructions.h"
 
 namespace antegrad::runtime {
@@ -44,6 +45,11 @@ class BoxedCall final : public Instruction {
       return registers[slot];
     };
     for (const auto& argument : tensors_) stack[argument.position] = boxed(argument, tensor);
+    at::Generator generator;
+    if (generator_) {
+      generator = aten::generator_in(tensor(generator_->registers[0]));
+      stack[generator_->position] = generator;
+    }
     handle_.callBoxed(stack);
     size_t next = 0;
     for (size_t i = 0; i < stack.size(); ++i) {
@@ -53,11 +59,16 @@ class BoxedCall final : public Instruction {
       else if (stack[i].isTensorList())
         for (at::Tensor& result : stack[i].toTensorVector()) registers[outputs_[next++]] = std::move(result);
     }
-    for (auto& copy : copies) registers[outputs_[next++]] = std::move(copy);
+    for (size_t i = 0; i < copies.size(); ++i) {
+      const bool is_state = generator_ && generator_->registers[0] == written_[i];
+      registers[outputs_[next++]] = is_state ? aten::state_of_locked(generator) : std::move(copies[i]);
+    }
   }
 
  private:
   void add_argument(size_t position, const ir::Arg& arg, ArgKind kind, const RegisterMap& register_of) {
+    if (kind == ArgKind::Generator && arg.as<ir::ValueId>() != nullptr)
+      generator_ = TensorArgument{position, {register_of[*arg.as<ir::ValueId>()]}, kind};
     if (kind != ArgKind::Tensor && kind != ArgKind::TensorList && kind != ArgKind::OptionalTensorList) return;
     if (kind == ArgKind::Tensor && arg.as<ir::ValueId>() == nullptr) return;
     if (kind != ArgKind::Tensor && arg.as<ir::Arg::List>() == nullptr) return;
@@ -91,6 +102,7 @@ class BoxedCall final : public Instruction {
   bool functional_;
   std::vector<c10::IValue> stack_;
   std::vector<TensorArgument> tensors_;
+  std::optional<TensorArgument> generator_;  ///< a tensor that is the state of a generator
   std::vector<int32_t> outputs_;
   std::vector<int32_t> written_;
 };

@@ -86,6 +86,9 @@ std::vector<bool> slots_after_run(const aot::Signature& signature) {
       },
       [&](const aot::BumpVersion& s) { need(s.input); },
       [&](const aot::RequireGrad& s) { need(s.input); },
+      [](const aot::TakeGenerators&) {},
+      [&](const aot::SetGenerator& s) { need(s.input); },
+      [&](const aot::RetainGrad& s) { need_source(s.source); },
   };
   for (const auto& step : signature.steps) std::visit(read, step);
   return needed;
@@ -105,6 +108,7 @@ struct Caller::State {
   std::shared_ptr<CompiledBackward> node;                  ///< null when nothing is differentiable
   std::vector<std::pair<at::Tensor, at::Tensor>> changes;  ///< SetTensor: the tensor, and its new view
   bool consumes = false;                                   ///< slots may be released early
+  std::optional<TakenGenerators> generators;
 };
 
 Caller::~Caller() = default;
@@ -151,7 +155,16 @@ void Caller::prepare_steps() {
       },
       [&](const aot::SetTensor& s) { more(s); },
       [&](const aot::BumpVersion& s) { more(s); },
-      [&](const aot::RequireGrad& s) { more(s); },
+      [&](const aot::RequireGrad& s) {
+        plain_ = false;
+        if (s.detach && fates_[s.input] == InputEffect::Kept) fates_[s.input] = InputEffect::Detached;
+      },
+      [&](const aot::TakeGenerators& s) {
+        plain_ = false;
+        for (auto i : s.inputs) fates_[i] = InputEffect::Kept;
+      },
+      [&](const aot::SetGenerator& s) { more(s); },
+      [&](const aot::RetainGrad& s) { more(s); },
   };
   for (const auto& step : signature_.steps) {
     prepared = {};
@@ -196,6 +209,7 @@ void Caller::run_graph(State& state) const {
     state.node = std::shared_ptr<CompiledBackward>(new CompiledBackward(backward_, state.slots),
                                                    torch::autograd::deleteNode);
     if (backward_->facts().draws_eagerly) state.node->generator = generator_state();
+    if (state.generators) state.node->generators = state.generators->states();
   }
   if (!state.consumes) return executable_->run(inputs, state.results);
   std::vector<at::Tensor> owned(std::make_move_iterator(inputs.begin()),
@@ -284,7 +298,25 @@ struct Caller::StepRunner {
     auto* impl = slot(step.input).unsafeGetTensorImpl();
     for (uint32_t i = 0; i < step.by; ++i) impl->bump_version();
   }
-  void operator()(const aot::RequireGrad& step) const { slot(step.input).set_requires_grad(step.value); }
+  void operator()(const aot::TakeGenerators& step) const {
+    std::vector<at::Tensor> stand_ins;
+    for (auto i : step.inputs) stand_ins.push_back(slot(i));
+    state.generators.emplace(stand_ins);
+    for (size_t k = 0; k < step.inputs.size(); ++k)
+      slot(step.inputs[k]) = state.generators->states()[k].second;
+  }
+  void operator()(const aot::SetGenerator& step) const {
+    state.generators->set(slot(step.input), result(step.result));
+  }
+  void operator()(const aot::RetainGrad& step) const {
+    if (const auto& tensor = get(step.source); tensor.requires_grad()) tensor.retain_grad();
+  }
+  void operator()(const aot::RequireGrad& step) const {
+    if (step.detach)
+      slot(step.input).detach_();
+    else
+      slot(step.input).set_requires_grad(step.value);
+  }
 };
 
 std::vector<at::Tensor> Caller::call(c10::ArrayRef<at::Tensor> inputs) const {

@@ -9,7 +9,6 @@
 #include "capture/tape.h"
 #include "runtime/instructions.h"
 #include "runtime/leaf_gradients.h"
-#include "runtime/rng_state.h"
 #include "runtime/tensor_memory.h"
 
 namespace antegrad::runtime {
@@ -31,6 +30,16 @@ at::Tensor stand_in_for(const at::Tensor& input) {
   }
   if (input.requires_grad()) impl::set_gradient_edge(before, impl::gradient_edge(input));
   return before;
+}
+
+/// Returns a tensor object on the same memory, with the same history and version, that keeps its history when
+/// the call detaches the input.
+at::Tensor with_own_history(const at::Tensor& tensor) {
+  if (tensor.is_leaf()) return tensor;
+  const auto* own = tensor.unsafeGetTensorImpl();
+  at::Tensor copy(own->shallow_copy_and_detach(own->version_counter(), true));
+  impl::set_gradient_edge(copy, impl::gradient_edge(tensor));
+  return copy;
 }
 
 /// Returns a tensor on the same memory whose version does not count writes to other views. Not for leaves.
@@ -82,7 +91,8 @@ void CompiledBackward::save(c10::ArrayRef<at::Tensor> slots, const std::vector<a
       kept_.emplace_back();
       continue;
     }
-    auto fate = k >= backward_->saved_slots() ? fates[slot] : InputEffect::Kept;
+    const bool detached = fates[slot] == InputEffect::Detached;
+    auto fate = k >= backward_->saved_slots() || detached ? fates[slot] : InputEffect::Kept;
     if (fate == InputEffect::Written && tensor.requires_grad() && tensor.is_leaf()) fate = InputEffect::Lost;
     if (fate == InputEffect::Lost) lost_.push_back(kept[k]);
     if (fate == InputEffect::Kept && tensor.requires_grad() && tensor.is_leaf() && shares_version(tensor)) {
@@ -92,6 +102,7 @@ void CompiledBackward::save(c10::ArrayRef<at::Tensor> slots, const std::vector<a
     }
     kept_.push_back(fate == InputEffect::Lost      ? SavedVariable()
                     : fate == InputEffect::Written ? SavedVariable(stand_in_for(tensor), false)
+                    : detached                     ? SavedVariable(with_own_history(tensor), false)
                     : shares_version(tensor)       ? SavedVariable(with_own_version(tensor), false)
                                                    : SavedVariable(tensor, false));
   }
@@ -230,6 +241,7 @@ variable_list CompiledBackward::apply_differentiably(const variable_list& tangen
     primals[slot] = kept_[k].unpack();
   }
   const RngReplay replay(rng_state_, generator);
+  const GeneratorReplay replay_others(generators);
   return facts.higher_order->gradients(primals, tangents);
 }
 
@@ -274,6 +286,7 @@ void CompiledBackward::let_go_of_saved() {
   for (auto& saved : saved_results_) saved.reset_data();
   late_.clear();
   rng_state_ = generator = at::Tensor();
+  generators.clear();
 }
 
 }  // namespace antegrad::runtime

@@ -6,14 +6,16 @@
 #include <vector>
 
 #include "runtime/backward.h"
+#include "runtime/rng_state.h"
 
 namespace antegrad::runtime {
 
 /// What a call does to the memory of an input, as far as higher-order derivatives are concerned.
 enum class InputEffect : uint8_t {
   Kept,
-  Written,  ///< a copy can stand in for its previous contents
-  Lost,     ///< a copy cannot: it is a captured tensor, a leaf, or one of several that share memory
+  Detached,  ///< its history is taken off
+  Written,   ///< a copy can stand in for its previous contents
+  Lost,      ///< a copy cannot: it is a captured tensor, a leaf, or one of several that share memory
 };
 
 /// The autograd node of one call of a compiled function: the history of its results.
@@ -32,7 +34,8 @@ class CompiledBackward final : public torch::autograd::Node {
   /// are not the leaf's. A leaf cannot be saved as another tensor with a version of its own.
   void save_after_writes(c10::ArrayRef<at::Tensor> slots);
 
-  at::Tensor generator;  ///< state of LibTorch's generator before the run, if the run draws from it
+  at::Tensor generator;        ///< state of LibTorch's generator before the run, if the run draws from it
+  GeneratorStates generators;  ///< of other generators that the run draws from, likewise
 
   torch::autograd::variable_list apply(torch::autograd::variable_list&& tangents) override;
   // For compiled autograd: the graph of this backward pass becomes part of a larger one.

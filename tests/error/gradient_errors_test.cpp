@@ -11,13 +11,6 @@ using torch::autograd::variable_list;
 Tensor leaf(at::IntArrayRef sizes) { return torch::randn(sizes).requires_grad_(); }
 Tensor activation(at::IntArrayRef sizes) { return leaf(sizes) * 2; }
 
-TEST(GradientErrors, DetachingAnArgumentInPlace) {
-  auto a = activation({3});
-  auto compiled = compile([](const Tensor& a) { return a.detach_() * 2; });
-  expect_error(ErrorCode::NeedsGrad, "capture:detach_", "the function detaches an argument in place", {a},
-               [&] { compiled(a); });
-}
-
 TEST(GradientErrors, AHookOnAnArgument) {
   for (const auto& a : {leaf({3}), activation({3})}) {
     auto compiled = compile([](const Tensor& a) {

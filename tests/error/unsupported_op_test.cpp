@@ -8,20 +8,26 @@ namespace {
 
 using at::Tensor;
 
-TEST(UnsupportedArgument, Generator) {
-  auto generator = at::make_generator<at::CPUGeneratorImpl>(7);
-  const auto state = generator.get_state();
-  auto x = torch::randn({3});
-  auto expect = [&](const std::string& op, auto function) {
-    auto compiled = compile(function);
-    expect_error(ErrorCode::UnsupportedArgument, "capture:aten." + op, "'generator'", {x},
-                 [&] { compiled(x); });
-    EXPECT_TRUE(at::equal(state, generator.get_state()));
-  };
-  expect("randn.generator",
-         [&](const Tensor& a) { return a + at::randn({3}, generator, at::TensorOptions()); });
-  expect("bernoulli", [&](const Tensor& a) { return at::bernoulli(a.sigmoid(), generator); });
-  expect("normal_", [&](const Tensor& a) { return a.normal_(0, 1, generator); });
+at::Generator& generator_of_backward() {
+  static auto& generator = *new at::Generator(at::make_generator<at::CPUGeneratorImpl>(7));
+  return generator;
+}
+
+struct NoisyGradient : torch::autograd::Function<NoisyGradient> {
+  static Tensor forward(torch::autograd::AutogradContext*, const Tensor& x) { return x * 2; }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext*,
+                                                 const torch::autograd::variable_list& gradients) {
+    return {gradients[0] + at::randn({3}, generator_of_backward(), at::TensorOptions())};
+  }
+};
+
+TEST(UnsupportedArgument, GeneratorOfABackwardPass) {
+  const auto state = generator_of_backward().get_state();
+  auto x = torch::randn({3}).requires_grad_();
+  auto compiled = compile([](const Tensor& a) { return NoisyGradient::apply(a); });
+  expect_error(ErrorCode::UnsupportedArgument, "capture:aten.randn.generator", "'generator'", {x},
+               [&] { compiled(x); });
+  EXPECT_TRUE(at::equal(state, generator_of_backward().get_state()));
 }
 
 /// As LibTorch does for recurrent nets on a CUDA device.

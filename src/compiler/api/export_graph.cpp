@@ -110,6 +110,9 @@ class Assembly {
         [](const aot::SetTensor&) {},
         [](const aot::BumpVersion&) {},
         [](const aot::RequireGrad&) {},
+        [](const aot::TakeGenerators&) {},
+        [](const aot::SetGenerator&) {},
+        [](const aot::RetainGrad&) {},
     };
     for (const auto& step : signature_.steps) std::visit(sort, step);
   }
@@ -176,6 +179,10 @@ class Assembly {
 }  // namespace
 
 void check_exportable(const capture::Trace& trace, const std::vector<int32_t>& same_as) {
+  for (const auto& lifted : trace.lifted)
+    if (lifted.generator.defined())
+      refuse("it draws from a generator of the caller's",
+             "Draw from the default generator, or pass the numbers");
   check_metadata(trace);
   check_aliasing(trace, same_as);
 }

@@ -1,10 +1,13 @@
 #include "compiler/code/captured.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/equal.h>
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
 
 #include "antegrad/error.h"
+#include "aten/generators.h"
+#include "capture/met_generators.h"
 #include "compiler/code/kept.h"
 #include "ir/text.h"
 #include "ir/verify.h"
@@ -162,6 +165,31 @@ capture::Trace trace_call(const CaptureSettings& settings, const std::vector<at:
       inputs, capture_options);
 }
 
+/// Captures again with the generators in other states, in which the function must find them: a function that
+/// seeds one itself, or draws from it on the host, cannot be replayed.
+void check_generators(const capture::Trace& trace, const std::function<capture::Trace()>& again) {
+  struct Restore {
+    std::vector<std::pair<at::Generator, at::Tensor>> states;
+    ~Restore() {
+      for (const auto& [generator, state] : states) aten::set_state_of(generator, state);
+    }
+  } restore;
+  std::vector<at::Tensor> expected;
+  for (const auto& lifted : trace.lifted) {
+    if (!lifted.generator.defined()) continue;
+    auto generator = lifted.generator;
+    restore.states.emplace_back(generator, aten::state_of(generator));
+    const std::scoped_lock lock(generator.mutex());
+    (void)generator.get<at::CPUGeneratorImpl>()->random();
+    expected.push_back(aten::state_of_locked(generator));
+  }
+  if (expected.empty()) return;
+  size_t next = 0;
+  for (const auto& lifted : again().lifted)
+    if (lifted.generator.defined() && (next == expected.size() || !at::equal(lifted.state, expected[next++])))
+      capture::throw_changes_generator();
+}
+
 }  // namespace
 
 Captured capture_call(const CaptureSettings& settings, std::vector<at::Tensor> inputs,
@@ -173,6 +201,11 @@ Captured capture_call(const CaptureSettings& settings, std::vector<at::Tensor> i
     auto views = share_bases(shared, captured.inputs, captured.bases);
     captured.trace = trace_call(settings, captured.inputs, std::move(views), modules, run, captured.end);
   }
+  if (settings.effects && captured.trace.kept == 0)
+    check_generators(captured.trace, [&] {
+      RunEnd ignored;
+      return trace_call(settings, captured.inputs, captured.trace.views, modules, run, ignored, false);
+    });
   if (settings.options.verify) ir::verify(captured.trace.graph);
   const trace::Span span("functionalize");
   captured.functional = aot::functionalize(captured.trace);

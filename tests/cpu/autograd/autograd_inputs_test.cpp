@@ -125,6 +125,80 @@ TEST(InputKinds, DetachedInPlaceInside) {
       one_leaf);
 }
 
+TEST(InputKinds, ArgumentsDetachedInPlace) {
+  const auto activation_and_leaf = [] { return std::tuple(activation({3, 4}), leaf({3, 4})); };
+  trained_like_eager([](const Tensor& a, const Tensor& b) { return a.detach_() * b; }, activation_and_leaf);
+  trained_like_eager([](const Tensor& a, const Tensor& b) { return a.detach_() * b; }, two_leaves);
+  trained_like_eager(
+      [](const Tensor& a, const Tensor& b) {
+        auto before = a.exp() + b;
+        a.detach_();
+        return std::tuple(before, a.sin() * b, a);
+      },
+      activation_and_leaf);
+  trained_like_eager(
+      [](const Tensor& a, const Tensor& b) {
+        auto before = a.exp();
+        a.mul_(b).detach_();
+        return std::tuple(before * b, a);
+      },
+      activation_and_leaf, backward_of_outputs_and_inputs);
+  trained_like_eager(
+      [](const Tensor& a, const Tensor& b) {
+        auto before = a.exp() * b;
+        a.detach_();
+        return before;
+      },
+      activation_and_leaf,
+      [](const Scene& scene) {
+        const auto& b = scene.inputs[1];
+        auto gradient = torch::autograd::grad({scene.outputs[0]}, {b}, {torch::ones({3, 4})}, true, true)[0];
+        gradient.square().sum().backward();
+      });
+  trained_like_eager([](const Tensor& a, const Tensor& b) { return a.detach_() * b; },  // refused: a view
+                     [] {
+                       return std::tuple(activation({3, 4}).slice(1, 0, 4), leaf({3, 4}));
+                     },
+                     nothing);
+}
+
+/// What was saved is gone for LibTorch.
+TEST(InputKinds, ArgumentsDetachedInPlaceAfterTheyWereSaved) {
+  trained_like_eager(
+      [](const Tensor& a) {
+        auto y = a.sin();
+        a.detach_();
+        return y;
+      },
+      one_activation);
+}
+
+/// The compiled backward pass may read the argument where eager's reads a result.
+TEST(InputKinds, ArgumentsDetachedInPlaceAreGuardedAgainstWrites) {
+  Options options;
+  options.policy = RecomputeAll{};
+  auto compiled = compile(
+      [](const Tensor& a) {
+        auto y = a.exp();
+        a.detach_();
+        return y;
+      },
+      options);
+  for (int call = 0; call < 2; ++call) {
+    auto x = leaf({3});
+    auto a = x * 2;
+    auto y = compiled(a);
+    EXPECT_FALSE(a.requires_grad());
+    auto first = torch::autograd::grad({y.sum()}, {x}, {}, true, true)[0];
+    EXPECT_TRUE(first.allclose((x * 2).exp() * 2));
+    first.sum().backward();
+    EXPECT_TRUE(x.grad().allclose((x * 2).exp() * 4));
+    y = compiled(a = x * 2);
+    a.add_(1);
+    EXPECT_THROW(y.sum().backward(), c10::Error);
+  }
+}
+
 TEST(InputKinds, EmbeddingTables) {
   trained_like_eager([](const Tensor& table, const Tensor& rows) { return at::embedding(table, rows).sin(); },
                      [] {

@@ -1,6 +1,8 @@
 // retain_grad() and hooks of tensors that are written in place.
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "error/expect_error.h"
 
 namespace {
@@ -9,6 +11,7 @@ using antegrad::compile;
 using antegrad::ErrorCode;
 using antegrad::test::expect_error;
 using at::Tensor;
+using Tensors = std::vector<Tensor>;
 
 Tensor leaf() { return torch::ones({3}, torch::requires_grad()); }
 
@@ -80,22 +83,87 @@ TEST(RetainedGradients, OfAnArgumentThatIsWrittenAreRefused) {
   EXPECT_TRUE(f(y).allclose(torch::full({3}, 4.0F).sin()));
 }
 
-TEST(RetainedGradients, CalledInsideOnAResultOrAnArgument) {
+/// Calls the function eagerly and compiled, twice; compares .grad of results, arguments and leaves.
+void expect_retained_as_eager(const std::function<Tensors(const Tensor&)>& function, bool of_result) {
+  auto compiled = compile(function);
+  for (int call = 0; call < 2; ++call) {
+    std::vector<Tensors> gradients;
+    for (const bool eager : {true, false}) {
+      auto x = leaf();
+      auto y = x * (2 + call);
+      const auto results = eager ? function(y) : compiled(y);
+      EXPECT_TRUE((of_result ? results[0] : y).retains_grad()) << eager;
+      Tensor sum = y.cos().sum();
+      for (const auto& result : results) sum = sum + result.square().sum();
+      sum.backward();
+      gradients.push_back({x.grad(), of_result ? results[0].grad() : y.grad()});
+    }
+    for (size_t i = 0; i < 2; ++i) {
+      ASSERT_TRUE(gradients[1][i].defined()) << i;
+      EXPECT_TRUE(gradients[0][i].allclose(gradients[1][i])) << gradients[0][i] << gradients[1][i];
+    }
+  }
+  EXPECT_EQ(compiled.report().captures, 1U);
+}
+
+TEST(RetainedGradients, CalledInsideOnAResult) {
+  expect_retained_as_eager(
+      [](const Tensor& x) -> Tensors {
+        auto y = x.sin() * 2;
+        y.retain_grad();
+        return {y, x.exp()};
+      },
+      true);
+  expect_retained_as_eager(
+      [](const Tensor& x) -> Tensors {
+        auto y = x.sin();
+        y.retain_grad();
+        y.mul_(3);
+        return {y};
+      },
+      true);
+  expect_retained_as_eager(  // a view
+      [](const Tensor& x) -> Tensors {
+        auto y = x.sin();
+        auto part = y.slice(0, 1);
+        part.retain_grad();
+        return {part, y};
+      },
+      true);
+}
+
+TEST(RetainedGradients, CalledInsideOnAnArgument) {
+  expect_retained_as_eager(
+      [](const Tensor& y) -> Tensors {
+        y.retain_grad();
+        return {y * 3, y.exp()};
+      },
+      false);
+  expect_retained_as_eager(
+      [](const Tensor& y) -> Tensors {
+        y.retain_grad();
+        return {y};
+      },
+      false);
+}
+
+TEST(RetainedGradients, CalledInsideWhereTheyWouldBeIncomplete) {
   auto x = leaf();
-  auto result = compile([](const Tensor& x) {
+  auto used = compile([](const Tensor& x) {
     auto y = x * 2;
+    y.retain_grad();
+    return std::pair(y, y.exp());
+  });
+  expect_error(ErrorCode::UnsupportedOp, "capture:retain_grad",
+               "the function calls retain_grad() on output 0, and computes other results from it", {x},
+               [&] { used(x); });
+  auto written = compile([](const Tensor& y) {
     y.retain_grad();
     return y.mul_(3);
   });
-  expect_error(ErrorCode::UnsupportedOp, "capture:retain_grad",
-               "the function calls retain_grad() on a result", {x}, [&] { result(x); });
-  auto argument = compile([](const Tensor& y) {
-    y.retain_grad();
-    return y * 3;
-  });
   auto y = x * 2;
   expect_error(ErrorCode::UnsupportedOp, "capture:retain_grad",
-               "the function calls retain_grad() on an argument", {y}, [&] { argument(y); });
+               "the function calls retain_grad() on an argument that it writes to", {y}, [&] { written(y); });
 }
 
 }  // namespace

@@ -105,5 +105,17 @@ TEST(RefusedGradients, ACapturedViewThatIsWritten) {
   EXPECT_EQ(report.broken_calls, 2U);
 }
 
+/// The way out that does not need parts.
+TEST(RefusedGradients, AViewThatIsWrittenAsAnArgument) {
+  trained_like_eager(
+      [](const Tensor& row, const Tensor& a) {
+        row.mul_(a.sum());
+        return row * 2;
+      },
+      [] {
+        return std::tuple(activation({3, 4}).select(0, 1), leaf({3}));
+      });
+}
+
 }  // namespace
 }  // namespace antegrad::test
