@@ -3,6 +3,8 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "aten/below_recording.h"
 #include "capture/recorder.h"
 
@@ -40,14 +42,16 @@ void FakeRegistry::remove(FakeTensor* fake) {
 
 int64_t FakeRegistry::size() const {
   const std::scoped_lock lock(mutex_);
-  return static_cast<int64_t>(fakes_.size());
+  return std::count_if(fakes_.begin(), fakes_.end(),
+                       [](FakeTensor* fake) { return c10::raw::intrusive_ptr::use_count(fake) > 0; });
 }
 
 std::vector<at::Tensor> FakeRegistry::all() const {
   const std::scoped_lock lock(mutex_);
   std::vector<at::Tensor> tensors;
-  for (auto* fake : fakes_)
-    tensors.emplace_back(c10::intrusive_ptr<c10::TensorImpl>::unsafe_reclaim_from_nonowning(fake));
+  for (auto* fake : fakes_)  // one that only weak references hold is gone: retain_grad() makes such
+    if (c10::raw::intrusive_ptr::use_count(fake) > 0)
+      tensors.emplace_back(c10::intrusive_ptr<c10::TensorImpl>::unsafe_reclaim_from_nonowning(fake));
   return tensors;
 }
 

@@ -296,6 +296,12 @@ void release_histories(const Recorder& recorder) {
   }
 }
 
+/// Takes off the hooks that keep gradients in .grad: what they keep may be of a pass that is discarded.
+static void drop_retaining_hooks(const Recorder& recorder) {
+  for (const auto& fake : recorder.fakes().all())
+    if (const auto& node = raw_grad_fn(fake); node && fake.retains_grad()) node->retains_grad_hooks().clear();
+}
+
 /// LibTorch makes static objects when its engine first runs. exit(), called by another thread, destroys those
 /// only after it has waited for this one.
 static void make_engine_statics() {
@@ -311,6 +317,7 @@ std::vector<at::Tensor> run_backward(Recorder& recorder, const std::vector<GradR
                                      const std::vector<GradTarget>& targets, bool create_graph) {
   if (targets.empty()) return {};
   make_engine_statics();
+  drop_retaining_hooks(recorder);
   IsolateLifted cut(recorder, targets);
   AnomalyOff anomaly;
   c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);

@@ -132,6 +132,28 @@ TEST(RetainedGradients, CalledInsideOnAResult) {
       true);
 }
 
+/// The backward pass is recorded several times, to find out what throws.
+TEST(RetainedGradients, CalledInsideWhereAnotherResultHasNone) {
+  const auto body = [](const Tensor& x) {
+    auto y = torch::mse_loss(x, x.detach() * 2);
+    auto z = x.exp();
+    y.retain_grad();
+    z.div_(z.clone());
+    auto inner = x.sin();
+    inner.retain_grad();
+    return std::tuple(z, y, inner * 2);
+  };
+  auto compiled = compile(body);
+  for (const bool eager : {true, false}) {
+    auto x = leaf();
+    auto [z, y, w] = eager ? body(x) : compiled(x);
+    EXPECT_THROW(z.sum().backward(), c10::Error);
+    (y + w.sum()).backward();
+    EXPECT_TRUE(y.grad().equal(torch::ones({})));
+    EXPECT_TRUE(x.grad().allclose(torch::full({3}, -2.0F / 3) + x.detach().cos() * 2));
+  }
+}
+
 TEST(RetainedGradients, CalledInsideOnAnArgument) {
   expect_retained_as_eager(
       [](const Tensor& y) -> Tensors {

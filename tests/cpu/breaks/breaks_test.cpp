@@ -26,32 +26,6 @@ TEST(Breaks, BranchOnAValue) {
   EXPECT_LE(report.stretches, 5U);
 }
 
-/// Such a view requires a gradient because of its base, but autograd finds no way from it.
-TEST(Breaks, ViewOfALeafMadeWithoutGradMode) {
-  const auto function = [](const at::Tensor& x) {
-    auto view = x.view({-1});
-    (void)view.detach().sum().item<float>();
-    auto used = view.exp();
-    (void)used.sum().item<float>();
-    return view;
-  };
-  auto compiled = compile(function, in_parts());
-  auto x = leaf({2, 3});
-  for (int call = 0; call < 2; ++call) {
-    at::Tensor eager, parts;
-    {
-      const torch::NoGradGuard no_grad;
-      eager = function(x);
-      parts = compiled(x);
-    }
-    for (const auto& view : {eager, parts}) {
-      EXPECT_TRUE(view.requires_grad());
-      EXPECT_TRUE(view.is_view());
-      EXPECT_THROW(torch::autograd::grad({view}, {x}, {torch::ones({6})}), c10::Error);
-    }
-  }
-}
-
 TEST(Breaks, LoopUntilLarge) {
   same_in_parts(
       [](const Tensors& in) -> Tensors {

@@ -105,6 +105,47 @@ TEST(RefusedGradients, ACapturedViewThatIsWritten) {
   EXPECT_EQ(report.broken_calls, 2U);
 }
 
+/// Such a view requires a gradient because of its base, but autograd finds no way from it.
+TEST(GradientsInParts, ViewOfALeafMadeWithoutGradMode) {
+  const auto function = [](const at::Tensor& x) {
+    auto view = x.view({-1});
+    (void)view.detach().sum().item<float>();
+    auto used = view.exp();
+    (void)used.sum().item<float>();
+    return view;
+  };
+  auto compiled = compile(function, in_parts_with().compile);
+  auto x = leaf({2, 3});
+  for (int call = 0; call < 2; ++call) {
+    at::Tensor eager, parts;
+    {
+      const torch::NoGradGuard no_grad;
+      eager = function(x);
+      parts = compiled(x);
+    }
+    for (const auto& view : {eager, parts}) {
+      EXPECT_TRUE(view.requires_grad());
+      EXPECT_TRUE(view.is_view());
+      EXPECT_THROW(torch::autograd::grad({view}, {x}, {torch::ones({6})}), c10::Error);
+    }
+  }
+}
+
+TEST(GradientsInParts, RetainGradOfATensorThatIsGone) {
+  const auto report = trained_like_eager(
+      [](const Tensor& a) {
+        Tensor z;
+        {
+          auto y = a.sin();
+          y.retain_grad();
+          z = y * 3;  // holds the history of y, not y
+        }
+        return z.sum().item<float>() > 1000 ? z : z * 2;
+      },
+      one_leaf, in_parts_with());
+  EXPECT_EQ(report.broken_calls, 2U);
+}
+
 /// The way out that does not need parts.
 TEST(RefusedGradients, AViewThatIsWrittenAsAnArgument) {
   trained_like_eager(
