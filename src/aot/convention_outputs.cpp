@@ -208,6 +208,15 @@ void check_gradients(const capture::Trace& trace, const std::vector<RootId>& roo
              "Pass a clone() of one of them");
   };
   for (const auto& gradient : trace.gradients) check(gradient.input);
+  for (size_t i = 0; trace.effects && i < trace.inputs.size(); ++i) {
+    const auto& end = trace.inputs[i].end;
+    if (!end.required_grad || end.requires_grad || end.history_changed) continue;
+    for (const auto& output : trace.output_ends)
+      if (output.value.valid() && output.same_as_input < 0 &&
+          trace.graph.storage_of(output.value) == trace.graph.inputs[i].value)
+        refuse(static_cast<int32_t>(i), "ceases to require a gradient, and a view of it is returned",
+               "Use detach(), which returns a tensor of its own, or set Options::unsupported to Break");
+  }
   for (const auto& tangent : trace.tangents) {
     if (tangent.input < 0) continue;
     check(tangent.input);

@@ -229,6 +229,9 @@ std::vector<GradRoot> find_roots(Recorder& recorder, const std::vector<at::Tenso
     // After a write through another view of the base, asking for grad_fn updates this view's own history.
     if (outsider.base.defined() && raw_grad_fn(outsider.base) != outsider.base_grad_fn)
       outsider.tensor.grad_fn();
+    if (outsider.grad_fn && !raw_grad_fn(outsider.tensor))
+      throw Error(ErrorCode::NeedsGrad, "capture:detach_", "the function detaches a captured tensor in place",
+                  "Pass the tensor as an argument, or set Options::unsupported to Break");
     if (!history_changed(outsider.tensor, {outsider.grad_fn, outsider.output_nr})) continue;
     // Its gradient would be part of its base's.
     if (outsider.base.defined() && outsider.requires_grad)

@@ -238,7 +238,7 @@ bool OutsideWorld::changed_by_ops_only() const {
     if (meta == nullptr) return true;
     const bool has_hooks = meta->retains_grad_ || meta->cpp_hooks_list_ != nullptr || !meta->hooks_.empty();
     return meta->grad_.is_same(outsider->grad) && meta->requires_grad_ == outsider->is_set_to_require_grad &&
-           (meta->grad_fn_ == outsider->grad_fn || !has_hooks);
+           (meta->grad_fn_ == outsider->grad_fn || (meta->grad_fn_ && !has_hooks));  // not by detach_()
   });
 }
 

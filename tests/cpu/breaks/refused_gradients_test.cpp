@@ -90,6 +90,37 @@ TEST(RefusedGradients, ArgumentsThatShareMemory) {
       });
 }
 
+TEST(RefusedGradients, AnArgumentDetachedInPlaceWithAViewReturned) {
+  for (int kind = 0; kind < 2; ++kind)
+    refused_but_in_parts(
+        [](const Tensor& a) {
+          auto y = a.exp();
+          a.detach_();
+          return std::tuple(y, a.view({-1}));
+        },
+        [kind] {
+          return std::tuple(kind == 0 ? leaf({3, 4}) : activation({3, 4}));
+        });
+}
+
+TEST(RefusedGradients, ACapturedTensorDetachedInPlace) {
+  const auto make = [] {
+    auto state = activation({3, 4});
+    return std::pair(
+        [state](const Tensor& a) {
+          auto y = state.exp() * a;
+          state.detach_();
+          return y;
+        },
+        Tensors{state});
+  };
+  auto refused = compile(make().first);
+  EXPECT_THROW(refused(leaf({3, 4})), Error);
+  auto options = in_parts_with();
+  options.new_data = false;  // it is a leaf from then on
+  EXPECT_EQ(trained_with_state_like_eager(make, one_leaf, options).broken_calls, 1U);
+}
+
 TEST(RefusedGradients, ACapturedViewThatIsWritten) {
   const auto make = [] {
     auto base = activation({3, 4});
