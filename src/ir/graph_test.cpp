@@ -251,5 +251,20 @@ TEST(Ops, LookupFindsEachRowOnce) {
   EXPECT_EQ(find_op("zzz"), nullptr);
 }
 
+TEST(Ops, DerivativesAreThoseOfRows) {
+  for (const auto* name : {
+#define DERIVATIVE(name, course) name,
+#include "ir/ops_derivative.def"
+#undef DERIVATIVE
+       })
+    EXPECT_NE(find_op(name), nullptr) << name;
+  EXPECT_EQ(derivative("aten.add.Tensor"), Derivative::KeepsNumbers);
+  EXPECT_EQ(derivative("aten.pow.Tensor_Scalar"), Derivative::Uniform);
+  EXPECT_EQ(derivative("aten.cumsum"), Derivative::Uniform);
+  EXPECT_EQ(derivative("aten.sort"), Derivative::Varies);
+  EXPECT_EQ(derivative("aten.prod"), Derivative::Varies);
+  EXPECT_EQ(derivative("aten.unheard_of"), Derivative::Varies);
+}
+
 }  // namespace
 }  // namespace antegrad::ir

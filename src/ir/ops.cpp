@@ -40,4 +40,16 @@ Raises raises(std::string_view name) {
   return row == table.end() ? Raises::Never : row->second;
 }
 
+Derivative derivative(std::string_view name) {
+  static const auto& table = *new const std::unordered_map<std::string_view, Derivative>{
+#define DERIVATIVE(name, course) {name, Derivative::course},
+#include "ir/ops_derivative.def"
+#undef DERIVATIVE
+  };
+  if (const auto row = table.find(name); row != table.end()) return row->second;
+  const auto* info = find_op(name);
+  const bool is_known = info != nullptr && info->kind != OpKind::Extern && info->kind != OpKind::Effect;
+  return is_known ? Derivative::Uniform : Derivative::Varies;
+}
+
 }  // namespace antegrad::ir

@@ -164,6 +164,8 @@ class Merger {
     const auto& first = *args[0];
     for (const auto* one : args)
       if (one->v.index() != first.v.index()) unsolved("the kind of an argument");
+    if (const auto* one = first.as<Dim>(); one != nullptr && !one->is_constant() && all_equal(args))
+      return first;
     if (first.as<Dim>() != nullptr)
       return dim(project(args, [](const Arg& a) -> const Dim& { return *a.as<Dim>(); }));
     if (const auto* list = first.as<Arg::List>()) {
@@ -216,6 +218,21 @@ class Merger {
 
 ir::Graph merge(const std::vector<const ir::Graph*>& graphs, Solver& solver) {
   return Merger(solver).graph(graphs);
+}
+
+Merged merge(const std::vector<ir::Graph>& graphs, const Shapes& shapes,
+             const std::vector<std::vector<int64_t>>& samples) {
+  Solver solver(samples);
+  for (const auto& tensor : shapes.tensors) {
+    for (const auto& size : tensor.sizes) solver.learn(size);
+    for (const auto& stride : tensor.strides) solver.learn(stride);
+  }
+  Same<ir::Graph> same;
+  for (const auto& graph : graphs) same.push_back(&graph);
+  Merged merged{Merger(solver).graph(same)};
+  merged.graph.symbols = shapes.symbols;
+  merged.sure = !solver.guesses();
+  return merged;
 }
 
 ir::Node merge(const std::vector<const ir::Node*>& nodes, Solver& solver) {

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "symbolic/shapes.h"
 #include "symbolic/solver.h"
 
 namespace antegrad::symbolic {
@@ -16,6 +17,14 @@ struct Mismatch {
 /// equal, and every integer and number that differs must be an expression of the symbols. Throws Mismatch
 /// otherwise. The caller sets the symbols of the result. The solver learns the expressions that are found.
 ir::Graph merge(const std::vector<const ir::Graph*>& graphs, Solver& solver);
+/// The same for graphs that were captured at these values of the symbols of `shapes`, which the result gets.
+/// Arguments that are symbols already, the same in all graphs, stay what they are.
+struct Merged {
+  ir::Graph graph;
+  bool sure = false;  ///< more samples would not change the result
+};
+Merged merge(const std::vector<ir::Graph>& graphs, const Shapes& shapes,
+             const std::vector<std::vector<int64_t>>& samples);
 /// The same for one node.
 ir::Node merge(const std::vector<const ir::Node*>& nodes, Solver& solver);
 

@@ -120,22 +120,15 @@ class Search {
   /// Sets `sure_` when more samples would not change the result.
   bool merge(const Shapes& shapes, const std::vector<std::vector<int64_t>>& samples,
              const std::vector<ir::Graph>& captured) {
-    symbolic::Solver solver(samples);
-    for (const auto& tensor : shapes.tensors) {
-      for (const auto& size : tensor.sizes) solver.learn(size);
-      for (const auto& stride : tensor.strides) solver.learn(stride);
-    }
-    std::vector<const ir::Graph*> graphs;
-    for (const auto& graph : captured) graphs.push_back(&graph);
     try {
-      found_ = Generalized{shapes, symbolic::merge(graphs, solver), {}};
+      auto [graph, sure] = symbolic::merge(captured, shapes, samples);
+      found_ = Generalized{shapes, std::move(graph), {}};
+      sure_ = sure;
     } catch (const symbolic::Mismatch& mismatch) {
       found_.reset();
       reason_ = mismatch.reason;
       return false;
     }
-    found_->graph.symbols = shapes.symbols;
-    sure_ = !solver.guesses();
     return true;
   }
 

@@ -1,6 +1,8 @@
 #include "compiler/code/forward_check.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <string_view>
 
 #include "ir/ops.h"
@@ -10,6 +12,10 @@
 namespace antegrad::compiler {
 namespace {
 
+constexpr size_t kLeastSamples = 3;  ///< where only numbers differ
+constexpr size_t kSamplesKept = 24;
+constexpr size_t kMostForms = 8;
+
 /// Returns the name without the underscore of an op that works in place.
 std::string functional_name(const std::string& op) {
   const auto overload = op.find('.', op.find('.') + 1);
@@ -17,23 +23,31 @@ std::string functional_name(const std::string& op) {
   return end > 0 && op[end - 1] == '_' ? op.substr(0, end - 1) + op.substr(end) : op;
 }
 
-/// Whether the formula of the op's derivative does the same at all sizes above 1. Those of ops that are not
-/// in the table of ops, or that LibTorch alone computes, have not been read: they may compare sizes with each
-/// other, as those of decompositions of matrices do.
-bool has_uniform_derivative(const std::string& traced) {
+/// As ir::derivative(), for ops as they are recorded.
+ir::Derivative derivative(const std::string& traced) {
   const auto op = functional_name(traced);
-  if (op.rfind("antegrad.", 0) == 0 || op == "aten.cumsum") return true;
-  const auto* info = ir::find_op(op);
-  if (info == nullptr || info->kind == ir::OpKind::Extern || info->kind == ir::OpKind::Effect) return false;
-  // Overlapping elements; no degrees of freedom left; which of several formulas.
-  constexpr std::string_view kBySize[] = {"aten.as_strided", "aten.var", "aten.std", "aten.prod"};
-  return std::ranges::none_of(kBySize, [&](std::string_view name) { return op.rfind(name, 0) == 0; });
+  return op.rfind("antegrad.", 0) == 0 ? ir::Derivative::KeepsNumbers : ir::derivative(op);
 }
 
 bool has_uniform_derivatives(const ir::Graph& forward) {
   return std::ranges::all_of(forward.nodes, [](const ir::Node& node) {
-    return node.effects.random || has_uniform_derivative(node.op);
+    return node.effects.random || derivative(node.op) != ir::Derivative::Varies;
   });
+}
+
+/// Whether symbols from number `first` on occur only where the derivative keeps them.
+bool keeps_numbers(const ir::Graph& forward, size_t first) {
+  const auto uses = uses_of_numbers(forward, static_cast<int32_t>(first));
+  return std::ranges::all_of(
+      uses, [](const NumberUse& use) { return derivative(*use.op) == ir::Derivative::KeepsNumbers; });
+}
+
+/// Returns a bit for what formulas may treat numbers of this kind alike; 0 for a number that may be special.
+uint32_t kind_of(int64_t value, bool real) {
+  const auto number = real ? std::bit_cast<double>(value) : static_cast<double>(value);
+  const auto size = std::abs(number);
+  if (!(size > 1e-30 && size < 1e30) || size == 1) return 0;
+  return 1U << ((number < 0 ? 2 : 0) + (size > 1 ? 1 : 0));
 }
 
 /// Whether views may reach beyond the tensor that they are views of (Instance::reach).
@@ -78,57 +92,138 @@ ForwardCheck::Ends ForwardCheck::ends_of(const capture::Trace& trace) {
   return ends;
 }
 
-void ForwardCheck::add(const std::vector<int64_t>& sizes, const Captured& captured,
-                       const aot::Signature& signature) {
-  if (!usable_ || forward_ != nullptr || std::ranges::find(sizes_, sizes) != sizes_.end()) return;
-  auto ends = ends_of(captured.trace);
-  usable_ = follows_from_forward(captured) && !depends_on_memory(signature) &&
-            (sizes_.empty() || (ends == ends_ && signature == signature_));
-  if (!usable_) {
-    graphs_.clear();
-    return;
-  }
-  ends_ = std::move(ends);
-  signature_ = signature;
-  sizes_.push_back(sizes);
-  graphs_.push_back(forward_of(captured.trace));
-  if (may_leave_memory(graphs_.back()) ||
-      (captured.trace.differentiable && !has_uniform_derivatives(graphs_.back()))) {
-    usable_ = false;
-    graphs_.clear();
-    return;
-  }
-  if (sizes_.size() >= std::max<size_t>(shapes_.symbols.size() + 2, 4)) merge();
+ForwardCheck::ForwardCheck(const symbolic::Shapes& shapes, const ir::Graph& captured)
+    : shapes_(shapes),
+      uses_(uses_of_numbers(captured, static_cast<int32_t>(shapes.symbols.size()))),
+      kinds_(captured.symbols.size() - shapes.symbols.size()),
+      real_(kinds_.size()) {
+  for (const auto& use : uses_) real_[static_cast<size_t>(use.symbol) - shapes.symbols.size()] = use.real;
 }
 
+void ForwardCheck::give_up() {
+  usable_ = false;
+  samples_.clear();
+  forms_.clear();
+}
+
+std::vector<int64_t> ForwardCheck::sizes_in(const std::vector<int64_t>& values) const {
+  return {values.begin(), values.begin() + static_cast<int64_t>(shapes_.symbols.size())};
+}
+
+const ForwardCheck::Form* ForwardCheck::form_for(const std::vector<int64_t>& sizes) const {
+  const auto serves = [&](const Form& form) { return !form.only_at || *form.only_at == sizes; };
+  const auto form = std::ranges::find_if(forms_, serves);
+  return form == forms_.end() ? nullptr : &*form;
+}
+
+void ForwardCheck::note_kinds(const std::vector<int64_t>& values) {
+  for (size_t s = 0; s < kinds_.size(); ++s)
+    kinds_[s] |= kind_of(values[shapes_.symbols.size() + s], real_[s]);
+}
+
+/// Whether whole captures have had numbers like these, and code for any number gives what eager gives.
+bool ForwardCheck::are_known(const std::vector<int64_t>& values) const {
+  for (size_t s = 0; s < kinds_.size(); ++s)
+    if ((kind_of(values[shapes_.symbols.size() + s], real_[s]) & kinds_[s]) == 0) return false;
+  return std::ranges::all_of(
+      uses_, [&](const NumberUse& use) { return is_usual(use, values[static_cast<size_t>(use.symbol)]); });
+}
+
+void ForwardCheck::add(const std::vector<int64_t>& values, const Captured& captured,
+                       const aot::Signature& signature) {
+  if (!usable_ || (!forms_.empty() && !has_numbers())) return;
+  auto ends = ends_of(captured.trace);
+  if (!follows_from_forward(captured) || depends_on_memory(signature) ||
+      (!samples_.empty() && !(ends == ends_ && signature == signature_)))
+    return give_up();
+  ends_ = std::move(ends);
+  signature_ = signature;
+  differentiable_ = captured.trace.differentiable;
+  note_kinds(values);
+  auto forward = forward_of(captured.trace);
+  if (may_leave_memory(forward)) return give_up();
+  const auto is_same = [&](const Sample& sample) { return sample.values == values; };
+  const auto* form = form_for(sizes_in(values));
+  if ((form != nullptr && ir::equal_at(form->forward, values, forward)) ||
+      std::ranges::any_of(samples_, is_same))
+    return;
+  samples_.push_back({values, std::move(forward)});
+  if (samples_.size() > kSamplesKept) samples_.erase(samples_.begin());
+  merge();
+}
+
+/// Looks for a common form of samples at enough sizes or, where numbers change, of those at the newest sizes.
 void ForwardCheck::merge() {
-  symbolic::Solver solver(sizes_);
-  for (const auto& tensor : shapes_.tensors) {
-    for (const auto& size : tensor.sizes) solver.learn(size);
-    for (const auto& stride : tensor.strides) solver.learn(stride);
+  std::vector<const Sample*> all, here;
+  std::vector<std::vector<int64_t>> sizes;
+  const auto now = sizes_in(samples_.back().values);
+  for (const auto& sample : samples_) {
+    auto own = sizes_in(sample.values);
+    all.push_back(&sample);
+    if (own == now) here.push_back(&sample);
+    if (std::ranges::find(sizes, own) == sizes.end()) sizes.push_back(std::move(own));
   }
-  std::vector<const ir::Graph*> graphs;
-  for (const auto& graph : graphs_) graphs.push_back(&graph);
+  const auto symbols = shapes_.symbols.size();
+  const auto uniform = [&] { return !differentiable_ || has_uniform_derivatives(samples_.back().forward); };
+  if (symbols > 0 && sizes.size() >= std::max<size_t>(symbols + 2, 4) && uniform()) {
+    if (auto form = merge(all)) {
+      forms_.clear();
+      forms_.push_back(*std::move(form));
+      if (!has_numbers()) samples_.clear();
+      return;
+    }
+    if (!has_numbers()) return give_up();
+  }
+  if (!has_numbers() || here.size() < kLeastSamples) return;
+  std::erase_if(forms_, [&](const Form& form) { return !form.only_at || *form.only_at == now; });
+  auto form = merge(here);
+  if (!form) return;
+  form->only_at = now;
+  if (forms_.size() >= kMostForms) forms_.erase(forms_.begin());
+  forms_.push_back(*std::move(form));
+}
+
+std::optional<ForwardCheck::Form> ForwardCheck::merge(const std::vector<const Sample*>& samples) const {
+  std::vector<ir::Graph> graphs;
+  std::vector<std::vector<int64_t>> values, sizes;
+  for (const auto* sample : samples) {
+    graphs.push_back(sample->forward);
+    values.push_back(sample->values);
+    sizes.push_back(sizes_in(sample->values));
+  }
+  auto places = mark_numbers({graphs, values, shapes_.symbols.size()});
+  if (!places) return std::nullopt;  // more samples may tell numbers apart
   try {
-    auto merged = symbolic::merge(graphs, solver);
-    merged.symbols = shapes_.symbols;
-    forward_ = std::make_shared<const ir::Graph>(std::move(merged));
+    Form form{symbolic::merge(graphs, shapes_, sizes).graph, std::nullopt, values[0], *std::move(places)};
+    if (differentiable_ && !keeps_numbers(form.forward, shapes_.symbols.size())) return std::nullopt;
+    return form;
   } catch (const symbolic::Mismatch&) {  // whole captures find out
-    usable_ = false;
+    return std::nullopt;
   }
-  graphs_.clear();
 }
 
 bool ForwardCheck::decides(std::vector<int64_t> sizes) const {
-  if (forward_ == nullptr) return false;
+  const auto* form = form_for(sizes);
+  if (form == nullptr || form->only_at) return form != nullptr;
   std::ranges::sort(sizes);
   return sizes.front() > 1 && std::ranges::adjacent_find(sizes) == sizes.end();
 }
 
-bool ForwardCheck::holds(const std::vector<int64_t>& sizes, capture::Trace trace) const {
-  if (trace.kept > 0 || trace.has_assumptions || ends_of(trace) != ends_) return false;
+std::optional<std::vector<int64_t>> ForwardCheck::values_in(std::vector<int64_t> sizes,
+                                                            capture::Trace trace) const {
+  if (trace.kept > 0 || trace.has_assumptions || ends_of(trace) != ends_) return std::nullopt;
+  const auto& form = *form_for(sizes);
   const auto forward = forward_of(std::move(trace));
-  return ir::equal_at(*forward_, sizes, forward) && !has_special_sizes(*forward_, forward);
+  auto values = std::move(sizes);
+  for (const auto& place : form.places) {
+    const auto value = place ? number_at(forward, form.forward, *place) : form.first[values.size()];
+    if (!value) return std::nullopt;
+    values.push_back(*value);
+  }
+  if (!are_known(values) || !ir::equal_at(form.forward, values, forward) ||
+      has_special_sizes(form.forward, forward))
+    return std::nullopt;
+  return values;
 }
 
 }  // namespace antegrad::compiler

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <map>
 #include <tuple>
@@ -71,37 +72,22 @@ std::optional<Literal> literal_at(const ir::Graph& graph, const NumberPlace& pla
   return arg != nullptr ? literal_of(*arg) : std::nullopt;
 }
 
-/// Whether code for any number gives what eager gives for this one, at a node that computes tensors of this
-/// type: eager throws for numbers that the type cannot hold, and for integer division by 0.
-bool is_usual(const Literal& literal, ir::DType dtype) {
-  const auto value = literal.real ? std::bit_cast<double>(literal.value) : static_cast<double>(literal.value);
-  switch (dtype) {
-    case ir::DType::F32:
-    case ir::DType::BF16:
-      return !std::isfinite(value) || std::abs(value) <= std::numeric_limits<float>::max();
-    case ir::DType::F16:
-      return !std::isfinite(value) || std::abs(value) <= 65504;
-    case ir::DType::U8:
-      return value >= 0 && value <= 255;
-    case ir::DType::I8:
-      return std::abs(value) <= 127;
-    case ir::DType::I16:
-      return std::abs(value) <= 32767;
-    case ir::DType::I32:
-      return std::abs(value) <= 2147483647;
-    case ir::DType::I64:
-      return std::abs(value) < 9e18;
-    default:
-      return true;
-  }
+Arg as_symbol(size_t symbol, bool real) {
+  const auto dim = Dim::symbol(static_cast<int32_t>(symbol));
+  return real ? Arg(ir::Real{ir::Real::Form::Number, 1, dim}) : Arg(dim);
+}
+
+/// Whether the op throws for 0 in place of a number, if its result is of this type.
+bool divides(const ir::Node& node, ir::DType dtype) {
+  return ir::raises(node.op) != ir::Raises::Never && !ir::is_floating(dtype);
 }
 
 bool is_usual(const Literal& literal, const ir::Graph& graph, const ir::Node& node) {
   return std::ranges::all_of(node.outputs, [&](ir::ValueId v) {
     const auto* type = graph.type_of(v).tensor();
     if (type == nullptr || node.op == kConstant) return true;
-    const bool divides = ir::raises(node.op) != ir::Raises::Never && !ir::is_floating(type->dtype);
-    return is_usual(literal, type->dtype) && !(divides && literal.value == 0);
+    const NumberUse use{&node.op, 0, literal.real, divides(node, type->dtype), type->dtype};
+    return is_usual(use, literal.value);
   });
 }
 
@@ -117,6 +103,22 @@ bool takes_number(const ir::Node& node, uint32_t arg) {
   for (const auto& one : schema->args)
     if (one.name == node.attrs[arg - node.args.size()].name) return accepts(one);
   return false;
+}
+
+/// Calls `f` with the place of each literal of the node that is a number.
+template <class F>
+void each_number(const ir::Graph& graph, uint32_t n, const F& f) {
+  const auto& node = graph.nodes[n];
+  if (node.op == kConstant) {
+    f(NumberPlace{n, 0, -1});
+    return;
+  }
+  for (uint32_t k = 0; k < node.args.size() + node.attrs.size(); ++k) {
+    if (!takes_number(node, k)) continue;
+    const auto* list = find(node, {n, k, -1})->template as<Arg::List>();
+    if (list == nullptr) f(NumberPlace{n, k, -1});
+    for (int32_t i = 0; list != nullptr && std::cmp_less(i, list->size()); ++i) f(NumberPlace{n, k, i});
+  }
 }
 
 /// Returns the symbol that an argument is, if it is one from number `first` on; -1 otherwise.
@@ -211,9 +213,7 @@ class NumberSearch {
       out_.graph.symbols.push_back({});
       out_.numbers.places.push_back(place);
     }
-    const auto symbol = Dim::symbol(found->second);
-    if (now.real) return ir::Real{ir::Real::Form::Number, 1, symbol};
-    return symbol;
+    return as_symbol(static_cast<size_t>(found->second), now.real);
   }
 
   const ir::Graph& now_;
@@ -226,21 +226,115 @@ class NumberSearch {
 
 }  // namespace
 
+/// Eager throws for numbers that the type cannot hold, and for integer division by 0.
+bool is_usual(const NumberUse& use, int64_t value) {
+  const auto number = use.real ? std::bit_cast<double>(value) : static_cast<double>(value);
+  if (use.divides && value == 0) return false;
+  switch (use.dtype) {
+    case ir::DType::F32:
+    case ir::DType::BF16:
+      return !std::isfinite(number) || std::abs(number) <= std::numeric_limits<float>::max();
+    case ir::DType::F16:
+      return !std::isfinite(number) || std::abs(number) <= 65504;
+    case ir::DType::U8:
+      return number >= 0 && number <= 255;
+    case ir::DType::I8:
+      return std::abs(number) <= 127;
+    case ir::DType::I16:
+      return std::abs(number) <= 32767;
+    case ir::DType::I32:
+      return std::abs(number) <= 2147483647;
+    case ir::DType::I64:
+      return std::abs(number) < 9e18;
+    default:
+      return true;
+  }
+}
+
+std::vector<NumberUse> uses_of_numbers(const ir::Graph& over_symbols, int32_t first) {
+  std::vector<NumberUse> uses;
+  for (uint32_t n = 0; n < over_symbols.nodes.size(); ++n) {
+    const auto& node = over_symbols.nodes[n];
+    each_number(over_symbols, n, [&](const NumberPlace& place) {
+      const auto* arg = find(node, place);
+      const auto symbol = symbol_of(arg, first);
+      if (symbol < 0) return;
+      NumberUse use{&node.op, symbol, arg->as<ir::Real>() != nullptr};
+      if (node.op == kConstant) uses.push_back(use);
+      for (auto v : node.outputs) {
+        const auto* type = over_symbols.type_of(v).tensor();
+        if (type == nullptr || node.op == kConstant) continue;
+        use.dtype = type->dtype;
+        use.divides = divides(node, type->dtype);
+        uses.push_back(use);
+      }
+    });
+  }
+  return uses;
+}
+
+Result<std::vector<std::optional<NumberPlace>>> mark_numbers(const NumberSamples& samples) {
+  auto& graphs = samples.graphs;
+  const auto symbols = samples.values[0].size();
+  std::map<std::vector<int64_t>, size_t> by_values;  // those of each symbol that differs
+  for (auto s = samples.first; s < symbols; ++s) {
+    std::vector<int64_t> values;
+    for (const auto& one : samples.values) values.push_back(one[s]);
+    if (std::ranges::adjacent_find(values, std::not_equal_to()) != values.end())
+      by_values.try_emplace(std::move(values), s);
+  }
+  std::vector<std::optional<NumberPlace>> places(symbols - samples.first);
+  const auto mark = [&](const NumberPlace& place) {
+    std::vector<int64_t> values;
+    bool real = false;
+    for (const auto& graph : graphs) {
+      const auto literal = literal_at(graph, place);
+      if (!literal) return;
+      values.push_back(literal->value);
+      real = literal->real;
+    }
+    const auto symbol = by_values.find(values);
+    if (symbol == by_values.end()) return;
+    places[symbol->second - samples.first] = place;
+    for (auto& graph : graphs) {
+      auto& node = graph.nodes[place.node];
+      if (node.op == kConstant)
+        node.attrs[0] = {"value", as_symbol(symbol->second, real)};
+      else
+        *find(node, place) = as_symbol(symbol->second, real);
+    }
+  };
+  for (uint32_t n = 0; n < graphs[0].nodes.size(); ++n) each_number(graphs[0], n, mark);
+  for (auto s = samples.first; s < symbols; ++s) {
+    const auto differs = [&](const auto& values) { return values[s] != samples.values[0][s]; };
+    if (!places[s - samples.first] && std::ranges::any_of(samples.values, differs))
+      return Failure{"a number does not occur in the forward pass"};
+  }
+  return places;
+}
+
+std::optional<int64_t> number_at(const ir::Graph& graph, const ir::Graph& over_symbols,
+                                 const NumberPlace& place) {
+  if (place.node >= graph.nodes.size() || graph.nodes[place.node].op != over_symbols.nodes[place.node].op)
+    return std::nullopt;
+  const auto literal = literal_at(graph, place);
+  const auto* symbol = find(over_symbols.nodes[place.node], place);
+  if (!literal || literal->real != (symbol->as<ir::Real>() != nullptr)) return std::nullopt;
+  return literal->value;
+}
+
 Result<std::vector<int64_t>> NumberSymbols::values_in(const ir::Graph& graph,
                                                       const ir::Graph& over_symbols) const {
   std::vector<int64_t> values;
   for (const auto& place : places) {
-    const bool same_op =
-        place.node < graph.nodes.size() && graph.nodes[place.node].op == over_symbols.nodes[place.node].op;
-    const auto literal = same_op ? literal_at(graph, place) : std::nullopt;
-    const auto* symbol = find(over_symbols.nodes[place.node], place);
-    if (!literal || literal->real != (symbol->as<ir::Real>() != nullptr) ||
-        !is_usual(*literal, graph, graph.nodes[place.node]))
+    const auto value = number_at(graph, over_symbols, place);
+    const bool real = find(over_symbols.nodes[place.node], place)->as<ir::Real>() != nullptr;
+    if (!value || !is_usual(Literal{*value, real}, graph, graph.nodes[place.node]))
       return Failure{
           fmt::format("node {} is {}, expected {}", place.node,
                       place.node < graph.nodes.size() ? ir::print(graph, graph.nodes[place.node]) : "missing",
                       ir::print(over_symbols, over_symbols.nodes[place.node]))};
-    values.push_back(literal->value);
+    values.push_back(*value);
   }
   return values;
 }

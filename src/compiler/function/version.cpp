@@ -49,7 +49,9 @@ Version::Version(VersionGuards guards, std::shared_ptr<const Template> code,
       template_(std::move(code)),
       gradients_(std::move(gradients)),
       shape_fallbacks_(std::move(shape_fallbacks)) {
-  if (guards_.shapes && guards_.free.empty()) forward_check_.emplace(guards_.shapes->shapes());
+  if (is_dynamic())
+    forward_check_.emplace(guards_.shapes ? guards_.shapes->shapes() : symbolic::Shapes(),
+                           template_->captured());
 }
 
 Version::Version(VersionGuards guards, std::exception_ptr refusal)
@@ -59,7 +61,7 @@ Result<InstancePtr> Version::make_instance(const CaptureSettings& settings, cons
                                            const Captured& captured) {
   auto symbols = guards_.shapes_hold(call.leaves);
   if (!symbols) return Failure{"its guards do not hold"};
-  const std::vector<int64_t> sizes(symbols->begin(), symbols->begin() + guards_.size_symbols());
+  const auto sizes = sizes_in(*symbols);
   auto values = is_dynamic() ? template_->symbols_in(sizes, captured) : Result(sizes);
   if (!values) return Failure{values.reason()};
   if (!guards_.lifts_same(captured.trace))
@@ -87,9 +89,13 @@ Result<InstancePtr> Version::make_instance(const CaptureSettings& settings, cons
   return InstancePtr(std::move(instance));
 }
 
+std::vector<int64_t> Version::sizes_in(const Symbols& symbols) const {
+  return {symbols.begin(), symbols.begin() + guards_.size_symbols()};
+}
+
 bool Version::is_checked_by_forward(const Call& call) const {
   const auto symbols = forward_check_ ? guards_.shapes_hold(call.leaves) : std::nullopt;
-  return symbols && forward_check_->decides({symbols->begin(), symbols->end()});
+  return symbols && forward_check_->decides(sizes_in(*symbols));
 }
 
 InstancePtr Version::make_instance(const Options& options, const Call& call, capture::Trace forward,
@@ -97,7 +103,7 @@ InstancePtr Version::make_instance(const Options& options, const Call& call, cap
   auto symbols = guards_.shapes_hold(call.leaves);
   if (!symbols || !guards_.lifts_same(forward)) return nullptr;
   auto instance = std::make_shared<Instance>();
-  instance->values.assign(symbols->begin(), symbols->end());
+  const auto sizes = sizes_in(*symbols);
   instance->symbols = std::move(*symbols);
   instance->pattern = std::move(end.pattern);
   instance->structure = std::move(end.structure);
@@ -112,7 +118,9 @@ InstancePtr Version::make_instance(const Options& options, const Call& call, cap
   runtime::BackwardFacts facts;
   if (const auto& backward = other.caller->backward()) facts = backward->facts();
   facts.higher_order = higher_order(options, call, forward, signature.gradients);
-  if (!forward_check_->holds(instance->values, std::move(forward))) return nullptr;
+  auto values = forward_check_->values_in(sizes, std::move(forward));
+  if (!values) return nullptr;
+  instance->values = *std::move(values);
   instance->caller = template_->instantiate(instance->values, std::move(signature), std::move(facts));
   return instance;
 }

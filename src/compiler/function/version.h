@@ -137,6 +137,7 @@ class Version {
   /// Sets the instance and the inputs for a call whose guards hold. Returns false when it does not serve the
   /// call.
   bool gather(const Call& call, const Symbols& symbols, Match& match) const;
+  std::vector<int64_t> sizes_in(const Symbols& symbols) const;  ///< without the numbers
   InstancePtr find_instance(const Symbols& symbols) const;
   std::string instance_mismatch(const Leaves& leaves) const;
   std::shared_ptr<runtime::HigherOrder> higher_order(const Options& options, const Call& call,
@@ -149,7 +150,7 @@ class Version {
   std::unordered_map<Symbols, InstancePtr, SymbolsHash> instances_;
   InstancePtr newest_;
   std::vector<int64_t> first_symbols_;
-  std::optional<ForwardCheck> forward_check_;  ///< set if only sizes change, not numbers
+  std::optional<ForwardCheck> forward_check_;  ///< set if there is an instance per combination of sizes
   mutable std::atomic<uint64_t> clock_{0};
   std::map<std::string, uint64_t> shape_fallbacks_;
   std::exception_ptr refusal_;

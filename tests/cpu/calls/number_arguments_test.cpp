@@ -49,6 +49,96 @@ TEST(NumberArguments, AThousandValuesCostTwoCompilations) {
       expect_like_eager([](const Tensor& x, double t) { return (x * t + 1).tanh(); }, many(1000));
   EXPECT_EQ(report.captures, 2u);
   EXPECT_EQ(report.sizes, 998u);
+  EXPECT_GE(report.forward_checks, 990u);
+}
+
+TEST(NumberArguments, AreCheckedByTheForwardPassAlone) {
+  const auto loss = [](const Tensor& x, double t) {
+    const auto y = at::leaky_relu(x - std::exp(-t), 0.1 * t).clamp(-t, 2 * t);
+    return at::huber_loss(at::add(y, x.sin(), t / 3), x.cos() / (1 + t), 1, 0.3 + t);
+  };
+  const auto report = expect_like_eager(loss, many(60));
+  EXPECT_EQ(report.captures, 2u);
+  EXPECT_GE(report.forward_checks, 45u);
+}
+
+TEST(NumberArguments, ThatDerivativesComputeWithAreCapturedWhole) {
+  const auto x = torch::rand({4, 5}) + 0.1;
+  const auto check = [&](const char* name, const std::function<Tensor(const Tensor&, double)>& program,
+                         bool whole = true) {
+    SCOPED_TRACE(name);
+    const auto report = expect_like_eager(program, many(12, 0.2, 0.31), x.clone());
+    EXPECT_TRUE(report.forward_checks == 0 || !whole);
+  };
+  check("pow", [](const Tensor& a, double t) { return a.pow(t); });
+  check("pow of a number", [](const Tensor& a, double t) { return at::pow(t, a); });
+  check("lerp", [](const Tensor& a, double t) { return at::lerp(a, a.sin(), t); });
+  check("norm", [](const Tensor& a, double t) { return a.norm(0.3 + t); });
+  check(
+      "celu", [](const Tensor& a, double t) { return at::celu(a - 0.5, t); }, false);
+}
+
+/// b is a - 1, which is the exponent in the derivative of pow, until it is not.
+TEST(NumberArguments, EqualByChanceToANumberOfTheBackwardPass) {
+  const auto program = [](const Tensor& x, double a, double b) { return x.pow(a) * b; };
+  const auto compiled = compile(program);
+  const auto x = (torch::rand({4}) + 0.1).requires_grad_();
+  for (int i = 0; i < 24; ++i) {
+    const auto a = 2.5 + 0.1 * i, b = i < 12 ? a - 1 : a + 0.05 * i;
+    const auto expected = program(x, a, b), actual = compiled(x, a, b);
+    EXPECT_TRUE(same_values(expected, actual)) << i;
+    EXPECT_TRUE(same_values(torch::autograd::grad({expected.sum()}, {x})[0],
+                            torch::autograd::grad({actual.sum()}, {x})[0]))
+        << i;
+  }
+}
+
+TEST(NumberArguments, ThatBecomeSpecialLater) {
+  const auto inf = std::numeric_limits<double>::infinity();
+  auto numbers = many(12, 0.2, 0.07);
+  for (double special : {0.0, -0.0, 1.0, -1.0, 2.0, inf, -inf, std::nan(""), -0.3, 5.0, 1e-320, 3e4})
+    numbers.push_back(special);
+  const auto scaled = [](const Tensor& x, double t) { return at::add(x, x.sin(), t) * t + x / t; };
+  const auto clamped = [](const Tensor& x, double t) { return at::clamp(x * 3, t, 2 * t) * t; };
+  const auto mixed = [](const Tensor& x, double t) { return at::huber_loss(x * t, x, 1, std::abs(t) + 0.1); };
+  for (auto dtype : {torch::kFloat, torch::kDouble, torch::kHalf}) {
+    SCOPED_TRACE(c10::toString(dtype));
+    const auto x = torch::randn({7}).to(dtype);
+    EXPECT_GE(expect_like_eager(scaled, numbers, x.clone()).forward_checks, 5u);
+    expect_like_eager(clamped, numbers, x.clone());
+    if (dtype != torch::kHalf) expect_like_eager(mixed, numbers, x.clone());
+  }
+}
+
+/// In place, leaky_relu has no derivative for a negative slope.
+TEST(NumberArguments, ThatHaveNoDerivativeThrowInTheBackwardPass) {
+  const auto program = [](const Tensor& x, double t) {
+    auto y = (x * 2).sin();
+    return at::leaky_relu_(y, t) * 2;
+  };
+  const auto compiled = compile(program);
+  const auto x = torch::randn({5}).requires_grad_();
+  for (auto t : many(12)) compiled(x, t).sum().backward();
+  EXPECT_GE(compiled.report().forward_checks, 5u);
+  EXPECT_ANY_THROW(program(x, -0.2).sum().backward());
+  EXPECT_ANY_THROW(compiled(x, -0.2).sum().backward());
+}
+
+TEST(NumberArguments, ThatChangeWithSizesAreCheckedByTheForwardPass) {
+  const auto program = [](const Tensor& x, double t) {
+    return (x * t).tanh().sum(0) / static_cast<double>(x.size(0));
+  };
+  const auto compiled = compile(program);
+  for (int64_t i = 0; i < 60; ++i) {
+    const auto x = torch::randn({i < 30 ? 5 + i % 2 : 5 + i, 4}).requires_grad_();
+    const auto t = 0.3 + 0.01 * static_cast<double>(i);
+    const auto expected = program(x, t), actual = compiled(x, t);
+    EXPECT_TRUE(same_values(expected, actual)) << i;
+    EXPECT_TRUE(same_values(torch::autograd::grad({expected.sum()}, {x})[0],
+                            torch::autograd::grad({actual.sum()}, {x})[0]));
+  }
+  EXPECT_LE(compiled.report().captures, 3u);
+  EXPECT_GE(compiled.report().forward_checks, 35u);
 }
 
 TEST(NumberArguments, HostArithmetic) {
