@@ -6,6 +6,7 @@
 #include "antegrad/error.h"
 #include "antegrad/export.h"
 #include "antegrad/grad.h"
+#include "antegrad/number.h"
 #include "antegrad/optim.h"
 #include "antegrad/options.h"
 #include "antegrad/package.h"

@@ -21,6 +21,20 @@ namespace detail {
 struct Nothing {};
 inline auto antegrad_fields(Nothing&) { return std::tie(); }
 
+template <size_t I, class Types>
+struct TakesNumber : std::false_type {};
+template <size_t I, class... P>
+struct TakesNumber<I, TypeList<P...>> {
+  static constexpr bool at(auto... is_number) {
+    const std::array<bool, sizeof...(P) + 1> all{is_number..., false};
+    return all[std::min(I, sizeof...(P))];
+  }
+  static constexpr bool value = at(std::is_same_v<std::remove_cvref_t<P>, Number>...);
+};
+/// Whether the callable takes a Number as argument number I.
+template <class F, size_t I>
+inline constexpr bool kTakesNumber = TakesNumber<I, typename Parameters<F>::Types>::value;
+
 /// The result of a run without its tensors, and the arguments that the callable assigned to.
 template <class Result, class... Args>
 struct Pattern {
@@ -46,21 +60,15 @@ class Compiled {
   /// callable assigns to its reference parameters.
   template <class... Args>
   auto operator()(Args&&... args) const {
-    if constexpr ((detail::kIsReference<std::remove_cvref_t<Args>> || ...))
-      return call(std::index_sequence_for<Args...>(), own<Args>(args)...);
-    else
-      return call(std::index_sequence_for<Args...>(), std::forward<Args>(args)...);
+    return [&]<size_t... I>(std::index_sequence<I...> all) { return call(all, own<I, Args>(args)...); }
+    (std::index_sequence_for<Args...>());
   }
 
   /// Explains what a call with these arguments runs. Captures if such a call would, but runs nothing.
   template <class... Args>
   Explanation explain(const Args&... args) const {
-    const Shared<Args...> shared(std::array<detail::Place, sizeof...(Args)>{});
-    const auto run = [&](const std::vector<at::Tensor>& tensors) {
-      return run_on(*function_, shared, tensors, args...);
-    };
-    const auto keep = [&] { return keep_run(shared, args...); };
-    return core_->explain(leaves_of(shared, args...), run, keep);
+    return [&]<size_t... I>(std::index_sequence<I...>) { return explain_call(own<I, const Args&>(args)...); }
+    (std::index_sequence_for<Args...>());
   }
 
   /// Rejects, with a static_assert that says why, arguments that the callable cannot be called with.
@@ -85,13 +93,28 @@ class Compiled {
   const std::shared_ptr<detail::Function>& core() const { return core_; }
 
  private:
-  /// Returns a copy of what the argument refers to, or passes it on.
-  template <class Given, class T>
+  /// Returns a copy of what the argument refers to, a Number where the callable takes one, or passes it on.
+  template <size_t I, class Given, class T>
   static decltype(auto) own(T& argument) {
     if constexpr (detail::kIsReference<std::remove_cvref_t<T>>)
       return detail::owned(argument);
+    else if constexpr (detail::kTakesNumber<F, I> && detail::PlainNumber<std::remove_cvref_t<T>>)
+      return Number(argument);
     else
       return std::forward<Given>(argument);
+  }
+
+  template <class... Args>
+  Explanation explain_call(const Args&... args) const {
+    const Shared<Args...> shared(std::array<detail::Place, sizeof...(Args)>{});
+    NumbersOfCall numbers{numbers_};
+    const auto run = [&](const std::vector<at::Tensor>& tensors) {
+      return run_on(*function_, shared, numbers, tensors, args...);
+    };
+    const auto keep = [&] { return keep_run(shared, numbers, args...); };
+    return with_numbers(
+        numbers, [&] { return leaves_of(shared, args...); },
+        [&](const Leaves& leaves) { return core_->explain(leaves, run, keep); });
   }
 
   template <class... Args>
@@ -126,11 +149,14 @@ class Compiled {
   auto call(std::index_sequence<I...>, Args&&... args) const {
     if (detail::capturing()) return run_plain(*function_, args...);
     const Shared<Args...> shared(std::array<detail::Place, sizeof...(Args)>{place_of<I>(args)...});
+    NumbersOfCall numbers{numbers_};
     const auto run = [&](const std::vector<at::Tensor>& tensors) {
-      return run_on(*function_, shared, tensors, std::as_const(args)...);
+      return run_on(*function_, shared, numbers, tensors, std::as_const(args)...);
     };
-    const auto keep = [&] { return keep_run(shared, std::as_const(args)...); };
-    auto outcome = core_->call(leaves_of(shared, std::as_const(args)...), run, keep);
+    const auto keep = [&] { return keep_run(shared, numbers, std::as_const(args)...); };
+    auto outcome = with_numbers(
+        numbers, [&] { return leaves_of(shared, std::as_const(args)...); },
+        [&](const Leaves& leaves) { return core_->call(leaves, run, keep); });
     if (outcome.eager) {
       const detail::PlainRun plain;
       return run_plain(*function_, args...);
@@ -164,6 +190,26 @@ class Compiled {
         detail::assign(argument, value, reader);
       else
         rebuild(value, reader);  // consumes its tensors; the caller has no variable to assign to
+    }
+  }
+
+  /// The numbers that a call passes as tensors, after the others.
+  struct NumbersOfCall {
+    const std::shared_ptr<detail::NumberInputs>& inputs;
+    size_t count = 0;
+  };
+  /// Calls `f` with the leaves and the numbers among them, again when the function turns out to use others.
+  template <class MakeLeaves, class Call>
+  static auto with_numbers(NumbersOfCall& numbers, const MakeLeaves& make_leaves, const Call& f) {
+    for (;;) {
+      Leaves leaves = make_leaves();
+      if (leaves.declared.empty()) return f(leaves);
+      numbers.count = numbers.inputs->append(leaves);
+      try {
+        return f(leaves);
+      } catch (const detail::NewNumbers& found) {
+        numbers.inputs->learn(found);
+      }
     }
   }
 
@@ -201,11 +247,14 @@ class Compiled {
   }
 
   template <class... Args>
-  static detail::Outcome run_on(F& function, const Shared<Args...>& shared,
+  static detail::Outcome run_on(F& function, const Shared<Args...>& shared, const NumbersOfCall& numbers,
                                 const std::vector<at::Tensor>& tensors, const Args&... args) {
-    LeafReader reader(tensors);
+    LeafReader reader(tensors, numbers.count > 0);
     std::tuple<Args...> arguments{rebuild(args, reader)...};
+    const auto own = tensors.begin() + static_cast<int64_t>(reader.tensors_read());
+    detail::NumberScope scope(*numbers.inputs, {own, own + static_cast<int64_t>(numbers.count)});
     auto outcome = run_on(function, shared, arguments, std::index_sequence_for<Args...>());
+    scope.finish();
     outcome.structure = structure_of(*static_cast<const Pattern<Args...>*>(outcome.pattern.get()),
                                      std::index_sequence_for<Args...>(), args...);
     return outcome;
@@ -218,7 +267,7 @@ class Compiled {
     const auto tensors_in = [](const auto& argument) {
       Leaves leaves;
       flatten(argument, leaves);
-      return leaves.tensors.size();
+      return leaves.tensors.size() + leaves.declared.size();
     };
     std::vector<std::optional<c10::IValue>> assigned;
     const auto add = [&](bool is_assigned, auto value) {
@@ -244,11 +293,13 @@ class Compiled {
     (take.template operator()<I>(after), ...);
     Leaves leaves;
     flatten(result, leaves);
+    if (!leaves.declared.empty()) detail::refuse_number_result();
     std::array<bool, sizeof...(Args)> assigned{};
     for (size_t i = 0; i < sizeof...(Args); ++i) {
       assigned[i] = !detail::same_leaves(before[i], after[i]);
       if (!assigned[i]) continue;
       if (shared.partly[i]) detail::refuse_shared_variable(i);
+      if (!after[i].declared.empty()) detail::refuse_number_result();
       leaves.tensors.append(after[i].tensors.begin(), after[i].tensors.end());
     }
     detail::Outcome outcome;
@@ -263,17 +314,23 @@ class Compiled {
 
   /// Returns the call as a function of its tensors, with everything else stored.
   template <class... Args>
-  detail::OwnedRun keep_run(const Shared<Args...>& shared, const Args&... args) const {
+  detail::OwnedRun keep_run(const Shared<Args...>& shared, const NumbersOfCall& numbers,
+                            const Args&... args) const {
     const std::vector<at::Tensor> none;
     LeafReader blank(none);
     auto pattern = std::make_shared<const std::tuple<Args...>>(std::tuple<Args...>{rebuild(args, blank)...});
-    return [function = function_, shared, pattern](const std::vector<at::Tensor>& tensors) {
-      return std::apply([&](const Args&... like) { return run_on(*function, shared, tensors, like...); },
-                        *pattern);
+    return [function = function_, shared, inputs = numbers_, count = numbers.count,
+            pattern](const std::vector<at::Tensor>& tensors) {
+      const NumbersOfCall numbers{inputs, count};
+      const auto run = [&](const Args&... like) {
+        return run_on(*function, shared, numbers, tensors, like...);
+      };
+      return std::apply(run, *pattern);
     };
   }
 
   std::shared_ptr<F> function_;
+  std::shared_ptr<detail::NumberInputs> numbers_ = std::make_shared<detail::NumberInputs>();
   std::shared_ptr<detail::Function> core_;
 };
 

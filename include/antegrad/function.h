@@ -135,7 +135,7 @@ inline constexpr bool kIsVariable =
 
 inline bool same_leaves(const Leaves& a, const Leaves& b) {
   const auto same = [](const at::Tensor& x, const at::Tensor& y) { return x.is_same(y); };
-  return std::equal(a.key.begin(), a.key.end(), b.key.begin(), b.key.end()) &&
+  return std::equal(a.key.begin(), a.key.end(), b.key.begin(), b.key.end()) && a.declared == b.declared &&
          std::equal(a.tensors.begin(), a.tensors.end(), b.tensors.begin(), b.tensors.end(), same);
 }
 

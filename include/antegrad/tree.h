@@ -20,6 +20,8 @@
 #include <utility>
 #include <vector>
 
+#include "antegrad/number.h"
+
 namespace antegrad {
 
 /// Flattened arguments: the tensors, and a key that encodes everything else (numbers, strings, lengths, which
@@ -34,7 +36,10 @@ struct Leaves {
   c10::SmallVector<at::Tensor, 6> tensors;  ///< in the order of flattening
   c10::SmallVector<int64_t, 8> key;         ///< everything except tensors
   c10::SmallVector<Number, 4> numbers;      ///< entries of the key
-  uint16_t argument = 0;                    ///< the argument that is being flattened
+  /// Numbers declared as such (antegrad::Number), which are not in the key, and how those that a captured
+  /// function has computed came about.
+  c10::SmallVector<std::pair<detail::HostNumber, detail::NumberCode>, 2> declared;
+  uint16_t argument = 0;  ///< the argument that is being flattened
 
   /// Appends a number, given by its bits if it is real.
   void add_number(int64_t value, bool real) {
@@ -47,13 +52,20 @@ struct Leaves {
 class LeafReader {
  public:
   /// The tensors must outlive the reader.
-  explicit LeafReader(const std::vector<at::Tensor>& tensors) : tensors_(tensors) {}
+  explicit LeafReader(const std::vector<at::Tensor>& tensors, bool captures = false)
+      : tensors_(tensors), captures_(captures) {}
   /// Returns the next tensor; undefined when none is left.
   at::Tensor next() { return next_ < tensors_.size() ? tensors_[next_++] : at::Tensor(); }
+  /// Returns the Number that a copy of the next argument is: while a function is captured, one that is not
+  /// known.
+  Number next(const Number& like) { return captures_ ? Number::argument(like, next_number_++) : like; }
+  size_t tensors_read() const { return next_; }
 
  private:
   const std::vector<at::Tensor>& tensors_;
+  const bool captures_;
   size_t next_ = 0;
+  uint32_t next_number_ = 0;
 };
 
 /// The customisation point for user structs: a function beside the struct that ties its fields.
@@ -145,6 +157,15 @@ template <>
 struct Tree<at::Tensor> {
   static void flatten(const at::Tensor& value, Leaves& leaves) { leaves.tensors.push_back(value); }
   static at::Tensor rebuild(const at::Tensor&, LeafReader& reader) { return reader.next(); }
+};
+
+template <>
+struct Tree<Number> {
+  static void flatten(const Number& value, Leaves& leaves) {
+    leaves.key.push_back(value.is_integer());
+    leaves.declared.emplace_back(value.host(), value.code() != nullptr ? *value.code() : "");
+  }
+  static Number rebuild(const Number& like, LeafReader& reader) { return reader.next(like); }
 };
 
 template <class T>

@@ -100,7 +100,9 @@ TEST(NumberArguments, ThatBecomeSpecialLater) {
     numbers.push_back(special);
   const auto scaled = [](const Tensor& x, double t) { return at::add(x, x.sin(), t) * t + x / t; };
   const auto clamped = [](const Tensor& x, double t) { return at::clamp(x * 3, t, 2 * t) * t; };
-  const auto mixed = [](const Tensor& x, double t) { return at::huber_loss(x * t, x, 1, std::abs(t) + 0.1); };
+  const auto mixed = [](const Tensor& x, double t) {
+    return at::huber_loss(x * t, x, 1, std::fmax(0.1, std::abs(t)));
+  };
   for (auto dtype : {torch::kFloat, torch::kDouble, torch::kHalf}) {
     SCOPED_TRACE(c10::toString(dtype));
     const auto x = torch::randn({7}).to(dtype);
