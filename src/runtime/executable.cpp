@@ -37,7 +37,10 @@ bool may_reuse(const ir::Graph& graph, const ir::Node& node, size_t step, const 
   ir::for_each_input(node, [&](ir::ValueId v) { reads += v == *first ? 1 : 0; });
   auto type = graph.type_of(*first);
   // In-place ops on complex tensors handle conjugation differently, with other rounding.
-  if (const auto* tensor = type.tensor(); tensor == nullptr || ir::is_complex(tensor->dtype)) return false;
+  // A tensor without dims may be a wrapped number, which its result is not.
+  if (const auto* tensor = type.tensor();
+      tensor == nullptr || ir::is_complex(tensor->dtype) || tensor->sizes.empty())
+    return false;
   if (auto* tensor = std::get_if<ir::TensorType>(&type.v)) tensor->offset = 0;
   return reads == 1 && std::cmp_equal(placement.values[*first].last_use, step) &&
          type == graph.type_of(node.outputs[0]);

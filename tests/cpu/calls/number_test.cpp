@@ -208,6 +208,15 @@ TEST(Numbers, OfCallsWhoseBackwardPassComesLater) {
                             torch::autograd::grad({own[i].sum()}, {x})[0]));
 }
 
+/// A result must not take the place of a wrapped number that is used for the last time.
+TEST(Numbers, InBackwardPassesThatComputeResultsAgain) {
+  const auto program = [](const Tensor& x, const Number& t) {
+    const auto y = (x.sum() * t).tanh() * 2;
+    return (exp(t) - y).tanh() * 2 + y.clamp_min(t + 1).tanh();
+  };
+  EXPECT_EQ(expect_like_eager(program, torch::linspace(-1.25, 1.5, 5, torch::kDouble)).captures, 1u);
+}
+
 TEST(Numbers, ValueAndGrad) {
   const auto loss = [](const Tensor& w, const Tensor& x, const Number& decay) {
     return x.matmul(w).tanh().pow(2).mean() + decay / 2 * w.pow(2).sum();
