@@ -59,6 +59,7 @@ browser:
 bench: build
 	@$(BUILD)/benchmarks/bench_steps --json build/bench.json
 	@$(BUILD)/benchmarks/bench_steps --set more --seconds 2 --json build/bench-more.json
+	@$(BUILD)/benchmarks/bench_steps --whole --seconds 2 --json build/step.json
 	@$(BUILD)/benchmarks/warm_start --json build/warm.json
 	@$(BUILD)/benchmarks/bench_kernels
 	@$(BUILD)/benchmarks/bench_optimizers

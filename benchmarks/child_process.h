@@ -1,13 +1,34 @@
 #pragma once
 // For benchmarks that run themselves once per measurement: the child prints "field number" lines.
+#include <stdlib.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 
 namespace antegrad::benchmarks {
+
+/// Is removed with all that is in it.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    auto name = (std::filesystem::temp_directory_path() / "antegrad-bench-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make " + name);
+    path_ = name;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
 
 using Fields = std::map<std::string, double>;
 

@@ -13,28 +13,27 @@ constexpr size_t kFewest = 5;      // of each kind of step, however long they ta
 constexpr double kBlockNs = 10e6;  // long enough to bring each kind's data back into the caches
 constexpr size_t kLongestBlock = 200;
 
-template <class Loss>
-double time_step(const Workload& workload, const Loss& loss_of) {
+double time_step(const std::function<void()>& step) {
   const auto start = Clock::now();
-  step(workload, loss_of);
+  step();
   return nanoseconds_since(start);
 }
 
 }  // namespace
 
-double measure_first_call(const std::string& name, Scale scale) {
+double measure_first_call(const std::string& name, Scale scale, StepKind kind) {
   const auto workload = make_on_device(name, scale);
-  const auto compiled = compile_loss(workload);
-  return time_step(workload, compiled) * 1e-9;
+  const auto steps = make_steps(workload, kind);
+  return time_step(steps.compiled) * 1e-9;
 }
 
-StepTimes measure_steps(const std::string& name, Scale scale, double seconds) {
+StepTimes measure_steps(const std::string& name, Scale scale, StepKind kind, double seconds) {
   const auto workload = make_on_device(name, scale);
-  const auto compiled = compile_loss(workload);
+  const auto steps = make_steps(workload, kind);
   std::vector<double> compiled_ns, eager_ns;
   for (int i = 0; i < kWarmUp; ++i) {
-    step(workload, compiled);
-    eager_ns.push_back(time_step(workload, workload.loss));
+    steps.compiled();
+    eager_ns.push_back(time_step(steps.eager));
   }
   const auto block = std::clamp<size_t>(static_cast<size_t>(kBlockNs / median(eager_ns)), 1, kLongestBlock);
   eager_ns.clear();
@@ -46,9 +45,9 @@ StepTimes measure_steps(const std::string& name, Scale scale, double seconds) {
     for (const bool eager : {eager_first, !eager_first})
       for (size_t i = 0; i < block; ++i)
         if (eager)
-          eager_ns.push_back(time_step(workload, workload.loss));
+          eager_ns.push_back(time_step(steps.eager));
         else
-          compiled_ns.push_back(time_step(workload, compiled));
+          compiled_ns.push_back(time_step(steps.compiled));
   }
   return {median(compiled_ns) * 1e-6, median(eager_ns) * 1e-6};
 }

@@ -1,21 +1,20 @@
 #pragma once
 #include <string>
 
-#include "workloads.h"
+#include "training_step.h"
 
 namespace antegrad::benchmarks {
 
 // Each function must be the first in its process to use LibTorch: what one leaves behind (compiled kernels,
 // retained memory, a counting allocator) must not affect another.
 
-/// Returns the seconds that the first step of a compiled function takes, forward and backward, with nothing
-/// cached.
-double measure_first_call(const std::string& name, Scale scale);
+/// Returns the seconds that the first compiled step takes.
+double measure_first_call(const std::string& name, Scale scale, StepKind kind);
 
 struct StepTimes {
   double compiled_ms = 0, eager_ms = 0;  ///< medians
 };
 /// Runs compiled and eager steps in turns for about `seconds`, after a warm-up.
-StepTimes measure_steps(const std::string& name, Scale scale, double seconds);
+StepTimes measure_steps(const std::string& name, Scale scale, StepKind kind, double seconds);
 
 }  // namespace antegrad::benchmarks

@@ -1,5 +1,6 @@
-// Training steps of the workloads, compiled and eager: the first call, the median step, peak memory. Prints a
-// table and writes the numbers as JSON. The program runs itself for every measurement (--measure).
+// Training steps of the workloads, compiled and eager, with --whole up to the update: the first call, the
+// median step, peak memory. Prints a table and writes the numbers as JSON. The program runs itself for every
+// measurement (--measure).
 #include <ATen/Parallel.h>
 
 #include <CLI/CLI.hpp>
@@ -27,10 +28,17 @@ struct Settings {
   int threads = 2;
   int first_calls = 3;
   bool smoke = false;
+  bool whole = false;
   std::string json;
   std::string measure;  ///< what this process is to measure of one workload; empty for the table
   std::string device = "cpu";
   Scale scale() const { return smoke ? Scale::Small : device == "cuda" ? Scale::Cuda : Scale::Full; }
+  StepKind kind() const { return whole ? StepKind::Whole : StepKind::Gradients; }
+  std::vector<std::string> names() const {
+    if (!workloads.empty()) return workloads;
+    if (whole) return {"small", "mlp", "pot", "mem", "gpt", "vae", "lstm"};
+    return workload_names(set);
+  }
 };
 
 // --- the measuring process: prints "field number" lines
@@ -40,13 +48,13 @@ void measure(const Settings& settings) {
   at::set_num_threads(settings.threads);
   const auto& name = settings.workloads.at(0);
   if (settings.measure == "first") {
-    print_field("first_call_s", measure_first_call(name, settings.scale()));
+    print_field("first_call_s", measure_first_call(name, settings.scale(), settings.kind()));
   } else if (settings.measure == "steps") {
-    const auto times = measure_steps(name, settings.scale(), settings.seconds);
+    const auto times = measure_steps(name, settings.scale(), settings.kind(), settings.seconds);
     print_field("step_ms", times.compiled_ms);
     print_field("eager_step_ms", times.eager_ms);
   } else {
-    const auto peaks = peaks_of_steps(name, settings.scale());
+    const auto peaks = peaks_of_steps(name, settings.scale(), settings.kind());
     print_field("peak_mb", peaks.compiled_mib);
     print_field("eager_peak_mb", peaks.eager_mib);
   }
@@ -54,20 +62,33 @@ void measure(const Settings& settings) {
 
 // --- the parent process
 
-Fields run_measurement(const Settings& settings, const std::string& name, const std::string& what) {
+Fields run_measurement(const Settings& settings, const std::string& name, const std::string& what,
+                       const std::string& environment = "ANTEGRAD_CACHE=off") {
   std::ostringstream arguments;
   arguments << "--measure " << what << " --workload " << name << " --threads " << settings.threads
-            << " --seconds " << settings.seconds << " --device " << settings.device
+            << " --seconds " << settings.seconds
+            << (settings.whole ? " --whole" : " --device " + settings.device)
             << (settings.smoke ? " --smoke" : "");
-  return run_self(arguments.str(), "ANTEGRAD_CACHE=off");
+  return run_self(arguments.str(), environment);
 }
 
 struct Row {
   std::string workload;
-  double first_call_s = 0, step_ms = 0, eager_step_ms = 0, peak_mb = 0, eager_peak_mb = 0;
+  double first_call_s = 0, warm_s = 0, step_ms = 0, eager_step_ms = 0, peak_mb = 0, eager_peak_mb = 0;
   double step_ratio() const { return eager_step_ms / step_ms; }
   double peak_ratio() const { return peak_mb / eager_peak_mb; }
 };
+
+/// The first step of a process that finds the code in a cache, which another one has filled.
+double measure_warm(const Settings& settings, const std::string& name) {
+  const TemporaryFolder folder;
+  const auto environment = "ANTEGRAD_CACHE=on ANTEGRAD_CACHE_DIR='" + folder.path() + "/cache'";
+  run_measurement(settings, name, "first", environment);
+  std::vector<double> first_calls;
+  for (int i = 0; i < settings.first_calls; ++i)
+    first_calls.push_back(run_measurement(settings, name, "first", environment).at("first_call_s"));
+  return median(first_calls);
+}
 
 Row measure_row(const Settings& settings, const std::string& name) {
   Row row;
@@ -76,6 +97,7 @@ Row measure_row(const Settings& settings, const std::string& name) {
   for (int i = 0; i < settings.first_calls; ++i)
     first_calls.push_back(run_measurement(settings, name, "first").at("first_call_s"));
   row.first_call_s = median(first_calls);
+  if (settings.whole) row.warm_s = measure_warm(settings, name);
   const auto times = run_measurement(settings, name, "steps");
   row.step_ms = times.at("step_ms");
   row.eager_step_ms = times.at("eager_step_ms");
@@ -85,25 +107,38 @@ Row measure_row(const Settings& settings, const std::string& name) {
   return row;
 }
 
-void print_head() {
-  std::printf("%-10s %13s %10s %10s %11s %9s %9s %10s\n", "workload", "first call, s", "step, ms",
-              "eager, ms", "eager/step", "peak, MB", "eager, MB", "peak/eager");
+void print_head(bool whole) {
+  std::printf("%-10s %13s ", "workload", "first call, s");
+  if (whole) std::printf("%8s ", "warm, s");
+  std::printf("%10s %10s %11s %9s %9s %10s\n", "step, ms", "eager, ms", "eager/step", "peak, MB", "eager, MB",
+              "peak/eager");
 }
 
-void print_row(const Row& row) {
-  std::printf("%-10s %13.3f %10.3f %10.3f %10.2fx %9.3f %9.3f %10.2f\n", row.workload.c_str(),
-              row.first_call_s, row.step_ms, row.eager_step_ms, row.step_ratio(), row.peak_mb,
-              row.eager_peak_mb, row.peak_ratio());
+void print_row(const Row& row, bool whole) {
+  std::printf("%-10s %13.3f ", row.workload.c_str(), row.first_call_s);
+  if (whole) std::printf("%8.3f ", row.warm_s);
+  std::printf("%10.3f %10.3f %10.2fx %9.3f %9.3f %10.2f\n", row.step_ms, row.eager_step_ms, row.step_ratio(),
+              row.peak_mb, row.eager_peak_mb, row.peak_ratio());
   std::fflush(stdout);
 }
 
-void print_mean(const std::vector<Row>& rows) {
+void print_mean(const std::vector<Row>& rows, bool whole) {
   double logarithms = 0;
   for (const auto& row : rows) logarithms += std::log(row.step_ratio());
-  std::printf("%-10s %47.2fx\n", "geo. mean", std::exp(logarithms / static_cast<double>(rows.size())));
+  std::printf("%-10s %*.2fx\n", "geo. mean", whole ? 56 : 47,
+              std::exp(logarithms / static_cast<double>(rows.size())));
 }
 
-void write_json(const std::vector<Row>& rows, const std::string& path) {
+void write_row(const Row& row, bool whole, std::ostream& out) {
+  out << R"(  {"workload": ")" << row.workload << R"(", "first_call_s": )" << row.first_call_s;
+  if (whole) out << R"(, "warm_s": )" << row.warm_s;
+  out << R"(, "step_ms": )" << row.step_ms << R"(, "eager_step_ms": )" << row.eager_step_ms << ", "
+      << (whole ? R"("ratio")" : R"("step_ratio")") << ": " << row.step_ratio() << R"(, "peak_mb": )"
+      << row.peak_mb << R"(, "eager_peak_mb": )" << row.eager_peak_mb << "}";
+}
+
+void write_json(const std::vector<Row>& rows, const Settings& settings) {
+  const auto& path = settings.json;
   const auto folder = std::filesystem::path(path).parent_path();
   if (!folder.empty()) std::filesystem::create_directories(folder);
   std::ofstream out(path);
@@ -111,10 +146,8 @@ void write_json(const std::vector<Row>& rows, const std::string& path) {
   const char* separator = "";
   out << "[\n";
   for (const auto& row : rows) {
-    out << separator << R"(  {"workload": ")" << row.workload << R"(", "first_call_s": )" << row.first_call_s
-        << R"(, "step_ms": )" << row.step_ms << R"(, "eager_step_ms": )" << row.eager_step_ms
-        << R"(, "step_ratio": )" << row.step_ratio() << R"(, "peak_mb": )" << row.peak_mb
-        << R"(, "eager_peak_mb": )" << row.eager_peak_mb << "}";
+    out << separator;
+    write_row(row, settings.whole, out);
     separator = ",\n";
   }
   out << "\n]\n";
@@ -124,19 +157,19 @@ void write_json(const std::vector<Row>& rows, const std::string& path) {
 /// Returns whether everything could be measured. A workload that fails does not keep the others out of the
 /// table.
 bool make_table(const Settings& settings) {
-  const auto names = settings.workloads.empty() ? workload_names(settings.set) : settings.workloads;
-  print_head();
+  const auto names = settings.names();
+  print_head(settings.whole);
   std::vector<Row> rows;
   for (const auto& name : names) {
     try {
       rows.push_back(measure_row(settings, name));
-      print_row(rows.back());
+      print_row(rows.back(), settings.whole);
     } catch (const std::exception& error) {
       std::fprintf(stderr, "%s: %s\n", name.c_str(), error.what());
     }
   }
-  if (!rows.empty()) print_mean(rows);
-  if (!settings.json.empty()) write_json(rows, settings.json);
+  if (!rows.empty()) print_mean(rows, settings.whole);
+  if (!settings.json.empty()) write_json(rows, settings);
   return rows.size() == names.size();
 }
 
@@ -157,6 +190,8 @@ int run(int argc, char** argv) {
   app.add_option("--device", settings.device, "where the tensors are: cpu or cuda")
       ->check(CLI::IsMember({"cpu", "cuda"}));
   app.add_flag("--smoke", settings.smoke, "little data and few steps: whether it runs, not how fast");
+  app.add_flag("--whole", settings.whole, "with clipping and the update by AdamW; on the CPU")
+      ->excludes("--device");
   app.add_option("--measure", settings.measure, "one measurement of one workload, in this process")
       ->check(CLI::IsMember({"first", "steps", "memory"}))
       ->needs("--workload");

@@ -3,7 +3,6 @@
 // measurement.
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
-#include <stdlib.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -91,23 +90,6 @@ void measure_lookup() {
 }
 
 // --- the parent process
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    auto name = (std::filesystem::temp_directory_path() / "antegrad-warm-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make " + name);
-    path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 struct Row {
   std::string workload;
