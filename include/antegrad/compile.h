@@ -17,7 +17,36 @@
 
 namespace antegrad {
 
+/// A tensor that is given away to a call, made by donate().
+class Donated {
+ public:
+  explicit Donated(at::Tensor tensor) : tensor_(std::move(tensor)) {}  ///< see donate()
+  at::Tensor take() { return std::move(tensor_); }                     ///< leaves nothing
+
+ private:
+  at::Tensor tensor_;
+};
+
+/// Gives a tensor away to a call of a compiled function, which may use its memory for other values, or free
+/// it as soon as it has read it. Leaves `tensor` undefined. Throws Error(InvalidArgument) when it is
+/// undefined (because it was given away before), or when something else refers to it or owns its memory.
+Donated donate(at::Tensor& tensor);
+Donated donate(at::Tensor&& tensor);  ///< the same for a temporary
+
 namespace detail {
+template <class T>
+constexpr bool kIsDonated = std::is_same_v<std::remove_cvref_t<T>, Donated>;
+template <class T>
+using Taken = std::conditional_t<kIsDonated<T>, at::Tensor, T>;
+/// Takes out what was given away, and passes on everything else.
+template <class T>
+std::conditional_t<kIsDonated<T>, at::Tensor, T&&> take(T&& argument) {
+  if constexpr (kIsDonated<T>)
+    return argument.take();
+  else
+    return std::forward<T>(argument);
+}
+
 struct Nothing {};
 inline auto antegrad_fields(Nothing&) { return std::tie(); }
 
@@ -48,7 +77,11 @@ struct Pattern {
 template <class F>
 class Compiled {
   template <class... Args>
-  static constexpr bool kTakes = std::is_invocable_v<F&, Args&...> && !(std::is_array_v<Args> || ...);
+  static constexpr bool kTakes =
+      std::is_invocable_v<F&, detail::Taken<Args>&...> && !(std::is_array_v<Args> || ...);
+  /// Which arguments are given away.
+  template <bool... Is>
+  struct Mask {};
 
  public:
   /// Equivalent to compile(function, options).
@@ -60,8 +93,8 @@ class Compiled {
   /// callable assigns to its reference parameters.
   template <class... Args>
   auto operator()(Args&&... args) const {
-    return [&]<size_t... I>(std::index_sequence<I...> all) { return call(all, own<I, Args>(args)...); }
-    (std::index_sequence_for<Args...>());
+    return call_with(Mask<detail::kIsDonated<Args>...>(), std::index_sequence_for<Args...>(),
+                     detail::take(std::forward<Args>(args))...);
   }
 
   /// Explains what a call with these arguments runs. Captures if such a call would, but runs nothing.
@@ -145,8 +178,13 @@ class Compiled {
   template <class... Args>
   static constexpr bool kMayAssign = detail::may_assign_any<F>(std::index_sequence_for<Args...>());
 
-  template <size_t... I, class... Args>
-  auto call(std::index_sequence<I...>, Args&&... args) const {
+  template <class Donations, size_t... I, class... Args>
+  auto call_with(Donations given, std::index_sequence<I...> all, Args&&... args) const {
+    return call(given, all, own<I, Args>(args)...);
+  }
+
+  template <bool... Is, size_t... I, class... Args>
+  auto call(Mask<Is...>, std::index_sequence<I...>, Args&&... args) const {
     if (detail::capturing()) return run_plain(*function_, args...);
     const Shared<Args...> shared(std::array<detail::Place, sizeof...(Args)>{place_of<I>(args)...});
     NumbersOfCall numbers{numbers_};
@@ -156,7 +194,12 @@ class Compiled {
     const auto keep = [&] { return keep_run(shared, numbers, std::as_const(args)...); };
     auto outcome = with_numbers(
         numbers, [&] { return leaves_of(shared, std::as_const(args)...); },
-        [&](const Leaves& leaves) { return core_->call(leaves, run, keep); });
+        [&](Leaves& leaves) {
+          if constexpr ((Is || ...))
+            return core_->consume(std::move(leaves), run, keep, [&] { (let_go<Is>(args), ...); });
+          else
+            return core_->call(leaves, run, keep);
+        });
     if (outcome.eager) {
       const detail::PlainRun plain;
       return run_plain(*function_, args...);
@@ -171,6 +214,11 @@ class Compiled {
     } else {
       return at::Tensor(std::move(outcome.tensors[0]));
     }
+  }
+
+  template <bool IsGiven, class T>
+  static void let_go(T& argument) {
+    if constexpr (IsGiven) argument.reset();
   }
 
   template <size_t I, class T>

@@ -60,7 +60,8 @@ Outcome Function::call(const Leaves& leaves, const RunOnTensors& run, const Keep
 Outcome Function::consume(Leaves&& leaves, const RunOnTensors& run, const KeepRun& keep,
                           c10::function_ref<void()> let_go) {
   const Call given{leaves, run, keep};
-  auto match = impl_->serve(given, /*may_try=*/false).match;
+  auto [match, in_parts, is_trial] = impl_->serve(given, /*may_try=*/false);
+  if (in_parts) return impl_->run_in_parts(given);
   if (!match) return {{}, nullptr, true};
   if (match->instance->has_assumptions) {  // the arguments may be needed again
     auto outputs = impl_->call_on_assumptions(given, *match);
