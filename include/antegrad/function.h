@@ -74,6 +74,7 @@ struct Explanation {
   std::vector<std::pair<std::string, std::string>> sources;  ///< name and C source of each kernel
   std::string toolchain;  ///< the compiler of the kernels; empty when there are none
   std::string isa;        ///< the instruction set of the kernels; empty when there are none
+  std::string writes;     ///< a line per input that a call writes to: in place, or why it is copied
 };
 
 // --- Reference parameters that a callable assigns to.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "antegrad/error.h"
 #include "aten/below_recording.h"
 #include "aten/convert.h"
@@ -109,6 +111,7 @@ struct Caller::State {
   std::vector<std::pair<at::Tensor, at::Tensor>> changes;  ///< SetTensor: the tensor, and its new view
   bool consumes = false;                                   ///< slots may be released early
   std::optional<TakenGenerators> generators;
+  std::optional<Registers> unfinished;  ///< of a run whose last part writes to inputs, see Executable
 };
 
 Caller::~Caller() = default;
@@ -211,6 +214,10 @@ void Caller::run_graph(State& state) const {
     if (backward_->facts().draws_eagerly) state.node->generator = generator_state();
     if (state.generators) state.node->generators = state.generators->states();
   }
+  if (executable_->is_deferred()) {
+    state.unfinished = executable_->start(inputs, state.results);
+    return;
+  }
   if (!state.consumes) return executable_->run(inputs, state.results);
   std::vector<at::Tensor> owned(std::make_move_iterator(inputs.begin()),
                                 std::make_move_iterator(inputs.end()));
@@ -237,6 +244,7 @@ void Caller::attach(const aot::Attach& step, State& state) const {
 static void write_back(const aot::WriteBack& step, c10::ArrayRef<at::Tensor> slots,
                        const at::Tensor& contents) {
   const auto& base = slots[step.slot];
+  if (contents.is_same(base)) return;  // kernels have written to it
   if (step.with_history) {
     const c10::AutoGradMode grad_mode(true);
     base.copy_(contents);
@@ -280,7 +288,11 @@ struct Caller::StepRunner {
     const aten::BelowRecording below;
     slot(step.input).resize_(step.sizes);
   }
-  void operator()(const aot::WriteBack& step) const { write_back(step, state.slots, result(step.result)); }
+  void operator()(const aot::WriteBack& step) const {
+    if (state.unfinished) caller.executable_->finish(*state.unfinished);
+    state.unfinished.reset();
+    write_back(step, state.slots, result(step.result));
+  }
   void operator()(const aot::MakeView& step) const {
     const c10::AutoGradMode grad_mode(!step.no_grad);
     state.views.push_back(apply(prepared->view, get(step.source)));

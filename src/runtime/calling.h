@@ -26,6 +26,7 @@ class Caller {
 
   const aot::Signature& signature() const { return signature_; }
   const std::shared_ptr<const Backward>& backward() const { return backward_; }
+  const Executable& executable() const { return *executable_; }
 
  private:
   struct Prepared;

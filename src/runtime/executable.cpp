@@ -125,12 +125,13 @@ struct Executable::Fallback {
   std::unique_ptr<Executable> eager;
 };
 
-Executable::Executable(const ir::Graph& graph) { assemble(as_program(graph), {}, false, nullptr); }
+Executable::Executable(const ir::Graph& graph) { assemble(as_program(graph), {}, false, nullptr, {}); }
 
 Executable::Executable(const schedule::Program& program, const std::vector<KernelCode>& kernels,
-                       std::vector<int64_t> symbols, bool compare, IndexChecksPtr checks)
+                       std::vector<int64_t> symbols, bool compare, IndexChecksPtr checks,
+                       const InputWrites& writes)
     : symbols_(std::make_shared<const std::vector<int64_t>>(std::move(symbols))) {
-  assemble(program, kernels, compare, std::move(checks));
+  assemble(program, kernels, compare, std::move(checks), writes);
 }
 
 Executable::~Executable() = default;
@@ -158,11 +159,21 @@ std::unique_ptr<Instruction> Executable::make_step(const schedule::Program& prog
                           may_reuse(program.graph, node, step, placement));
 }
 
-void Executable::assemble(const schedule::Program& program, const std::vector<KernelCode>& kernels,
-                          bool compare, IndexChecksPtr checks) {
+void Executable::assemble(schedule::Program program, const std::vector<KernelCode>& kernels, bool compare,
+                          IndexChecksPtr checks, const InputWrites& writes) {
   const auto& graph = program.graph;
   runs_kernels_ = !program.kernels.empty();
-  auto placement = place(program, {symbols_ ? *symbols_ : std::vector<int64_t>(), std::move(checks)});
+  PlacementOptions options{symbols_ ? *symbols_ : std::vector<int64_t>(), std::move(checks)};
+  if (!compare && !writes.list.empty()) options.in_place = plan_in_place(writes, options.symbols, program);
+  auto placement = place(program, options);
+  writes_ = std::move(options.in_place.writes);
+  if (compare)
+    for (const auto& write : writes.list)
+      writes_.push_back({write.output, write.input, "Options::debug_compare is set"});
+  adoptions_ = std::move(placement.adoptions);
+  is_deferred_ = options.in_place.deferred;
+  deferred_from_ =
+      options.in_place.deferred ? static_cast<size_t>(options.in_place.first) : program.steps.size();
   register_count_ = placement.registers;
   device_ = aten::to_torch(placement.device);
   std::optional<cuda::DeviceScope> scope;  // launches are prepared in the device's context
@@ -209,7 +220,19 @@ void Executable::run(c10::ArrayRef<at::Tensor> inputs, std::vector<at::Tensor>& 
   Registers registers(register_count_);
   for (size_t i = 0; i < inputs_.size(); ++i)
     if (inputs_[i] >= 0) registers[inputs_[i]] = inputs[i];
-  run(registers, outputs);
+  run(registers, entries_.size(), outputs);
+}
+
+Registers Executable::start(c10::ArrayRef<at::Tensor> inputs, std::vector<at::Tensor>& outputs) const {
+  Registers registers(register_count_);
+  for (size_t i = 0; i < inputs_.size(); ++i)
+    if (inputs_[i] >= 0) registers[inputs_[i]] = inputs[i];
+  run(registers, deferred_from_, outputs);
+  return registers;
+}
+
+void Executable::finish(Registers& registers) const {
+  run_entries(registers, deferred_from_, entries_.size());
 }
 
 void Executable::run(std::vector<at::Tensor>&& inputs, std::vector<at::Tensor>& outputs) const {
@@ -222,7 +245,7 @@ void Executable::run(std::vector<at::Tensor>&& inputs, std::vector<at::Tensor>& 
         registers[inputs_[i]] = std::move(inputs[i]);
       }
     inputs.clear();
-    run(registers, outputs);
+    run(registers, entries_.size(), outputs);
   }
   // Results may take over the memory of inputs, but not the object: users may still refer to it weakly.
   for (auto& output : outputs)
@@ -231,7 +254,7 @@ void Executable::run(std::vector<at::Tensor>&& inputs, std::vector<at::Tensor>& 
       output = as_new_tensor(output);
 }
 
-void Executable::run(Registers& registers, std::vector<at::Tensor>& outputs) const {
+void Executable::run(Registers& registers, size_t end, std::vector<at::Tensor>& outputs) const {
   alignas(64) std::byte small[kSmallArena];
   if (has_small_arena()) registers.arena = small;
   std::optional<cuda::DeviceScope> scope;
@@ -243,8 +266,12 @@ void Executable::run(Registers& registers, std::vector<at::Tensor>& outputs) con
   if (runs_kernels_)
     for (auto slot : inputs_)
       if (slot >= 0) fill_memory(registers[slot]);
+  for (const auto& [result, input] : adoptions_) {
+    registers[input].mutable_data_ptr();  // memory that is copied when it is first written to is copied now
+    registers[result] = registers[input];
+  }
   try {
-    run_entries(registers);
+    run_entries(registers, 0, end);
   } catch (const IndexOutOfRange&) {
     fail_as_eager(registers);
   }
@@ -283,7 +310,7 @@ void Executable::begin_arena(int64_t bytes, Registers& registers) const {
   }
 }
 
-void Executable::run_entries(Registers& registers) const {
+void Executable::run_entries(Registers& registers, size_t begin, size_t end) const {
   const aten::BelowRecording below;
   if (!entries_.empty() && entries_.front().comparison) {
     const auto& comparison = *entries_.front().comparison;
@@ -296,26 +323,27 @@ void Executable::run_entries(Registers& registers) const {
     }
     return comparison.end(registers, copies);
   }
-  if (timer_ && timer_->wants()) return run_timed(registers);
-  for (const auto& entry : entries_) {
-    run_entry(entry, registers);
-    entry.let_go(registers);
+  if (timer_ && (begin == 0 ? timer_->wants() : !registers.times.empty()))
+    return run_timed(registers, begin, end);
+  for (size_t s = begin; s < end; ++s) {
+    run_entry(entries_[s], registers);
+    entries_[s].let_go(registers);
   }
 }
 
-void Executable::run_timed(Registers& registers) const {
-  std::vector<float> times;
+void Executable::run_timed(Registers& registers, size_t begin, size_t end) const {
+  auto& times = registers.times;
   times.reserve(entries_.size());
   auto before = StepTimer::Clock::now();
-  for (const auto& entry : entries_) {
-    run_entry(entry, registers);
-    entry.let_go(registers);
+  for (size_t s = begin; s < end; ++s) {
+    run_entry(entries_[s], registers);
+    entries_[s].let_go(registers);
     if (device_.is_cuda()) cuda::synchronize(registers.stream, "timing the steps of a run");
     const auto after = StepTimer::Clock::now();
     times.push_back(std::chrono::duration<float>(after - before).count());
     before = after;
   }
-  timer_->add(times);
+  if (end == entries_.size()) timer_->add(times);
 }
 
 void Executable::fail_as_eager(const Registers& registers) const {

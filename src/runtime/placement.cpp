@@ -28,6 +28,7 @@ class Placer {
     out_.register_of.assign(graph_.values.size(), -1);
     out_.values.resize(graph_.values.size());
     out_.steps.resize(program.steps.size());
+    first_write_ = options.in_place.any() ? options.in_place.first : steps_;
   }
 
   Placement run() {
@@ -35,9 +36,11 @@ class Placer {
     find_tensors();
     keep_inputs_for_errors();
     assign_registers();
+    adopt();
     for (int32_t s = 0; s < steps_; ++s) give_memory(s);
     plan_arena();
     find_dying();
+    allocate_before_writes();
     return std::move(out_);
   }
 
@@ -118,6 +121,19 @@ class Placer {
         for (auto v : node_of(s).outputs) assign_register(v);
   }
 
+  /// Gives results that are written to inputs the memory of those.
+  void adopt() {
+    for (const auto& write : options_.in_place.writes) {
+      if (!write.direct()) continue;
+      const auto result = graph_.outputs[static_cast<size_t>(write.output)].value;
+      const auto input = graph_.inputs[static_cast<size_t>(write.input)].value;
+      assign_register(input);
+      assign_register(result);
+      state_[input].is_donated = true;
+      out_.adoptions.emplace_back(out_.register_of[result], out_.register_of[input]);
+    }
+  }
+
   void give_memory(int32_t s) {
     if (const auto* call = kernel_step(s)) {
       const auto& kernel = program_.kernel_of(*call);
@@ -137,8 +153,10 @@ class Placer {
   }
 
   /// Large values are worth a tensor: its memory exists while it is needed, and can be donated to an output.
+  /// So are those that steps read which run later: the arena does not wait for them.
   bool has_own_memory(ir::ValueId v) const {
-    return state_[v].leaves || graph_.tensor_type(v).device != out_.device ||
+    return state_[v].leaves || (options_.in_place.deferred && storage_end(v) >= first_write_) ||
+           graph_.tensor_type(v).device != out_.device ||
            bytes_of(graph_.tensor_type(v)) >= static_cast<int64_t>(memory_pool::kSmallest);
   }
 
@@ -189,19 +207,22 @@ class Placer {
     blocks_.push_back({bytes_of(graph_.tensor_type(v)), s, std::max(s, storage_end(v))});
   }
 
+  /// The step at which the arena of a block must exist: no memory is allocated once inputs are written.
+  int32_t arena_begin(const Block& block) const { return std::min(block.begin, first_write_); }
+
   /// Blocks are in the order of their first steps. The arena ends where no block is needed.
   void plan_arena() {
     std::vector<int64_t> offsets;
     for (size_t first = 0; first < blocks_.size();) {
       auto end = blocks_[first].end;
       auto next = first + 1;
-      for (; next < blocks_.size() && blocks_[next].begin <= end; ++next)
+      for (; next < blocks_.size() && arena_begin(blocks_[next]) <= end; ++next)
         end = std::max(end, blocks_[next].end);
       const auto plan = plan_memory(
           {blocks_.begin() + static_cast<int64_t>(first), blocks_.begin() + static_cast<int64_t>(next)});
       offsets.insert(offsets.end(), plan.offsets.begin(), plan.offsets.end());
       out_.arena_bytes = std::max(out_.arena_bytes, plan.bytes);
-      out_.steps[blocks_[first].begin].arena_begin = std::max(plan.bytes, kAlignment);
+      out_.steps[arena_begin(blocks_[first])].arena_begin = std::max(plan.bytes, kAlignment);
       out_.steps[end].arena_end = true;
       first = next;
     }
@@ -220,11 +241,20 @@ class Placer {
     }
   }
 
+  void allocate_before_writes() {
+    for (auto s = first_write_ + 1; s < steps_; ++s) {
+      auto &first = out_.steps[first_write_].births, &births = out_.steps[s].births;
+      first.insert(first.end(), births.begin(), births.end());
+      births.clear();
+    }
+  }
+
   const Program& program_;
   const ir::Graph& graph_;
   const PlacementOptions options_;
   const int32_t steps_;
-  ir::Liveness live_;  ///< over the steps
+  int32_t first_write_ = 0;  ///< the first step that writes to an input; the number of steps if none does
+  ir::Liveness live_;        ///< over the steps
   Placement out_;
   ir::PerValue<State> state_;
   std::vector<Block> blocks_;

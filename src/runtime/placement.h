@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "runtime/in_place.h"
 #include "runtime/index_checks.h"
 #include "runtime/instructions.h"
 #include "schedule/program.h"
@@ -41,11 +42,16 @@ struct Placement {
   int32_t registers = 0;
   int64_t arena_bytes = 0;  ///< largest size of the arena
   IndexChecksPtr checks;    ///< set where some kernel may fail
+  /// Registers of results that are written to the memory of an input, and of that input.
+  std::vector<std::pair<int32_t, int32_t>> adoptions;
 };
 
 struct PlacementOptions {
   std::vector<int64_t> symbols;  ///< the values of symbols that kernels refer to
   IndexChecksPtr checks;         ///< index_checks() of the program at any sizes; null: not known yet
+  /// As plan_in_place() made it. All memory that the steps from its first one on need exists before that one
+  /// runs.
+  InPlacePlan in_place = {};
 };
 
 Placement place(const schedule::Program& program, const PlacementOptions& options = {});

@@ -80,14 +80,15 @@ Lowered::Lowered(schedule::Program program, std::vector<LoadedKernel> kernels, b
   checks_ = runtime::index_checks(program_);
 }
 
-std::shared_ptr<const runtime::Executable> Lowered::at(const std::vector<int64_t>& symbols) const {
+std::shared_ptr<const runtime::Executable> Lowered::at(const std::vector<int64_t>& symbols,
+                                                       const runtime::InputWrites& writes) const {
   if (is_eager_) return std::make_shared<const runtime::Executable>(ir::substitute(program_.graph, symbols));
   std::vector<runtime::KernelCode> code;
   for (const auto& kernel : kernels_) code.push_back(kernel.code);
   if (symbols.empty())
-    return std::make_shared<const runtime::Executable>(program_, code, symbols, compare_, checks_);
+    return std::make_shared<const runtime::Executable>(program_, code, symbols, compare_, checks_, writes);
   return std::make_shared<const runtime::Executable>(schedule::substitute(program_, symbols), code, symbols,
-                                                     compare_, checks_);
+                                                     compare_, checks_, writes);
 }
 
 /// Lowering does not need watched modules, and owning them would hide that one is replaced (watch.h).

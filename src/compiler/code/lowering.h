@@ -23,8 +23,9 @@ class Lowered {
   /// LibTorch runs every op.
   explicit Lowered(const ir::Graph& graph);
   Lowered(schedule::Program program, std::vector<LoadedKernel> kernels, bool compare = false);
-  /// Returns the code for given values of the symbols.
-  std::shared_ptr<const runtime::Executable> at(const std::vector<int64_t>& symbols) const;
+  /// Returns the code for given values of the symbols. `writes`: inputs that it may write to.
+  std::shared_ptr<const runtime::Executable> at(const std::vector<int64_t>& symbols,
+                                                const runtime::InputWrites& writes = {}) const;
 
   bool is_eager() const { return is_eager_; }
   const schedule::Program& program() const { return program_; }

@@ -25,6 +25,16 @@ void take_rng_input(aot::Signature& signature) {
   signature.graph_inputs.push_back(signature.slots++);
 }
 
+/// Returns what a call writes to its inputs.
+runtime::InputWrites writes_of(const aot::Signature& signature, const Plan& plan) {
+  auto writes = runtime::input_writes(signature);
+  if (!plan.partition) return writes;
+  for (auto& write : writes.list)
+    for (const auto& saved : plan.partition->saved)
+      if (saved.output == write.output) write.refused = "the backward pass reads its new contents";
+  return writes;
+}
+
 /// Describes the first place where two graphs differ.
 std::string first_difference(const ir::Graph& expected, const ir::Graph& found) {
   for (size_t n = 0; n < std::min(expected.nodes.size(), found.nodes.size()); ++n) {
@@ -121,7 +131,7 @@ std::unique_ptr<runtime::Caller> Template::instantiate(std::vector<int64_t> symb
     trace_memory(parts_.plan, *parts_.forward, symbols, false);
   }
   if (trace::on()) trace::Event("sizes").with("symbols", symbols).send();
-  auto forward = parts_.forward->at(symbols);
+  auto forward = parts_.forward->at(symbols, writes_of(signature, parts_.plan));
   if (!parts_.plan.partition)
     return std::make_unique<runtime::Caller>(std::move(signature), std::move(forward));
   const auto self = shared_from_this();

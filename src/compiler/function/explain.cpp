@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ir/text.h"
 
 namespace antegrad::compiler {
@@ -26,10 +28,26 @@ void add_pass(const char* pass, const ir::Graph& graph, const Lowering& lowering
     out.sources.emplace_back(fmt::format("{} {}", pass, kernel.name), lowering.source(kernel, graph));
 }
 
+/// The executable knows nothing of writes when LibTorch runs every op.
+std::string writes_text(const Version& version, const Instance& instance) {
+  std::string text;
+  const auto& inputs = version.compiled().plan().forward_graph().inputs;
+  const auto& known = instance.caller->executable().writes();
+  for (const auto& write : runtime::input_writes(instance.caller->signature()).list) {
+    const auto found =
+        std::find_if(known.begin(), known.end(), [&](const auto& k) { return k.output == write.output; });
+    const auto why = found == known.end() ? "LibTorch runs every op" : found->copied_because;
+    text += inputs[static_cast<size_t>(write.input)].name +
+            (why.empty() ? ": written in place\n" : fmt::format(": copied at the end: {}\n", why));
+  }
+  return text;
+}
+
 }  // namespace
 
-Explanation explain(const Version& version, const Lowering& lowering) {
+Explanation explain(const Version& version, const Instance& instance, const Lowering& lowering) {
   Explanation out;
+  out.writes = writes_text(version, instance);
   const auto& plan = version.compiled().plan();
   out.guards = version.guards_text();
   out.graph = ir::print(plan.graph);

@@ -5,7 +5,7 @@
 
 namespace antegrad::compiler {
 
-/// Describes what a version was compiled to. Compiles nothing.
-Explanation explain(const Version& version, const Lowering& lowering);
+/// Describes what a version was compiled to, and how that instance of it writes to inputs. Compiles nothing.
+Explanation explain(const Version& version, const Instance& instance, const Lowering& lowering);
 
 }  // namespace antegrad::compiler

@@ -21,7 +21,7 @@ Explanation Function::explain(const Leaves& leaves, const RunOnTensors& run, con
     throw Error(ErrorCode::UnsupportedOp, "explain",
                 fmt::format("'{}' runs eagerly for these arguments", impl_->options.name),
                 "Compile it with Unsupported::Error to see why");
-  auto out = compiler::explain(*match->version, *impl_->lowering);
+  auto out = compiler::explain(*match->version, *match->instance, *impl_->lowering);
   const auto so_far = report();
   for (const auto& reason : so_far.recapture_reasons) out.reasons += reason + "\n";
   for (const auto& reason : so_far.fixed_sizes) out.reasons += reason + "\n";

@@ -94,6 +94,29 @@ TEST_F(SavedTensorHooks, ChangeGradientsAsTheyDoInEager) {  // PAR-20
   trained_like_eager(product(), two_leaves);
 }
 
+/// Tensors are saved after the graph has run, and before inputs are written.
+TEST_F(SavedTensorHooks, ThatThrowLeaveInputsUnchanged) {
+  const auto weight = leaf({70});
+  const auto compiled = compile([=](const Tensor& average, const Tensor& x) {
+    const auto y = (x * weight).sin();
+    average.mul_(0.5).add_(y.detach());
+    return y.pow(2).sum();
+  });
+  const auto average = torch::randn({70}), x = torch::randn({70});
+  compiled(average, x);
+  const auto before = average.clone();
+  const auto version = average._version();
+  PackAndUnpack refuse{[](const Tensor&) -> Tensor { throw std::runtime_error("a hook of a test"); },
+                       [](const Tensor& t) { return t; }};
+  current = &refuse;
+  EXPECT_THROW(compiled(average, x), std::runtime_error);
+  current = nullptr;
+  EXPECT_TRUE(average.equal(before));
+  EXPECT_EQ(average._version(), version);
+  compiled(average, x);
+  EXPECT_TRUE(average.allclose(before * 0.5 + (x * weight).sin().detach(), 1e-5, 1e-6));
+}
+
 TEST_F(SavedTensorHooks, DoNotRunInCaptures) {
   int packed = 0;
   PackAndUnpack count{[&](const Tensor& t) {
