@@ -33,6 +33,16 @@ struct GradScaler {
   int64_t growth_interval = 2000;                     ///< steps without an overflow after which it grows
 };
 
+/// A moving average of the parameters, as torch.optim.swa_utils.AveragedModel with get_ema_avg_fn() keeps
+/// one. Its state is tensors, to be saved with the others.
+struct WeightAverage {
+  explicit WeightAverage(double decay = 0.999);  ///< has no averages yet
+  double decay;  ///< how much of an average stays at an update; may change at any time
+  /// Per parameter, in the order of the optimizer's groups, each parameter once. At its first update an
+  /// average is made, or set where it is undefined, to the parameter as it is then.
+  std::vector<at::Tensor> averages;
+};
+
 /// What becomes of the gradients of a training step.
 enum class Gradients {
   Drop,  ///< they are freed; `.grad` stays as it is
@@ -47,6 +57,7 @@ struct StepOptions {
   bool error_if_nonfinite = false;   ///< with clip_norm: throws when the norm is infinite or NaN
   std::optional<double> clip_value;  ///< the most that an element of a gradient may be, in absolute value
   bool skip_nonfinite = false;       ///< leaves everything as it is when a gradient is infinite or NaN
+  std::shared_ptr<WeightAverage> average;  ///< is updated after the parameters, in the same pass
   // Only for training_step():
   Gradients gradients = Gradients::Drop;  ///< what becomes of them
   int64_t accumulate = 1;  ///< every how many calls there is an update, by the mean of their gradients

@@ -53,7 +53,14 @@ class FormulaText {
     if (given_ != type_) value = convert(value, given_);
     outputs_ += fmt::format("  out {} mutated {}\n", value, input);
   }
-  void write_parameter(const Name& value) { write(0, value); }
+  void write_parameter(const Name& value) {
+    new_parameter_ = value;
+    write(0, value);
+  }
+  void write_average(int32_t state) {
+    const auto old = this->state(state);
+    write_state(state, add(old, mul(sub(new_parameter_, old), kAverage)));
+  }
   void write_state(int32_t i, const Name& value) { write(2 + i, value); }
 
   std::string text() const {
@@ -80,7 +87,7 @@ class FormulaText {
 
   std::string given_, type_, head_, nodes_, outputs_;
   std::vector<Name> inputs_;
-  Name numbers_;
+  Name numbers_, new_parameter_;
   int32_t values_ = 0;
 };
 
@@ -139,7 +146,8 @@ void rms_prop(const Formula& formula, FormulaText& text, const Name& gradient) {
 
 }  // namespace
 
-int32_t states(const Formula& formula) {
+/// Without the average.
+static int32_t states_of_method(const Formula& formula) {
   switch (formula.method) {
     case Method::Sgd:
       return formula.momentum ? 1 : 0;
@@ -153,6 +161,8 @@ int32_t states(const Formula& formula) {
   }
   return 0;
 }
+
+int32_t states(const Formula& formula) { return states_of_method(formula) + (formula.averages ? 1 : 0); }
 
 std::string graph_text(const Formula& formula) {
   FormulaText text(formula);
@@ -176,6 +186,7 @@ std::string graph_text(const Formula& formula) {
       rms_prop(formula, text, gradient);
       break;
   }
+  if (formula.averages) text.write_average(states_of_method(formula));
   return text.text();
 }
 

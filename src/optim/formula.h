@@ -23,6 +23,7 @@ struct Formula {
   bool nesterov = false;             ///< SGD
   bool amsgrad = false;              ///< Adam, AdamW
   bool centered = false;             ///< RMSprop
+  bool averages = false;             ///< a moving average of the parameter is the last tensor of the state
   auto operator<=>(const Formula&) const = default;
 };
 
@@ -39,7 +40,8 @@ enum Number : int32_t {
   kOneMinusBeta2,
   kCorrection,  ///< Adam: square root of the second bias correction
   kEps,
-  kStep,  ///< minus the step size
+  kStep,     ///< minus the step size
+  kAverage,  ///< averages: how far the average goes towards the parameter
   kNumbers
 };
 using Numbers = std::array<double, kNumbers>;

@@ -9,6 +9,7 @@
 
 #include "antegrad/error.h"
 #include "compiler/api/environment.h"
+#include "optim/averages.h"
 #include "optim/table.h"
 #include "runtime/parallel.h"
 #include "util/reasons.h"
@@ -35,6 +36,8 @@ void check_options(const StepOptions& options) {
   if (options.clip_value && !(*options.clip_value >= 0))
     refuse(fmt::format("clip_value is {}", *options.clip_value));
   if (!(options.norm_type >= 0)) refuse(fmt::format("norm_type is {}", options.norm_type));
+  if (options.average && !(options.average->decay >= 0 && options.average->decay <= 1))
+    refuse(fmt::format("the decay of the average is {}", options.average->decay));
 }
 
 /// Gives parameters other gradients for its lifetime.
@@ -122,6 +125,8 @@ void Stepper::step_compiled(GradientOf gradient_of, double multiplier) {
     update.numbers[kLowest] = -options_.clip_value.value_or(0);
     update.numbers[kHighest] = options_.clip_value.value_or(0);
   }
+  std::optional<Averages> averages;
+  if (options_.average) averages.emplace(optimizer_, options_.average).add_to(updates.list);
   const Table table(updates.list, [&](const Formula& f) -> const FlatKernel& { return kernel(f); });
   hand_over(std::move(updates.made), optimizer_);
   // From here on nothing fails.
@@ -130,6 +135,7 @@ void Stepper::step_compiled(GradientOf gradient_of, double multiplier) {
     if (update.steps != nullptr) ++*update.steps;
     bump_versions(update);
   }
+  if (averages) averages->finish();
   last_.updated = true;
 }
 
@@ -177,7 +183,10 @@ void Stepper::step_eagerly(GradientOf gradient_of, double multiplier) {
   if (options_.clip_norm)
     last_.gradient_norm = torch::nn::utils::clip_grad_norm_(gradients.parameters(), *options_.clip_norm,
                                                             options_.norm_type, options_.error_if_nonfinite);
+  std::optional<Averages> averages;
+  if (options_.average) averages.emplace(optimizer_, options_.average);
   optimizer_.step();
+  if (averages) averages->finish();
   last_.updated = true;
 }
 

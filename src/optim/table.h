@@ -10,7 +10,7 @@ namespace antegrad::optim {
 /// The memory of one update, ready for its kernel.
 struct Row {
   const FlatKernel* kernel = nullptr;
-  std::array<void*, 6> pointers{};  ///< parameter, gradient, state, numbers
+  std::array<void*, 7> pointers{};  ///< parameter, gradient, state, numbers
   int64_t elements = 0;
 };
 

@@ -145,7 +145,7 @@ class Reader {
     update.state = {state.momentum_buffer()};
     update.numbers[kBeta1] = options.momentum();
     update.numbers[kOneMinusBeta1] = first ? 1 : 1 - options.dampening();
-    if (first) update.state_writes = {0, 0, 0};
+    if (first) update.state_writes[0] = 0;
   }
 
   template <class State, class Options>

@@ -17,11 +17,11 @@ struct Update {
   Formula formula;
   Numbers numbers{};
   at::Tensor parameter, gradient;
-  c10::SmallVector<at::Tensor, 3> state;  ///< in the order of the formula
+  c10::SmallVector<at::Tensor, 4> state;  ///< in the order of the formula
   int64_t* steps = nullptr;               ///< the counter of the state; null when there is none
   /// How many in-place ops of LibTorch's step write to the parameter and to each tensor of the state.
   int parameter_writes = 1;
-  std::array<int, 3> state_writes{2, 2, 2};
+  std::array<int, 4> state_writes{2, 2, 2, 2};
   int round = 0;  ///< how many earlier updates are of the same parameter
 };
 

@@ -85,6 +85,20 @@ Tensor random_parameter(Rng& rng, at::ScalarType dtype) {
   return sizes.size() == 2 && rng.percent(30) ? tensor.t() : tensor;
 }
 
+/// Compares the averages after a step with those that follow from the ones before it and the new parameters.
+std::string difference_of_averages(const std::vector<Tensor>& parameters, const std::vector<Tensor>& before,
+                                   const WeightAverage& average) {
+  if (average.averages.size() != parameters.size()) return "the number of averages";
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const auto now = parameters[i].detach().to(at::kDouble);
+    const auto expected = i < before.size() ? before[i].to(at::kDouble).lerp(now, 1 - average.decay) : now;
+    const auto rounding = 8 * test::rounding_of(parameters[i].scalar_type());
+    if (!average.averages[i].to(at::kDouble).allclose(expected, rounding, rounding))
+      return c10::str("average ", i, " is ", average.averages[i], " instead of ", expected);
+  }
+  return "";
+}
+
 std::string check_optimizer(uint64_t seed) {
   Rng rng(seed);
   torch::manual_seed(seed);
@@ -102,6 +116,7 @@ std::string check_optimizer(uint64_t seed) {
     step_options.clip_norm = share(rng) * 10;
   else if (rng.percent(20))
     step_options.clip_value = share(rng);
+  if (rng.percent(30)) step_options.average = std::make_shared<WeightAverage>(share(rng));
   Twins twins(
       groups,
       [&](std::vector<to::OptimizerParamGroup> made) {
@@ -129,7 +144,14 @@ std::string check_optimizer(uint64_t seed) {
       torch::save(*twins.eager, other);
       torch::load(*twins.eager, other);
     }
+    std::vector<Tensor> averages;
+    if (step_options.average)
+      for (const auto& average : step_options.average->averages) averages.push_back(average.clone());
     twins.step();
+    if (step_options.average)
+      if (auto text = difference_of_averages(twins.compiled_parameters, averages, *step_options.average);
+          !text.empty())
+        return c10::str("seed ", seed, ", optimizer ", kind, ", ", dtype, ", step ", step, ": ", text);
     if (auto text = twins.difference(); !text.empty())
       return c10::str("seed ", seed, ", optimizer ", kind, ", ", dtype, ", step ", step, ": ", text);
     twins.align();
