@@ -28,9 +28,12 @@ targets() {  # PRESET PART: prints what to build for a part; with TSan, only tes
       sed -E 's/^process_exit_test$/process_faults/' | sort -u
     return
   fi
-  ninja -C "build/$1" -t targets all | sed -nE "s/^($2_tests_[0-9]+): .*/\1/p" | sort -u
+  # Tests with LibTorch of all groups are joined in the same programs.
+  local joined=torch
+  [[ $2 == graph || $2 == fault ]] && joined=$2
+  ninja -C "build/$1" -t targets all | sed -nE "s/^(${joined}_tests_[0-9]+): .*/\1/p" | sort -u
   case $2 in
-    cpu) echo workloads_test ;;
+    cpu) printf '%s\n' workloads_test nn_tests ;;
     fault) echo process_faults ;;
     graph) echo report_tests ;;
   esac
