@@ -105,6 +105,8 @@ class TrainingCore {
   const Options& options() const;
   /// Checks the parameters. Returns a number that changes when their list does.
   int64_t prepare();
+  /// Throws Error(InvalidArgument) for a parameter of the optimizer.
+  void check_argument(const at::Tensor& argument) const;
   /// Enables gradients and autocast until the result is destroyed.
   std::shared_ptr<void> enter() const;
   /// Returns the gradients of the first tensor with respect to the parameters.
@@ -166,6 +168,7 @@ class TrainingStep {
       state.compiled.emplace(detail::LossAndGradients<F>{state.function, state.core}, state.core->options());
       state.list = list;
     }
+    (check(args), ...);
     auto [result, gradients] = (*state.compiled)(std::forward<Args>(args)...);
     state.core->finish(gradients);
     return result;
@@ -184,6 +187,14 @@ class TrainingStep {
     std::optional<detail::WithoutHistory<detail::LossAndGradients<F>>> compiled;
     int64_t list;  ///< as TrainingCore::prepare()
   };
+  template <class T>
+  void check(const T& argument) const {
+    if constexpr (std::is_convertible_v<const T&, const at::Tensor&>)
+      state_->core->check_argument(argument);
+    else if constexpr (std::is_same_v<T, std::vector<at::Tensor>>)
+      for (const auto& tensor : argument) state_->core->check_argument(tensor);
+  }
+
   std::shared_ptr<State> state_;
 };
 

@@ -91,6 +91,7 @@ struct TrainingCore::Impl {
 
   Impl(torch::optim::Optimizer& optimizer, StepOptions options) : stepper(optimizer, std::move(options)) {}
   const StepOptions& options() const { return stepper.options(); }
+  void replace_parameters(std::vector<at::Tensor> now);
   void add(const std::vector<at::Tensor>& gradients);
   void update(const std::vector<at::Tensor>& gradients);
   void keep(const std::vector<at::Tensor>& gradients, double factor) const;
@@ -123,12 +124,20 @@ int64_t TrainingCore::prepare() {
                     std::equal(now.begin(), now.end(), impl_->parameters.begin(),
                                [](const at::Tensor& a, const at::Tensor& b) { return a.is_same(b); });
   if (!same) {
-    impl_->parameters = std::move(now);
-    impl_->accumulated.clear();
-    impl_->calls = 0;
+    impl_->replace_parameters(std::move(now));
     ++impl_->lists;
   }
   return impl_->lists;
+}
+
+void TrainingCore::check_argument(const at::Tensor& argument) const {
+  const auto is_argument = [&](const at::Tensor& parameter) { return parameter.is_same(argument); };
+  if (!argument.defined() || std::ranges::none_of(impl_->parameters, is_argument)) return;
+  throw Error(
+      ErrorCode::InvalidArgument, "training_step",
+      fmt::format("the parameter of sizes {} is passed as an argument, where it would get no gradient",
+                  c10::str(argument.sizes())),
+      "Let the function capture it, or pass the module that has it");
 }
 
 std::shared_ptr<void> TrainingCore::enter() const {
@@ -163,6 +172,15 @@ void TrainingCore::finish(const std::vector<at::Tensor>& gradients) {
   const auto sums = std::exchange(impl_->accumulated, {});
   impl_->calls = 0;
   impl_->update(sums);
+}
+
+/// Gradients accumulated so far stay those of their parameters.
+void TrainingCore::Impl::replace_parameters(std::vector<at::Tensor> now) {
+  std::unordered_map<const void*, at::Tensor> sums;
+  for (size_t i = 0; i < accumulated.size(); ++i) sums[parameters[i].unsafeGetTensorImpl()] = accumulated[i];
+  accumulated.clear();
+  for (const auto& parameter : now) accumulated.push_back(sums[parameter.unsafeGetTensorImpl()]);
+  parameters = std::move(now);
 }
 
 void TrainingCore::Impl::add(const std::vector<at::Tensor>& gradients) {

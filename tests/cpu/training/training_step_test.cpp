@@ -133,6 +133,21 @@ TEST(TrainingStep, FollowsNewParameterGroups) {
   EXPECT_TRUE(at::equal(late, torch::zeros({3})));
 }
 
+TEST(TrainingStep, KeepsWhatWasAccumulatedWhenParametersAreAdded) {
+  const auto weight = torch::zeros({1}).requires_grad_(), late = torch::zeros({1}).requires_grad_();
+  to::SGD optimizer({weight}, to::SGDOptions(1.0));
+  StepOptions options;
+  options.accumulate = 2;
+  const auto step =
+      training_step([&](const Tensor& x) { return ((weight + late) * x).sum(); }, optimizer, options);
+  step(torch::ones({1}));
+  optimizer.add_param_group(to::OptimizerParamGroup({late}));
+  step(torch::full({1}, 3.0));
+  EXPECT_TRUE(step.last().updated);
+  EXPECT_EQ(weight.item<float>(), -2);
+  EXPECT_EQ(late.item<float>(), -1.5);
+}
+
 TEST(TrainingStep, RunsWithAutocast) {
   const auto weight = torch::randn({8, 8}).requires_grad_();
   to::SGD optimizer({weight}, to::SGDOptions(0.0));
@@ -175,6 +190,9 @@ TEST(TrainingStep, RefusesWhatItWouldIgnore) {
   options.accumulate = 2;
   expect_refused_step(ErrorCode::InvalidArgument, "options of training_step",
                       [&] { compiled_step(optimizer, options); });
+  const auto by_argument = [](const Tensor& w, const Tensor& y) { return (w * y).sum(); };
+  expect_refused_step(ErrorCode::InvalidArgument, "is passed as an argument",
+                      [&] { training_step(by_argument, optimizer)(weight, x); });
   const auto step = training_step(sum, optimizer);
   expect_refused_step(ErrorCode::UnsupportedOp, "inside a compiled function",
                       [&] { compile([&](const Tensor& y) { return step(y); })(x); });
