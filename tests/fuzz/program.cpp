@@ -168,15 +168,15 @@ static thread_local int reads_between = 0;
 ReadsBetween::ReadsBetween() { ++reads_between; }
 ReadsBetween::~ReadsBetween() { --reads_between; }
 
-/// Reads a tensor by an op, or its memory. That of an argument which an op has just written is not accessible
-/// (docs/graph-breaks.md).
+/// Reads a tensor by an op, or its memory if that is the host's. That of an argument which an op has just
+/// written is not accessible (docs/graph-breaks.md).
 static void read_on_host(uint64_t number, const Tensors& args, const Tensors& results) {
   if (number % 3 == 1) return;
   for (const at::Tensor& tensor : results.empty() ? args : results) {
     if (!tensor.defined() || tensor.numel() == 0) continue;
     const bool is_new = std::none_of(args.begin(), args.end(),
                                      [&](const at::Tensor& argument) { return argument.is_same(tensor); });
-    if (number % 5 == 0 && is_new)
+    if (number % 5 == 0 && is_new && tensor.device().is_cpu())
       (void)*static_cast<const volatile char*>(tensor.const_data_ptr());
     else
       (void)at::any(tensor.detach()).item<bool>();
