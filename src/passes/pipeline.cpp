@@ -15,6 +15,7 @@
 #include "passes/random/functional_rng.h"
 #include "passes/simplify/common_subexpressions.h"
 #include "passes/simplify/dead_code.h"
+#include "passes/simplify/gather_early.h"
 #include "passes/simplify/keep_errors.h"
 #include "passes/simplify/merge_pads.h"
 #include "passes/simplify/remove_noop.h"
@@ -102,6 +103,7 @@ const std::vector<Pass>& all_passes() {
       {"decompose", decompose, "replace composite ops by pointwise ops, sums and views"},
       {"small_matmul", small_matmul, "rewrite small matrix products as pointwise products and sums"},
       {"merge_pads", merge_pads, "replace sums of adjacent padded tensors by one concatenation"},
+      {"gather_early", gather_early, "read the few elements that are used before computing on all of them"},
   };
   return passes;
 }

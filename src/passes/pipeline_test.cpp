@@ -108,7 +108,7 @@ TEST(Pipeline, UnknownNamesAreErrors) {
   const std::string expected =
       "[passes] there is no pass named \"dead\". "
       "The passes are unread_statistics, remove_noop, constant_folding, common_subexpressions, dead_code, "
-      "keep_errors, functional_rng, decompose, small_matmul, merge_pads.";
+      "keep_errors, functional_rng, decompose, small_matmul, merge_pads, gather_early.";
   EXPECT_EQ(error_of(ErrorCode::UnknownPass, [] { find_pass("dead"); }), expected);
   auto graph = ir::parse(kText);
   EXPECT_EQ(error_of(ErrorCode::UnknownPass,

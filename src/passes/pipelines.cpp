@@ -52,7 +52,7 @@ const std::vector<Pipeline>& all_pipelines() {
         "common_subexpressions", "dead_code"}},
       {"before_fusion",
        "after `functional`, for graphs that kernels are generated for",
-       {"decompose", "small_matmul", "merge_pads", "common_subexpressions", "dead_code"}},
+       {"decompose", "small_matmul", "merge_pads", "gather_early", "common_subexpressions", "dead_code"}},
       {"backward_case",
        "for a backward graph: only the wanted gradients, from the defined tangents",
        {kUnreachedEffects, kUndefinedTangents, "dead_code"}},
