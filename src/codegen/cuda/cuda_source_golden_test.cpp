@@ -60,6 +60,14 @@ TEST(CudaMapping, IsTextThatSaysEverything) {
       "rows: 65536 blocks of 128 threads, 128 per row, 4 at a time, kept in registers, 32 bytes shared");
 }
 
+TEST(CudaMapping, AsManyThreadsReadALongRowAsCanKeepIt) {
+  const auto mapping = to_string(map_kernel(for_cuda(samples::softmax(4096, 32768)), {}));
+  EXPECT_NE(mapping.find("1024 per row"), std::string::npos) << mapping;
+  EXPECT_NE(mapping.find("kept in registers"), std::string::npos) << mapping;
+  const auto longer = to_string(map_kernel(for_cuda(samples::softmax(16, 1 << 20)), {}));
+  EXPECT_EQ(longer.find("kept in registers"), std::string::npos) << longer;
+}
+
 TEST(CudaMapping, SmallTensorsGetAThreadPerElement) {
   const auto mapping = map_kernel(for_cuda(samples::pointwise(1000)), {});
   EXPECT_EQ(mapping.vector, 1);

@@ -301,6 +301,7 @@ class Mapper {
         threads *= 2;
     }
     set_rows(threads, block_for(threads));
+    if (count > 0) spread_long_rows(count);
     // More threads for a row until what they keep fits their registers.
     while (count > 0 && out_.threads_per_row < kMostThreads &&
            int64_t{out_.threads_per_row} * out_.vector < count &&
@@ -311,6 +312,18 @@ class Mapper {
     out_.unroll = 4;
     fit_blocks();
     set_blocks();
+  }
+
+  /// Takes as many threads for a long row as can keep it in registers, if that is possible: otherwise later
+  /// sections load it again.
+  void spread_long_rows(int64_t count) {
+    const auto before = out_.threads_per_row;
+    while (kept_bytes() == 0 && out_.threads_per_row < kMostThreads &&
+           int64_t{out_.threads_per_row} * out_.vector < count)
+      set_rows(int64_t{2} * out_.threads_per_row, block_for(int64_t{2} * out_.threads_per_row));
+    if (const auto kept = kept_bytes();
+        kept == 0 || kept > kMostKeptBytes || unrolled_instructions() > kMostInstructions)
+      set_rows(before, block_for(before));
   }
 
   /// Rows that need barriers wait for each other in a block, so there are fewer of them.
