@@ -1,6 +1,8 @@
 #include "partition/weights.h"
 
 #include <algorithm>
+#include <limits>
+#include <ranges>
 
 #include "partition/cost.h"
 
@@ -14,11 +16,16 @@ constexpr int64_t kNode = kByte;         // running one more node
 /// Costs of recomputing, per byte of output (per byte read, for reductions).
 constexpr int64_t kFactory = 1, kPointwise = 1, kGather = 8, kScatter = 16, kReduction = 32;
 constexpr int64_t kExtern = 4 * kByte;
+/// Nodes of the backward pass: what is computed for readers that are further apart has to be kept between.
+constexpr int32_t kFar = 48;
+constexpr int64_t kLarge = 1 << 20;  ///< bytes from which on reading and writing them takes a GPU some time
 
 class Weigher {
  public:
   Weigher(const ir::Graph& joint, const Classes& classes, const Limits& limits)
-      : joint_(joint), classes_(classes), limits_(limits) {}
+      : joint_(joint), classes_(classes), limits_(limits) {
+    find_readers();
+  }
 
   Weights run() {
     Weights out;
@@ -43,10 +50,25 @@ class Weigher {
   int64_t rate(const ir::Node& node) const;
   bool runs_late_in_eager(ir::NodeId node) const;
   bool needs_old_memory(const ir::Node& node) const;
+  void find_readers();
+  int64_t keeping(const ir::Node& node) const;
+  bool is_in_memory(ir::ValueId id) const;
+
+  /// The first and the last node of the backward pass that reads a value, or what may be recomputed from it.
+  struct Readers {
+    int32_t first = std::numeric_limits<int32_t>::max(), last = -1;
+    void add(const Readers& other) {
+      first = std::min(first, other.first);
+      last = std::max(last, other.last);
+    }
+  };
 
   const ir::Graph& joint_;
   const Classes& classes_;
   const Limits& limits_;
+  ir::PerValue<Readers> readers_;
+  ir::PerValue<ir::NodeId> last_forward_reader_;
+  ir::PerNode<int32_t> calls_before_;  ///< of ops that no kernel can contain
 };
 
 /// An input costs no additional memory, but a read, and the caller may neither free nor change it from then
@@ -71,6 +93,8 @@ int64_t Weigher::save(ir::ValueId id) const {
   if (!classes_.nodes[node].forward_needed) cost += 4;                         // prefer its source
   if (joint_.storage_of(id) != id) cost += 8;                                  // prefer its base
   if (ir::is_floating(type->dtype) || ir::is_complex(type->dtype)) cost += 1;  // prefer a mask or an index
+  if (type->device.kind == ir::Device::Kind::Cuda && bytes >= kLarge * kByte && !is_in_memory(id))
+    cost += bytes / 8;  // one more write
   return cost;
 }
 
@@ -90,6 +114,57 @@ bool Weigher::needs_old_memory(const ir::Node& node) const {
   return copied;
 }
 
+void Weigher::find_readers() {
+  readers_.resize(joint_.values.size());
+  last_forward_reader_.resize(joint_.values.size());
+  calls_before_.resize(joint_.nodes.size());
+  int32_t calls = 0;
+  for (const auto id : joint_.node_ids()) {
+    const auto& node = joint_.node(id);
+    const auto kind = op_info(node).kind;
+    calls_before_[id] = calls;
+    if (kind == ir::OpKind::Matmul || kind == ir::OpKind::Extern) ++calls;
+    if (classes_.nodes[id].forward_needed)
+      for_each_read(node, [&](ir::ValueId value) { last_forward_reader_[value] = id; });
+  }
+  for (const auto id : joint_.node_ids() | std::views::reverse) {
+    const auto& node = joint_.node(id);
+    Readers readers;
+    if (classes_.nodes[id].backward_only)
+      readers = {id.index, id.index};
+    else if (!is_expensive(node) && can_recompute(node, classes_.nodes[id]))
+      for (const auto output : node.outputs) readers.add(readers_[output]);
+    for_each_read(node, [&](ir::ValueId value) { readers_[value].add(readers); });
+  }
+}
+
+/// The sum of residual connections, for instance, is needed by every layer: by the last one first, for which
+/// all of it has to be recomputed. On CUDA devices, where kernels wait for memory, that is no better than to
+/// save it.
+int64_t Weigher::keeping(const ir::Node& node) const {
+  int64_t cost = 0;
+  for (const auto id : node.outputs) {
+    const auto* type = joint_.type_of(id).tensor();
+    if (type == nullptr || type->device.kind != ir::Device::Kind::Cuda || joint_.storage_of(id) != id)
+      continue;
+    const auto bytes = storage_bytes(joint_, id);
+    if (bytes >= kLarge && readers_[id].last - readers_[id].first > kFar) cost += bytes * kByte;
+  }
+  return cost;
+}
+
+/// Whether the forward pass has to write a value to memory anyway, for one of LibTorch's ops or a kernel that
+/// runs after one.
+bool Weigher::is_in_memory(ir::ValueId id) const {
+  const auto& value = classes_.values[id];
+  const auto reader = last_forward_reader_[id];
+  if (!value.definition.valid() || value.is_returned || !reader.valid()) return true;
+  const auto kind = op_info(joint_.node(value.definition)).kind, read_by = op_info(joint_.node(reader)).kind;
+  if (kind != ir::OpKind::Pointwise || read_by == ir::OpKind::View) return true;
+  return read_by == ir::OpKind::Matmul || read_by == ir::OpKind::Extern ||
+         calls_before_[reader] > calls_before_[value.definition];
+}
+
 int64_t Weigher::rate(const ir::Node& node) const {
   const auto info = op_info(node);
   const int64_t made = bytes_made(joint_, node);
@@ -99,7 +174,7 @@ int64_t Weigher::rate(const ir::Node& node) const {
     case ir::OpKind::Factory:
       return made * kFactory;
     case ir::OpKind::Pointwise:
-      return kNode + made * kPointwise;
+      return kNode + made * kPointwise + keeping(node);
     case ir::OpKind::Gather:
       return kNode + made * kGather;
     case ir::OpKind::Scatter:
