@@ -112,5 +112,42 @@ TEST(CudaSchedule, ChunksFillTheDevice) {
   EXPECT_EQ(other.kernels[0].chunks, ir::Dim(80));
 }
 
+/// Two results of one input, and on the CPU the same.
+std::string two_readers(const std::string& device) {
+  const auto type = "f32[4096,64]" + device;
+  return "in %0: " + type + " user\nin %1: " + type + " user\n%2: " + type +
+         " = aten.mul.Tensor(%0, %1)\n%3: " + type + " = aten.exp(%0)\nout %2 user\nout %3 user\n";
+}
+
+TEST(CudaSchedule, KernelsThatReadTheSameInputAreOne) {
+  EXPECT_EQ(cuda_program(two_readers("@cuda:0")).kernels.size(), 1U);
+  EXPECT_EQ(cuda_program(two_readers("")).kernels.size(), 2U);
+}
+
+TEST(CudaSchedule, OtherSizesDoNotJoinReadersOfTheSameInput) {
+  const auto program = cuda_program(R"(
+  in %0: f32[64]@cuda:0 user
+  in %1: f32[100,64]@cuda:0 user
+  %2: f32[100,64]@cuda:0 = aten.mul.Tensor(%1, %0)
+  %3: f32[64]@cuda:0 = aten.exp(%0)
+  out %2 user
+  out %3 user
+)");
+  EXPECT_EQ(program.kernels.size(), 2U);
+}
+
+TEST(CudaSchedule, SumsOfTheSameSizesAreFinishedByOneKernel) {
+  const auto program = cuda_program(R"(
+  in %0: f32[65536,1024]@cuda:0 user
+  in %1: f32[65536,1024]@cuda:0 user
+  %2: f32[65536,1024]@cuda:0 = aten.mul.Tensor(%0, %1)
+  %3: f32[1024]@cuda:0 = aten.sum.dim_IntList(%2, [0])
+  %4: f32[1024]@cuda:0 = aten.sum.dim_IntList(%0, [0])
+  out %3 user
+  out %4 user
+)");
+  EXPECT_EQ(program.kernels.size(), 2U);
+}
+
 }  // namespace
 }  // namespace antegrad::schedule

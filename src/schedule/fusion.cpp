@@ -129,7 +129,58 @@ void Fusion::add_item(Item item) {
       merge_operands(index);
       return;
     }
+  for (auto group : siblings(added))
+    if (join(index, group, true)) return;
   seed(index);
+}
+
+void Fusion::note_reads(ItemId index) {
+  for (const auto& operand : items_[index].operands)
+    if (operand.value.valid() && makers(operand.value).empty()) {
+      auto& readers = readers_[operand.value];
+      if (readers.empty() || readers.back() != index) readers.push_back(index);
+    }
+}
+
+/// Returns groups that read the same inputs or results of LibTorch's as the item, the latest first. Only
+/// those of nodes nearby: what is computed long before it is used takes memory.
+std::vector<GroupId> Fusion::siblings(const Item& item) const {
+  constexpr int32_t kNearby = 64;
+  std::vector<GroupId> out;
+  const auto* target = settings_.target_for(device_of(item));
+  if (!settings_.fuse || target == nullptr || !target->joins_siblings || item.part ||
+      item.form == Form::Scatter)
+    return out;
+  for (const auto& operand : item.operands) {
+    const auto found = operand.value.valid() ? readers_.find(operand.value) : readers_.end();
+    if (found == readers_.end()) continue;
+    for (auto reader : found->second)
+      if (items_[reader].group.valid() && item.node.index - items_[reader].node.index <= kNearby)
+        out.push_back(items_[reader].group);
+  }
+  std::ranges::sort(out, std::greater<>());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+/// Returns the atoms of each dim of a value that an item of the group reads.
+std::optional<Dims> Fusion::dims_read(const Group& group, ir::ValueId id) const {
+  const auto found = readers_.find(id);
+  if (found == readers_.end()) return std::nullopt;
+  const auto& sizes = graph_.tensor_type(id).sizes;
+  for (auto reader : found->second) {
+    const auto placed = group.placement.find(reader);
+    if (placed == group.placement.end()) continue;
+    const auto& item = items_[reader];
+    for (size_t k = 0; k < item.operands.size(); ++k) {
+      if (item.operands[k].value != id) continue;
+      Dims dims(sizes.size());
+      for (size_t d = 0; d < sizes.size(); ++d)
+        if (const auto at = first_dim(item, k) + d; sizes[d] == item.sizes[at]) dims[d] = placed->second[at];
+      return dims;
+    }
+  }
+  return std::nullopt;
 }
 
 std::optional<Dims> Fusion::dims_in(Group& group, ir::ValueId id) const {
@@ -218,7 +269,7 @@ static bool are_disjoint(const Dims& dims) {
   return all.size() == count;
 }
 
-bool Fusion::join(ItemId index, GroupId group_index) {
+bool Fusion::join(ItemId index, GroupId group_index, bool as_sibling) {
   auto& group = groups_[group_index];
   const auto& item = items_[index];
   const auto cluster = clusters_.find(group.cluster);
@@ -238,8 +289,11 @@ bool Fusion::join(ItemId index, GroupId group_index) {
   bool fits = true;
   for (size_t k = 0; k < item.operands.size() && fits; ++k) {
     const auto value = item.operands[k].value;
-    if (!value.valid() || !made_here(value)) continue;
-    auto dims = dims_in(group, value);
+    if (!value.valid()) continue;
+    const bool made = made_here(value);
+    if (!made && !as_sibling) continue;
+    auto dims = made ? dims_in(group, value) : dims_read(group, value);
+    if (!dims && !made) continue;
     if (!dims) fits = false;
     const auto& sizes = graph_.tensor_type(value).sizes;
     for (size_t d = 0; fits && d < sizes.size(); ++d) {
@@ -284,6 +338,7 @@ void Fusion::add_to(GroupId group_index, ItemId index, std::vector<Atoms> placem
     }
   }
   group.placement[index] = std::move(placement);
+  note_reads(index);
   if (is_sink) finish(group_index, index);
 }
 

@@ -17,7 +17,8 @@ namespace antegrad::schedule {
 ///
 /// Nodes are visited in order. A node joins a group that computes one of its operands when its iteration
 /// space can be mapped to the loops of the group; groups with a common consumer are merged when their loops
-/// can be mapped to each other.
+/// can be mapped to each other. Where the target says so, a node also joins a group that reads the same input
+/// or the same result of LibTorch's.
 class Fusion {
  public:
   /// With a memory model, fusions that it does not allow are rejected.
@@ -74,7 +75,10 @@ class Fusion {
   bool is_free(const Item& item) const;
   int64_t count_expensive(const Group& group) const;
   void seed(ItemId item);
-  bool join(ItemId item, GroupId group);
+  bool join(ItemId item, GroupId group, bool as_sibling = false);
+  std::vector<GroupId> siblings(const Item& item) const;
+  std::optional<Dims> dims_read(const Group& group, ir::ValueId id) const;
+  void note_reads(ItemId item);
   void add_to(GroupId group, ItemId item, std::vector<Atoms> placement);
   bool bind(Group& group, const Item& item, Dims& dims) const;
   bool has_long_rows(const Group& group) const;
@@ -82,6 +86,7 @@ class Fusion {
   bool make_sink(Group& group, ItemId item, const Atoms& outer, bool columns);
   ir::Dim chunks_for(const Group& group, const Atoms& outer, bool columns) const;
   void finish(GroupId group, ItemId item);
+  bool finish_alike(GroupId group, ItemId item);
   void merge_operands(ItemId item);
   bool merge(GroupId into, GroupId other, ItemId item);
   bool reads_agree(GroupId into, GroupId other, const std::map<int32_t, int32_t>& map);
@@ -107,9 +112,11 @@ class Fusion {
   IdMap<ItemId, Item> items_;
   IdMap<GroupId, Group> groups_;
   std::vector<Extern> externs_;
-  std::unordered_map<ir::ValueId, std::vector<ItemId>> makers_;  ///< by owner of the memory
-  std::unordered_map<ir::ValueId, ClusterId> extern_cluster_;    ///< by owner of the memory
-  std::unordered_set<ir::ValueId> stored_free_;  ///< owners for which a free item was also given a kernel
+  std::unordered_map<ir::ValueId, std::vector<ItemId>> makers_;   ///< by owner of the memory
+  std::unordered_map<ir::ValueId, ClusterId> extern_cluster_;     ///< by owner of the memory
+  std::unordered_map<ir::ValueId, std::vector<ItemId>> readers_;  ///< of inputs and of LibTorch's results
+  std::unordered_map<GroupId, ItemId> finishes_;  ///< the first item that finishes a sink of a group
+  std::unordered_set<ir::ValueId> stored_free_;   ///< owners for which a free item was also given a kernel
   IdMap<ClusterId, ClusterTime> times_;
   ClusterId last_effect_;
   Clusters clusters_;

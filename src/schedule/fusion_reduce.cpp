@@ -137,9 +137,28 @@ void Fusion::finish(GroupId group_index, ItemId index) {
   total.finishes = true;
   const auto last = items_.push_back(std::move(total));
   makers_[output] = {last};
+  if (finish_alike(group_index, last)) return;
   seed(last);
+  finishes_.emplace(group_index, last);
   // Runs right after the sink, so that the larger partial results are freed early.
   times_[groups_.back().cluster].key = times_[clusters_.find(groups_[group_index].cluster)].key;
+}
+
+/// Adds an item that finishes a sink to the group that finishes another one of the same sizes.
+bool Fusion::finish_alike(GroupId group_index, ItemId index) {
+  const auto found = finishes_.find(group_index);
+  if (found == finishes_.end() || !target_of(groups_[group_index]).joins_siblings) return false;
+  const auto into = items_[found->second].group;
+  const auto& item = items_[index];
+  if (items_[found->second].sizes != item.sizes || !(groups_[into].device == device_of(item)) ||
+      std::ssize(groups_[into].items) >= target_of(groups_[into]).most_items)
+    return false;
+  const auto before = memory_ == nullptr ? MemoryModel::Work() : work_of(into);
+  auto placement = groups_[into].placement.at(found->second);
+  if (!reduce(groups_[into], index, placement)) return false;
+  add_to(into, index, std::move(placement));
+  if (memory_ != nullptr) memory_->replace({before}, work_of(into));
+  return true;
 }
 
 }  // namespace antegrad::schedule

@@ -9,6 +9,7 @@ Target cuda_target(const DeviceFacts& facts, bool deterministic) {
   target.device = ir::Device::Kind::Cuda;
   target.facts = facts;
   target.scatter = deterministic ? Target::Scatter::LibTorch : Target::Scatter::Atomic;
+  target.joins_siblings = true;
   target.scratch_bytes = facts.shared_per_block / 2;
   // A block reduces this much faster than two kernels are launched.
   target.small_reduction = 32768;

@@ -21,6 +21,9 @@ struct Target {
   // --- what one kernel holds; beyond this, compile time grows faster than run time shrinks
   int64_t most_items = 128;
   int64_t most_expensive = 24;  ///< items that inline to long code
+  /// Whether kernels that only read the same result of LibTorch's become one, and sums that are finished
+  /// alike: each launch and each reading of memory costs more than what one kernel for both may lose.
+  bool joins_siblings = false;
 
   // --- loops
   int64_t least_inner = 16;  ///< the fewest iterations of an inner loop that are worth vectorising
