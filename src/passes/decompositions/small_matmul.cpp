@@ -17,27 +17,44 @@ int64_t multiplications(Builder& b, Value products) {
   });
 }
 
-void require_small(Builder& b, Value products) {
-  const auto dtype = b.type(products).dtype;
-  const bool is_known = dtype == ir::DType::F32 || dtype == ir::DType::F64;
-  if (!is_known || multiplications(b, products) > kSmallMatmul) throw NotHandled();
+void require_known(Builder& b, Value x) {
+  const auto dtype = b.type(x).dtype;
+  if (dtype != ir::DType::F32 && dtype != ir::DType::F64) throw NotHandled();
+}
+
+/// Whether a product of matrices does so little with each number that it takes as long as reading them. On a
+/// CUDA device it then costs nothing in a kernel that computes one of the matrices, or reads it anyway.
+bool is_thin(Builder& b, Value left, Value right) {
+  if (b.type(left).device.kind != ir::Device::Kind::Cuda || b.rank(left) != 2 || b.rank(right) != 2)
+    return false;
+  return b.sizes(left)[0].is(1) || b.sizes(left)[1].is(1) || b.sizes(right)[1].is(1);
+}
+
+void require_small(Builder& b, Value products, bool thin = false) {
+  require_known(b, products);
+  if (!thin && multiplications(b, products) > kSmallMatmul) throw NotHandled();
 }
 
 /// […, M, K] times […, K, N]. If possible, the last dimension of the products is one along which the right
 /// matrix is contiguous.
 Value matrix_product(Builder& b, Value left, Value right) {
   const auto rank = static_cast<int64_t>(b.rank(left));
+  const bool thin = is_thin(b, left, right);
+  if (thin && b.sizes(left)[1].is(1)) {
+    require_known(b, left);
+    return b.mul(left, right);
+  }
   const bool has_rows = b.type(right).strides.back() == ir::Dim(1);
   if (has_rows) {  // […, M, K, N]
     const auto products = b.mul(b.unsqueeze(left, rank), b.unsqueeze(right, rank - 2));
-    require_small(b, products);
+    require_small(b, products, thin);
     return b.sum(products, {rank - 1});
   }
   Dims transposed = b.all_dims(right);
   std::swap(transposed[transposed.size() - 1], transposed[transposed.size() - 2]);
   const auto columns = b.permute(right, transposed);
   const auto products = b.mul(b.unsqueeze(left, rank - 1), b.unsqueeze(columns, rank - 2));  // […, M, N, K]
-  require_small(b, products);
+  require_small(b, products, thin);
   return b.sum(products, {rank});
 }
 
