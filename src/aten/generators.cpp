@@ -31,6 +31,11 @@ StandIns& stand_ins() {
 
 }  // namespace
 
+at::Generator& default_generator() {
+  static auto& generator = *new at::Generator(at::detail::getDefaultCPUGenerator());
+  return generator;
+}
+
 bool is_default(const at::Generator& generator) {
   return generator.defined() &&
          at::globalContext().defaultGenerator(generator.device()).unsafeGetGeneratorImpl() ==

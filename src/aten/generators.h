@@ -4,6 +4,10 @@
 
 namespace antegrad::aten {
 
+/// LibTorch's default generator for the CPU. LibTorch destroys its own reference to it when the process ends,
+/// while other threads may still be capturing; this one stays.
+at::Generator& default_generator();
+
 // Generators that the user passes to ops. In a graph such a generator is a tensor, its state, which ops read
 // and overwrite by the state that they leave behind.
 

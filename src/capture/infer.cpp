@@ -9,6 +9,7 @@
 #include "antegrad/error.h"
 #include "aten/below_recording.h"
 #include "aten/convert.h"
+#include "aten/generators.h"
 #include "capture/fake.h"
 #include "capture/foreign_ops.h"
 #include "capture/rules/rules.h"
@@ -22,7 +23,7 @@ namespace {
 /// Restores the state of the default CPU generator when destroyed.
 class KeepGenerator {
  public:
-  KeepGenerator() : generator_(at::detail::getDefaultCPUGenerator()) {
+  KeepGenerator() : generator_(aten::default_generator()) {
     std::scoped_lock lock(generator_.mutex());
     saved_ = generator_.get_state();
   }

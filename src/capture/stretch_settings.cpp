@@ -5,6 +5,8 @@
 
 #include <cstring>
 
+#include "aten/generators.h"
+
 namespace antegrad::capture {
 
 StretchSettings::StretchSettings(c10::ScalarType default_dtype, const at::Tensor& undrawn,
@@ -13,7 +15,7 @@ StretchSettings::StretchSettings(c10::ScalarType default_dtype, const at::Tensor
   const auto dtype = c10::scalarTypeToTypeMeta(default_dtype);
   if (dtype != default_dtype_) c10::set_default_dtype(dtype);
   if (!undrawn.defined()) return;
-  auto generator = at::detail::getDefaultCPUGenerator();
+  auto generator = aten::default_generator();
   const std::scoped_lock lock(generator.mutex());
   const auto now = generator.get_state();
   if (reseeded) seeded_ = now;
@@ -24,7 +26,7 @@ StretchSettings::StretchSettings(c10::ScalarType default_dtype, const at::Tensor
 StretchSettings::~StretchSettings() {
   if (c10::get_default_dtype() != default_dtype_) c10::set_default_dtype(default_dtype_);
   if (!seeded_.defined()) return;
-  auto generator = at::detail::getDefaultCPUGenerator();
+  auto generator = aten::default_generator();
   const std::scoped_lock lock(generator.mutex());
   generator.set_state(seeded_);
 }

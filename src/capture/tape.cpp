@@ -16,6 +16,7 @@
 
 #include "aten/below_recording.h"
 #include "aten/convert.h"
+#include "aten/generators.h"
 #include "aten/storage_access.h"
 #include "capture/histories.h"
 #include "capture/mode.h"
@@ -194,7 +195,7 @@ void Tape::note_state() {
 void Tape::note_random() {
   if (undrawn_.defined()) return;
   const BelowRecording below;
-  auto generator = at::detail::getDefaultCPUGenerator();
+  auto generator = aten::default_generator();
   const std::scoped_lock lock(generator.mutex());
   undrawn_ = generator.get_state();
   auto& engine = *generator.get<at::CPUGeneratorImpl>();
@@ -206,7 +207,7 @@ void Tape::note_random() {
 /// Another thread may have drawn from the generator, so another state alone proves nothing.
 bool Tape::was_reseeded() const {
   if (!undrawn_.defined()) return false;
-  const auto engine = at::detail::getDefaultCPUGenerator().get<at::CPUGeneratorImpl>()->engine();
+  const auto engine = aten::default_generator().get<at::CPUGeneratorImpl>()->engine();
   const auto data = engine.data();
   return engine.seed() != seed_ || (data.left_ == 1 && data.next_ == 0);
 }

@@ -13,7 +13,7 @@ namespace antegrad::runtime {
 namespace {
 
 uint64_t draw_seed() {
-  auto generator = at::detail::getDefaultCPUGenerator();
+  auto generator = aten::default_generator();
   const std::scoped_lock lock(generator.mutex());
   return generator.get<at::CPUGeneratorImpl>()->random64();
 }
@@ -24,14 +24,14 @@ at::Tensor& replayed_state() { return thread_object<at::Tensor, struct ReplayedS
 
 at::Tensor generator_state() {
   const aten::BelowRecording below;
-  auto generator = at::detail::getDefaultCPUGenerator();
+  auto generator = aten::default_generator();
   const std::scoped_lock lock(generator.mutex());
   return generator.get_state();
 }
 
 void set_generator_state(const at::Tensor& state) {
   const aten::BelowRecording below;
-  auto generator = at::detail::getDefaultCPUGenerator();
+  auto generator = aten::default_generator();
   const std::scoped_lock lock(generator.mutex());
   generator.set_state(state);
 }

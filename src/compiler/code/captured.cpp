@@ -131,7 +131,7 @@ class KeepSeed {
     return generator.clone();
   }
 
-  at::Generator generator_ = at::detail::getDefaultCPUGenerator();
+  at::Generator generator_ = aten::default_generator();
   const at::Generator before_ = copy_of(generator_);
 };
 
