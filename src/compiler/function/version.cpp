@@ -49,7 +49,7 @@ Version::Version(VersionGuards guards, std::shared_ptr<const Template> code,
       template_(std::move(code)),
       gradients_(std::move(gradients)),
       shape_fallbacks_(std::move(shape_fallbacks)) {
-  if (is_dynamic())
+  if (is_dynamic() && !template_->captured().values.empty())  // packages have no captured graph
     forward_check_.emplace(guards_.shapes ? guards_.shapes->shapes() : symbolic::Shapes(),
                            template_->captured());
 }
