@@ -99,4 +99,8 @@ inline void write_file(const std::string& path, const std::vector<char>& bytes) 
   std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
+inline auto tensor_function(const PackagedFunction& function) {
+  return [function](const at::Tensor& x) { return function(x).toTensor(); };
+}
+
 }  // namespace antegrad::test

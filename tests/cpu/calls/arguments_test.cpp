@@ -428,19 +428,17 @@ TEST_F(Arguments, ModulesAreToldApart) {
   EXPECT_TRUE(same(pointer->forward(x_), by_pointer(x_, pointer)));
 }
 
-TEST_F(Arguments, GeneratorsRunEagerly) {
+TEST_F(Arguments, OptionalGenerators) {
   auto f = [](const Tensor& a, const std::optional<at::Generator>& generator) {
     return a + at::randn({2, 3}, generator);
   };
-  auto strict = compile(f);
-  const std::optional<at::Generator> given(at::make_generator<at::CPUGeneratorImpl>(7));
-  EXPECT_EQ(code_thrown_by([&] { strict(x_, given); }), ErrorCode::UnsupportedArgument);
   Options options;
-  options.unsupported = Unsupported::Eager;
+  options.rng = Rng::Eager;
   auto compiled = compile(f, options);
+  const std::optional<at::Generator> given(at::make_generator<at::CPUGeneratorImpl>(7));
   const std::optional<at::Generator> other(at::make_generator<at::CPUGeneratorImpl>(7));
   for (int call = 0; call < 3; ++call) EXPECT_TRUE(same(f(x_, other), compiled(x_, given)));
-  EXPECT_EQ(compiled.report().eager_calls, 3u);
+  EXPECT_EQ(compiled.report().captures, 1u);
 }
 
 }  // namespace
