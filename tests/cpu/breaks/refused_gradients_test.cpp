@@ -120,7 +120,8 @@ TEST(RefusedGradients, ACapturedTensorDetachedInPlace) {
   EXPECT_THROW(refused(leaf({3, 4})), Error);
   auto options = in_parts_with();
   options.new_data = false;  // it is a leaf from then on
-  EXPECT_EQ(trained_with_state_like_eager(make, one_leaf, options).broken_calls, 1U);
+  const auto report = trained_with_state_like_eager(make, one_leaf, options);
+  EXPECT_EQ(report.broken_calls + report.waiting_calls, 1U);
 }
 
 TEST(RefusedGradients, ACapturedViewThatIsWritten) {
@@ -135,7 +136,8 @@ TEST(RefusedGradients, ACapturedViewThatIsWritten) {
         Tensors{base, row});
   };
   const auto report = trained_with_state_like_eager(make, one_leaf, in_parts_with());
-  EXPECT_EQ(report.broken_calls, 2U);
+  EXPECT_EQ(report.broken_calls + report.waiting_calls, 2U);
+  EXPECT_GE(report.broken_calls, 1U);
 }
 
 /// Such a view requires a gradient because of its base, but autograd finds no way from it.
