@@ -8,6 +8,7 @@
 
 #include "fuzz/fusion_program.h"
 #include "support/seeds.h"
+#include "support/temporary.h"
 
 namespace antegrad::fuzz {
 namespace {
@@ -64,7 +65,7 @@ std::string check_saved(uint64_t seed, const std::string& file) {
 }
 
 TEST(SaveProgramFuzz, FilesGiveTheResultsOfTheFunction) {
-  const auto file = ::testing::TempDir() + "fuzz.pt2";
+  const auto file = test::temporary_path("fuzz.pt2");
   for (uint64_t seed = 0; seed < 150; ++seed) {
     const auto wrong = check_saved(seed + 1000 * test::test_seed(), file);
     EXPECT_EQ(wrong, "") << to_string(generate_fusion(seed + 1000 * test::test_seed()));

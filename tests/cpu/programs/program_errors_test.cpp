@@ -6,6 +6,7 @@
 #include <torch/torch.h>
 
 #include "cpu/programs/sample_programs.h"
+#include "support/temporary.h"
 
 namespace antegrad::test {
 namespace {
@@ -136,7 +137,7 @@ TEST(ProgramState, IsReadReplacedAndDifferentiatedByNameInC) {
   for (const auto& [name, tensor] : named)
     if (name == "b.0.ln1.bias") tensor.detach().fill_(0.25);
   expect_gradients();
-  const auto saved = ::testing::TempDir() + "saved_by_c.pt2";
+  const auto saved = test::temporary_path("saved_by_c.pt2");
   ASSERT_EQ(antegrad_save_program(function, saved.c_str()), ANTEGRAD_OK);
   const auto again = load_program(saved).named_parameters();
   for (size_t i = 0; i < named.size(); ++i) EXPECT_TRUE(torch::equal(again[i].second, named[i].second));

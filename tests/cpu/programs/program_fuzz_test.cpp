@@ -14,6 +14,7 @@
 
 #include "program/program_data.h"
 #include "program/tensor_file.h"
+#include "support/temporary.h"
 
 namespace antegrad::test {
 namespace {
@@ -124,7 +125,7 @@ TEST(ProgramFuzz, ChecksumsFindDamagedWeights) {
 }
 
 TEST(ProgramFuzz, DamagedFilesOfTensorsAreReadOrRefused) {
-  const auto path = ::testing::TempDir() + "fuzzed";
+  const auto path = test::temporary_path("fuzzed");
   const program::TensorsByName tensors = {{"a", at::ones({3, 4})}, {"b", at::arange(5)}};
   program::write_safetensors(path, tensors);
   const std::vector<std::string> safetensors = {bytes_of(path)};

@@ -5,6 +5,7 @@
 #include <torch/torch.h>
 
 #include "cpu/programs/sample_programs.h"
+#include "support/temporary.h"
 
 namespace antegrad::test {
 namespace {
@@ -254,7 +255,7 @@ TEST(Programs, ForTrainingAndEvaluationShareTheirState) {
 
 class ProgramFiles : public ::testing::Test {
  protected:
-  static std::string temporary(const std::string& name) { return ::testing::TempDir() + name; }
+  static std::string temporary(const std::string& name) { return test::temporary_path(name); }
   static void change(const Program& program) {
     const torch::NoGradGuard no_grad;
     for (const auto& parameter : program.parameters()) parameter.add_(torch::randn_like(parameter));

@@ -8,11 +8,12 @@
 #include <fstream>
 
 #include "support/seeds.h"
+#include "support/temporary.h"
 
 namespace antegrad::test {
 namespace {
 
-std::string file_of(const std::string& name) { return ::testing::TempDir() + name + ".pt2"; }
+std::string file_of(const std::string& name) { return test::temporary_path(name + ".pt2"); }
 
 std::vector<at::Tensor> tensors_of(const c10::IValue& result) {
   Leaves leaves;
@@ -308,7 +309,7 @@ TEST_F(SaveProgram, IsReadByPythonWithEqualResultsGradientsAndState) {
   const auto a = torch::randn({6, 4}), b = torch::randn({6, 2});
   save_program(compile(function, options), file_of("python_tuple"), a, b);
   calls[file_of("python_tuple")] = {a, b};
-  const auto script = ::testing::TempDir() + "read_programs.py";
+  const auto script = test::temporary_path("read_programs.py");
   std::ofstream(script) << kScript;
   auto command = python + " " + script;
   for (const auto& [file, arguments] : calls) command += " " + file;
