@@ -79,7 +79,8 @@ const void* HostMemory::data_of(const c10::Storage& storage) {
 void HostMemory::check_closed() {
   for (auto& [impl, buffer] : buffers_) {
     if (buffer.open && buffer.used) on_read(buffer.storage);
-    if (!buffer.open && std::memcmp(buffer.memory, buffer.at_close.data(), buffer.bytes) != 0)
+    const bool has_been_closed = !buffer.open && buffer.bytes > 0;
+    if (has_been_closed && std::memcmp(buffer.memory, buffer.at_close.data(), buffer.bytes) != 0)
       throw_written_late();
   }
 }

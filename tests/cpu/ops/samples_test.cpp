@@ -34,7 +34,8 @@ bool same_tensor(const at::Tensor& a, const at::Tensor& b) {
   if (a.scalar_type() != b.scalar_type() || a.sizes() != b.sizes() || a.strides() != b.strides())
     return false;
   if (a.storage_offset() != b.storage_offset() || a.storage().nbytes() != b.storage().nbytes()) return false;
-  return std::memcmp(a.storage().data(), b.storage().data(), a.storage().nbytes()) == 0;
+  const auto bytes = a.storage().nbytes();
+  return bytes == 0 || std::memcmp(a.storage().data(), b.storage().data(), bytes) == 0;
 }
 
 bool same_value(const c10::IValue& a, const c10::IValue& b) {

@@ -112,7 +112,9 @@ TYPED_TEST(TrainingMemory, StaysFlatOverAThousandSteps) {
   for (int step = 0; step < kSteps; ++step) seeded_step(*program, step);
   EXPECT_EQ(memory.live_bytes(), tensors);
   EXPECT_EQ(memory.live_blocks(), blocks);
+#ifndef __SANITIZE_ADDRESS__  // which keeps freed memory for a while
   EXPECT_LT(resident_bytes() - resident, 8 << 20);
+#endif
 }
 
 /// Observes whether tensors are alive without keeping them alive.
