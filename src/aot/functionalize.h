@@ -1,5 +1,5 @@
 #pragma once
-#include "aot/signature.h"
+#include "aot/signature/signature.h"
 #include "capture/capture.h"
 
 namespace antegrad::aot {

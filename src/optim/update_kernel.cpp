@@ -1,5 +1,6 @@
 #include "optim/update_kernel.h"
 
+#include <ATen/Context.h>
 #include <c10/util/SmallVector.h>
 #include <fmt/format.h>
 
@@ -9,8 +10,8 @@
 #include "compiler/code/driver.h"
 #include "ir/text.h"
 #include "ir/verify.h"
-#include "runtime/overwrite.h"
-#include "runtime/placement.h"
+#include "runtime/plan/overwrite.h"
+#include "runtime/plan/placement.h"
 
 namespace antegrad::optim {
 namespace {
@@ -52,7 +53,7 @@ FlatKernel flat_kernel(const std::string& graph_text, const compiler::Lowering& 
   auto graph = ir::parse(graph_text);
   ir::verify(graph);
   lowering.prepare(graph);
-  const auto program = lowering.program(graph);
+  const auto program = lowering.program(graph, at::globalContext().deterministicAlgorithms());
   const auto* step =
       program.steps.size() == 1 ? std::get_if<schedule::RunKernel>(program.steps.data()) : nullptr;
   if (step == nullptr)

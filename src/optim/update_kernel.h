@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "compiler/code/lowering.h"
+#include "compiler/plan/lowering.h"
 #include "optim/formula.h"
 
 namespace antegrad::optim {

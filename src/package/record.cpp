@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "antegrad/error.h"
-#include "aot/binary.h"
+#include "aot/signature/binary.h"
 #include "ir/verify.h"
 #include "package/refuse.h"
 #include "schedule/binary.h"

@@ -4,11 +4,11 @@
 #include <string_view>
 #include <vector>
 
-#include "aot/signature.h"
+#include "aot/signature/signature.h"
 #include "cache/format/hash.h"
 #include "compiler/code/captured.h"
-#include "compiler/code/plan.h"
 #include "compiler/function/gradient_function.h"
+#include "compiler/plan/plan.h"
 #include "package/structure.h"
 #include "runtime/backward.h"
 #include "runtime/guards.h"

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "antegrad/package.h"
-#include "compiler/code/lowering.h"
 #include "compiler/function/version.h"
+#include "compiler/plan/lowering.h"
 #include "package/archive.h"
 #include "package/record.h"
 #include "util/fork_mutex.h"

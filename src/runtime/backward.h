@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "aot/signature.h"
+#include "aot/signature/signature.h"
 #include "partition/partition.h"
 #include "runtime/executable.h"
 #include "util/fork_mutex.h"

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "aot/signature.h"
+#include "aot/signature/signature.h"
 #include "runtime/backward.h"
 #include "runtime/executable.h"
 #include "runtime/node.h"

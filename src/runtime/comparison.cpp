@@ -9,8 +9,8 @@
 #include "aten/convert.h"
 #include "ir/storages.h"
 #include "ir/text.h"
-#include "runtime/comparison_slices.h"
 #include "runtime/instructions.h"
+#include "runtime/plan/comparison_slices.h"
 
 namespace antegrad::runtime {
 namespace {

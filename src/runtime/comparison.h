@@ -5,7 +5,7 @@
 
 #include "runtime/error_bound.h"
 #include "runtime/executable.h"
-#include "runtime/placement.h"
+#include "runtime/plan/placement.h"
 #include "runtime/tensor_memory.h"
 #include "schedule/program.h"
 

@@ -6,9 +6,9 @@
 #include <limits>
 
 #include "aten/convert.h"
-#include "runtime/error_rules.h"
 #include "runtime/executable.h"
 #include "runtime/instructions.h"
+#include "runtime/plan/error_rules.h"
 
 namespace antegrad::runtime {
 namespace {

@@ -14,8 +14,8 @@
 #include "runtime/instructions.h"
 #include "runtime/kernel_call.h"
 #include "runtime/memory_pool.h"
-#include "runtime/overwrite.h"
-#include "runtime/placement.h"
+#include "runtime/plan/overwrite.h"
+#include "runtime/plan/placement.h"
 #include "runtime/step_timer.h"
 #include "runtime/tensor_memory.h"
 

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "ir/graph.h"
-#include "runtime/in_place.h"
+#include "runtime/plan/in_place.h"
+#include "runtime/plan/kernel_code.h"
 #include "schedule/program.h"
 #include "toolchain/cuda/driver.h"
 
@@ -31,15 +32,6 @@ class Instruction {
  public:
   virtual ~Instruction() = default;
   virtual void run(Registers& registers) const = 0;
-};
-
-using KernelFunction = int64_t (*)(void* const* buffers, const int64_t* dims, int64_t begin, int64_t end);
-struct CudaKernelCode;  // runtime/cuda/launch.h
-/// A kernel as schedule/kernel.h describes it, ready to be called.
-struct KernelCode {
-  KernelFunction function = nullptr;           ///< null for a kernel for CUDA devices
-  std::shared_ptr<const void> keep;            ///< keeps the function's code loaded
-  std::shared_ptr<const CudaKernelCode> cuda;  ///< null for a kernel for the CPU
 };
 
 struct IndexChecks;

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "aot/signature.h"
+#include "aot/signature/signature.h"
 #include "util/byte_stream.h"
 
 namespace antegrad::runtime {

@@ -5,10 +5,9 @@
 #include "aten/op_schema.h"
 #include "ir/graph.h"
 #include "runtime/executable.h"
+#include "runtime/plan/placement.h"
 
 namespace antegrad::runtime {
-
-using RegisterMap = ir::PerValue<int32_t>;  ///< -1 where there is none
 
 /// Makes a call without boxing, for the C++ signatures in typed_calls.cpp. Null for any other signature.
 std::unique_ptr<Instruction> make_typed_call(const ir::Node& node, const aten::OpSchema& schema,
@@ -29,9 +28,8 @@ std::unique_ptr<Instruction> make_own_call(const ir::Node& node, const ir::Graph
 std::unique_ptr<Instruction> make_random_call(const ir::Node& node, const ir::Graph& graph,
                                               const RegisterMap& register_of);
 
-/// Returns whether there is a call of the op that writes its result into an existing tensor.
-bool has_out_call(const ir::Node& node, const ir::Graph& graph);
-/// Makes that call. The register of the result holds the tensor. `as_eager`: with exactly eager's bits.
+/// Makes a call of a product_into() an existing tensor, which the register of the result holds. `as_eager`:
+/// with exactly eager's bits.
 std::unique_ptr<Instruction> make_out_call(const ir::Node& node, const ir::Graph& graph,
                                            const RegisterMap& register_of, bool as_eager);
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 
+#include "runtime/plan/memory_plan.h"
 #include "util/fork_mutex.h"
 
 namespace antegrad::runtime::memory_pool {
@@ -147,7 +148,7 @@ class Pool {
 }  // namespace
 
 at::DataPtr allocate(size_t bytes) {
-  if (bytes < kSmallest) return c10::GetCPUAllocator()->allocate(bytes);
+  if (bytes < size_t{kSmallestPooled}) return c10::GetCPUAllocator()->allocate(bytes);
   return Pool::instance().allocate(bytes);
 }
 

@@ -10,10 +10,8 @@ namespace antegrad::runtime {
 /// never exceed the recent peak of used ones.
 namespace memory_pool {
 
-/// Smaller blocks are not kept: allocators are fast for these.
-constexpr size_t kSmallest = 128 * 1024;
-
-/// Returns memory aligned to kAlignment: a kept block where one is about as large, else new memory.
+/// Returns memory aligned to kAlignment: a kept block where one is about as large, else new memory. Blocks
+/// smaller than kSmallestPooled are not kept.
 at::DataPtr allocate(size_t bytes);
 
 struct Statistics {

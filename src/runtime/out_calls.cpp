@@ -3,6 +3,8 @@
 #include <ATen/ops/bmm_cpu_dispatch.h>
 #include <ATen/ops/mm_cpu_dispatch.h>
 
+#include <array>
+
 #include "aten/convert.h"
 #include "runtime/instructions.h"
 #include "runtime/onednn.h"
@@ -55,21 +57,10 @@ void run_baddbmm(const OutCall::Call& c, Registers& r) {
                          c.beta, c.alpha);
 }
 
-OutCall::Run function_of(std::string_view op) {
-  if (op == "aten.mm") return run_mm;
-  if (op == "aten.bmm") return run_bmm;
-  if (op == "aten.addmm") return run_addmm;
-  if (op == "aten.baddbmm") return run_baddbmm;
-  return nullptr;
-}
+/// By Product.
+constexpr std::array<OutCall::Run, 4> kRuns = {run_mm, run_bmm, run_addmm, run_baddbmm};
 
 }  // namespace
-
-bool has_out_call(const ir::Node& node, const ir::Graph& graph) {
-  if (function_of(node.op) == nullptr || node.outputs.size() != 1 || node.functional) return false;
-  const auto& type = graph.tensor_type(node.outputs[0]);
-  return type.device.kind == ir::Device::Kind::Cpu && type.is_contiguous() && !ir::is_complex(type.dtype);
-}
 
 std::unique_ptr<Instruction> make_out_call(const ir::Node& node, const ir::Graph& graph,
                                            const RegisterMap& register_of, bool as_eager) {
@@ -89,7 +80,7 @@ std::unique_ptr<Instruction> make_out_call(const ir::Node& node, const ir::Graph
   const auto left = *node.args[adds ? 1 : 0].as<ir::ValueId>();
   call.by_onednn = !as_eager && call.beta.equal(1) && call.alpha.equal(1) &&
                    onednn::wins(graph.tensor_type(left), graph.tensor_type(node.outputs[0]));
-  return std::make_unique<OutCall>(std::move(call), function_of(node.op));
+  return std::make_unique<OutCall>(std::move(call), kRuns[ordinal(*product_into(node, graph))]);
 }
 
 }  // namespace antegrad::runtime

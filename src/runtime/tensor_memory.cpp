@@ -5,7 +5,7 @@
 #include "aten/convert.h"
 #include "runtime/cuda/device.h"
 #include "runtime/memory_pool.h"
-#include "runtime/placement.h"
+#include "runtime/plan/placement.h"
 
 namespace antegrad::runtime {
 

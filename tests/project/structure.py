@@ -12,7 +12,8 @@ import cpp_text
 
 ORDER = ("util trace ir symbolic aten capture aot passes partition schedule codegen toolchain cache runtime compiler program optim engine package c"
          " report cli").split()
-NO_LIBTORCH = set("util trace ir symbolic passes partition schedule codegen toolchain cache report".split())
+NO_LIBTORCH = ("util trace ir symbolic passes partition schedule codegen toolchain cache report aot/signature runtime/plan compiler/plan"
+               " compiler/cache").split()  # folders of src/, or rooms in them
 LIBTORCH = re.compile(r"(ATen|torch|c10|caffe2)/")
 BANNED_IN_PUBLIC = re.compile(r"(llvm|llvm-c|clang|clang-c|boost|nlohmann|fmt)(/|\.h)")
 MAX_PUBLIC_HEADERS = 17  # one per thing that a user may want alone: program.h for users of torch.export, package.h for packages
@@ -109,8 +110,9 @@ def check_no_libtorch(tree):
         return reach[path]
 
     for path in tree.ending((".cpp", ".h", ".def"), "src/"):
-        if path.split("/")[1] in NO_LIBTORCH and chain(path):
-            yield f"{path}: src/{path.split('/')[1]} includes LibTorch: " + " -> ".join(chain(path))
+        room = next((r for r in NO_LIBTORCH if path.startswith(f"src/{r}/")), None)
+        if room and chain(path):
+            yield f"{path}: src/{room} includes LibTorch: " + " -> ".join(chain(path))
 
 
 PRIVATE_PARTS = re.compile(r'^template struct \w+<[^>]*&|\bANTEGRAD_PRIVATE_MEMBER\(|"N\d*(?:5torch|3c10)', re.M)

@@ -5,6 +5,7 @@
 #include "antegrad/error.h"
 #include "aten/below_recording.h"
 #include "compiler/code/driver.h"
+#include "compiler/code/make_executable.h"
 #include "ir/verify.h"
 #include "runtime/rng_state.h"
 
@@ -39,11 +40,11 @@ ir::Graph runnable(ir::Graph graph) {
 CompiledGraph::CompiledGraph(const ir::Graph& graph, compiler::Plan plan, const compiler::Lowering* lowering,
                              const std::vector<int64_t>& symbols)
     : plan_(std::move(plan)), forward_code_(lower(plan_, lowering, plan_.forward_graph())) {
-  forward_ = forward_code_->at(symbols);
+  forward_ = make_executable(*forward_code_, symbols);
   for (const auto& output : graph.outputs) roles_.push_back(output.role);
   if (plan_.partition) {
     backward_code_ = lower(plan_, lowering, plan_.partition->backward);
-    backward_ = backward_code_->at(symbols);
+    backward_ = make_executable(*backward_code_, symbols);
   }
   adds_state_ = has_input(plan_.graph, ir::InputRole::RngState) && !has_input(graph, ir::InputRole::RngState);
 }

@@ -5,9 +5,10 @@
 #include <vector>
 
 #include "antegrad/options.h"
-#include "compiler/code/lowering.h"
-#include "compiler/code/plan.h"
+#include "compiler/plan/lowering.h"
+#include "compiler/plan/plan.h"
 #include "ir/graph.h"
+#include "runtime/executable.h"
 
 namespace antegrad::cli {
 

@@ -42,7 +42,7 @@ struct Mapping {
 /// Maps a kernel whose device is CUDA. Without `vectorise` nothing need be aligned: the variant for pointers
 /// that are not.
 ///
-/// An output may take over the memory of an input as runtime/overwrite.h says, except in Form::Flat and
+/// An output may take over the memory of an input as runtime/plan/overwrite.h says, except in Form::Flat and
 /// Form::All, where sections do not run one after the other: there only if both are accessed in one section.
 Mapping map_kernel(const schedule::Kernel& kernel, const schedule::DeviceFacts& facts, bool vectorise = true);
 

@@ -1,38 +1,19 @@
 #include "compiler/api/environment.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <cstdlib>
 #include <mutex>
 #include <sstream>
-#include <string_view>
 
 #include "antegrad/error.h"
 #include "antegrad/trace.h"
-#include "cache/directory/local_store.h"
 #include "compiler/api/option_names.h"
 #include "runtime/onednn.h"
+#include "util/environment.h"
 
 namespace antegrad::compiler {
 namespace {
 
-[[noreturn]] void bad_value(const char* name, std::string_view value, const char* wanted) {
-  throw Error(ErrorCode::InvalidArgument, "options", fmt::format("{}={} is not {}", name, value, wanted),
-              "Correct the environment variable or unset it");
-}
-
-void read_flag(const char* name, bool& field) {
-  const char* value = std::getenv(name);
-  if (value == nullptr) return;
-  const std::string_view text(value);
-  if (text == "1")
-    field = true;
-  else if (text == "0")
-    field = false;
-  else
-    bad_value(name, text, "0 or 1");
-}
+using environment::read_flag;
 
 /// `wanted` lists the choices for the error text.
 template <class Choice, size_t kCount>
@@ -45,42 +26,14 @@ void read_choice(const char* name, const Named<Choice> (&choices)[kCount], const
     field = choice;
     return;
   }
-  bad_value(name, value, wanted);
+  environment::reject(name, value, wanted);
 }
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
-std::string or_variable(const std::string& given, const char* name) {
-  return given.empty() ? variable(name) : given;
-}
-
-}  // namespace
-
-cache::Settings settings_of(const CacheConfig& config) {
-  cache::Settings settings;
-  settings.local.directory = cache::default_directory(
-      {or_variable(config.directory, "ANTEGRAD_CACHE_DIR"), variable("XDG_CACHE_HOME"), variable("HOME")});
-  settings.local.limit_bytes = static_cast<uint64_t>(std::max<int64_t>(0, config.limit_bytes));
-  settings.shared.directory = or_variable(config.shared_directory, "ANTEGRAD_CACHE_SHARED_DIR");
-  settings.shared.write = config.write_shared;
-  read_flag("ANTEGRAD_CACHE_SHARED_WRITE", settings.shared.write);
-  settings.redis.url = or_variable(config.redis, "ANTEGRAD_CACHE_REDIS");
-  settings.redis.write = config.write_redis;
-  read_flag("ANTEGRAD_CACHE_REDIS_WRITE", settings.redis.write);
-  settings.key_file = or_variable(config.key_file, "ANTEGRAD_CACHE_KEY_FILE");
-  return settings;
-}
-
-namespace {
 
 /// Starts a trace once, unless the program has started one itself. A trace that was stopped stays stopped.
 void start_trace() {
   static std::once_flag once;
   std::call_once(once, [] {
-    const auto directory = variable("ANTEGRAD_TRACE");
+    const auto directory = environment::variable("ANTEGRAD_TRACE");
     if (!directory.empty() && trace::file().empty()) trace::start(directory);
   });
 }
@@ -110,7 +63,7 @@ Options with_environment(Options options) {
     char* end = nullptr;
     const long number = std::strtol(value, &end, 10);
     if (*value == '\0' || *end != '\0' || number < 1 || number > 1'000'000)
-      bad_value("ANTEGRAD_MAX_VERSIONS", value, "a number from 1 to 1000000");
+      environment::reject("ANTEGRAD_MAX_VERSIONS", value, "a number from 1 to 1000000");
     options.max_versions = static_cast<int>(number);
   }
   read_choice("ANTEGRAD_CACHE", kCaches, "on, off or strict", options.cache);

@@ -12,7 +12,8 @@
 #include "aten/convert.h"
 #include "compiler/api/graph_signature.h"
 #include "compiler/code/driver.h"
-#include "compiler/code/lowering.h"
+#include "compiler/code/make_executable.h"
+#include "compiler/plan/lowering.h"
 #include "ir/text.h"
 #include "ir/verify.h"
 
@@ -34,7 +35,7 @@ std::shared_ptr<const runtime::Executable> compiled(const ir::Graph& graph, cons
     return std::make_shared<const runtime::Executable>(graph);
   auto prepared = graph;
   lowering.prepare(prepared);
-  return lower(lowering, prepared)->at({});
+  return make_executable(*lower(lowering, prepared));
 }
 
 bool same_sizes(const ir::TensorType& a, const ir::TensorType& b) {

@@ -21,18 +21,9 @@ void CacheLog::add_saved(double forward, double backward) {
   backward_ += backward;
 }
 
-void CacheLog::fill(Report& report) const {
+CacheLog::Totals CacheLog::totals() const {
   const std::scoped_lock lock(mutex_);
-  report.cache = counts_of(outcomes_);
-  report.cache_reasons = reasons_;
-  report.cache_keys = keys_;
-  report.cache_seconds_saved_forward = forward_;
-  report.cache_seconds_saved_backward = backward_;
-}
-
-CacheCounts counts_of(const cache::OutcomeCounter& counter) {
-  const auto counts = counter.counters();
-  return {counts.hits, counts.misses, counts.guard_misses, counts.bypasses, counts.corrupt, counts.refused};
+  return {outcomes_.counters(), reasons_, keys_, forward_, backward_};
 }
 
 }  // namespace antegrad::compiler

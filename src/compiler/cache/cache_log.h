@@ -3,7 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "antegrad/function.h"
 #include "cache/directory/outcome.h"
 #include "util/fork_mutex.h"
 
@@ -16,7 +15,13 @@ class CacheLog {
   void note(const std::string& reason);  ///< duplicates are dropped
   void add_key(const std::string& key);
   void add_saved(double forward, double backward);
-  void fill(Report& report) const;
+
+  struct Totals {
+    cache::Counters outcomes;
+    std::vector<std::string> reasons, keys;
+    double seconds_saved_forward = 0, seconds_saved_backward = 0;
+  };
+  Totals totals() const;
 
  private:
   cache::OutcomeCounter outcomes_;
@@ -24,8 +29,5 @@ class CacheLog {
   std::vector<std::string> reasons_, keys_;
   double forward_ = 0, backward_ = 0;
 };
-
-/// Converts counters to their form in public reports.
-CacheCounts counts_of(const cache::OutcomeCounter& counter);
 
 }  // namespace antegrad::compiler

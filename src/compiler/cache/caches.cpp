@@ -12,8 +12,7 @@
 #include "cache/layers/bundle.h"
 #include "cache/layers/open_stores.h"
 #include "cache/layers/recording.h"
-#include "compiler/api/environment.h"
-#include "compiler/cache/cache_log.h"
+#include "compiler/cache/settings.h"
 #include "compiler/cache/system_key.h"
 #include "toolchain/isa.h"
 #include "toolchain/toolchain.h"
@@ -60,9 +59,8 @@ cache::System system_here() {
 
 }  // namespace
 
-Caches::Caches(const CacheConfig& config) {
+Caches::Caches(const cache::Settings& settings) {
   const auto files = std::make_shared<cache::FileSystem>();
-  const auto settings = settings_of(config);
   auto opened = cache::open_stores(settings, files);
   reasons_ = std::move(opened.reasons);
   local_ = std::move(opened.local);
@@ -81,12 +79,13 @@ Caches::~Caches() = default;
 std::shared_ptr<Caches> Caches::current() {
   auto& current = current_caches();
   const std::scoped_lock lock(current.mutex);
-  if (current.caches == nullptr) current.caches = std::make_shared<Caches>(CacheConfig());
+  if (current.caches == nullptr)
+    current.caches = std::make_shared<Caches>(with_environment(cache::Settings()));
   return current.caches;
 }
 
-void Caches::configure(const CacheConfig& config) {
-  auto caches = std::make_shared<Caches>(config);
+void Caches::configure(const cache::Settings& settings) {
+  auto caches = std::make_shared<Caches>(settings);
   auto& current = current_caches();
   {
     const std::scoped_lock lock(current.mutex);
@@ -145,16 +144,13 @@ bool Caches::is_wrong_kernel(const cache::Digest& key) const {
   return wrong_kernels_.count(key) != 0;
 }
 
-CacheReport Caches::report() {
+std::string Caches::directory() const { return local_ == nullptr ? "" : local_->directory(); }
+
+std::vector<std::string> Caches::reasons() {
   if (background_ != nullptr)
     for (const auto& reason : background_->take_failures()) note(reason);
-  CacheReport out;
-  if (local_ != nullptr) out.directory = local_->directory();
-  out.functions = counts_of(functions);
-  out.kernels = counts_of(kernels);
   const std::scoped_lock lock(mutex_);
-  out.reasons = reasons_;
-  return out;
+  return reasons_;
 }
 
 bool Caches::flush(std::chrono::milliseconds timeout) {
@@ -165,10 +161,10 @@ std::string Caches::export_used() {
   return store_ == nullptr ? "" : cache::write_bundle(*store_, store_->used(), secret_.get());
 }
 
-CacheImport Caches::import_bundle(std::string_view bundle) {
+Caches::Imported Caches::import_bundle(std::string_view bundle) {
   if (store_ == nullptr) return {0, {why_no_store()}};
   const auto report = cache::import_bundle(bundle, *store_, secret_.get(), system_here());
-  CacheImport out{report.imported + report.present, {}};
+  Imported out{report.imported + report.present, {}};
   if (!report.problem.empty()) out.reasons.push_back(report.problem);
   for (const auto* list : {&report.elsewhere, &report.left_out})
     for (const auto& [reason, count] : *list)
@@ -177,15 +173,3 @@ CacheImport Caches::import_bundle(std::string_view bundle) {
 }
 
 }  // namespace antegrad::compiler
-
-namespace antegrad {
-
-void configure_cache(const CacheConfig& config) { compiler::Caches::configure(config); }
-CacheReport cache_report() { return compiler::Caches::current()->report(); }
-bool flush_cache(std::chrono::milliseconds timeout) { return compiler::Caches::current()->flush(timeout); }
-std::string export_cache() { return compiler::Caches::current()->export_used(); }
-CacheImport import_cache(std::string_view bundle) {
-  return compiler::Caches::current()->import_bundle(bundle);
-}
-
-}  // namespace antegrad

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "antegrad/cache.h"
 #include "cache/directory/outcome.h"
 #include "cache/format/key.h"
+#include "cache/settings.h"
 #include "cache/store.h"
 #include "util/fork_mutex.h"
 
@@ -24,12 +24,13 @@ namespace antegrad::compiler {
 /// The cache stores of this process, with statistics of lookups. Thread-safe.
 class Caches {
  public:
-  explicit Caches(const CacheConfig& config);
+  explicit Caches(const cache::Settings& settings);
   ~Caches();
 
+  /// Returns the instance of this process; the first call makes one from the environment (settings.h).
   static std::shared_ptr<Caches> current();
   /// Replaces the instance that current() returns.
-  static void configure(const CacheConfig& config);
+  static void configure(const cache::Settings& settings);
 
   cache::Store* store() const;  ///< null when there is no store
   /// Returns, for people, how a key differs from the nearest one of the same kind and name in the local
@@ -51,10 +52,17 @@ class Caches {
   void set_wrong_kernel(const cache::Digest& key);
   bool is_wrong_kernel(const cache::Digest& key) const;
 
-  CacheReport report();
+  /// Returns the local directory; empty when there is none.
+  std::string directory() const;
+  std::vector<std::string> reasons();  ///< why an entry was not used or not stored
   bool flush(std::chrono::milliseconds timeout);
   std::string export_used();
-  CacheImport import_bundle(std::string_view bundle);
+
+  struct Imported {
+    uint64_t entries = 0;
+    std::vector<std::string> reasons;  ///< what was not imported, or cannot be used on this machine
+  };
+  Imported import_bundle(std::string_view bundle);
 
  private:
   std::shared_ptr<cache::DirectoryStore> local_;

@@ -8,7 +8,6 @@
 #include "antegrad/error.h"
 #include "cache/directory/explain.h"
 #include "cache/format/label.h"
-#include "compiler/cache/function_key.h"
 #include "ir/text.h"
 #include "schedule/binary.h"
 #include "trace/trace.h"
@@ -85,8 +84,8 @@ std::shared_ptr<Caches> usable_caches(const Options& options) {
   return caches->store() != nullptr ? caches : nullptr;
 }
 
-FunctionCache FunctionCache::open(const CaptureSettings& settings, const ir::Graph& graph,
-                                  const CaptureFacts& facts, const runtime::Ambient& ambient) {
+FunctionCache FunctionCache::open(const PlanSettings& settings, const ir::Graph& graph,
+                                  const CaptureFacts& facts, const KeyFacts& surroundings) {
   FunctionCache cache(settings.options.name, settings.options.cache == Cache::Strict, settings.lowering);
   if (settings.options.cache == Cache::Off) return cache;
   auto& log = cache.lowering_->cache_log();
@@ -105,7 +104,7 @@ FunctionCache FunctionCache::open(const CaptureSettings& settings, const ir::Gra
     return cache;
   }
   const auto start = std::chrono::steady_clock::now();
-  cache.key_ = function_key(settings, graph, facts, ambient);
+  cache.key_ = function_key(settings, graph, facts, surroundings);
   cache.digest_ = cache.key_.digest();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   if (took > kSlowKey)

@@ -6,9 +6,8 @@
 
 #include "cache/format/key.h"
 #include "cache/store.h"
-#include "compiler/code/captured.h"
-#include "compiler/code/plan.h"
-#include "runtime/guards.h"
+#include "compiler/cache/function_key.h"
+#include "compiler/plan/plan.h"
 
 namespace antegrad::compiler {
 
@@ -22,10 +21,10 @@ namespace antegrad::compiler {
 /// The const members are thread-safe.
 class FunctionCache {
  public:
-  /// `graph` is as captured, by a call in this `ambient` state. Throws Error(CacheMiss) when the cache is
-  /// strict and the function cannot be cached.
-  static FunctionCache open(const CaptureSettings& settings, const ir::Graph& graph,
-                            const CaptureFacts& facts, const runtime::Ambient& ambient);
+  /// `graph` is as captured. Throws Error(CacheMiss) when the cache is strict and the function cannot be
+  /// cached.
+  static FunctionCache open(const PlanSettings& settings, const ir::Graph& graph, const CaptureFacts& facts,
+                            const KeyFacts& surroundings);
 
   /// Returns one that neither has nor stores anything, for code that does not come from a capture.
   static FunctionCache none(const std::string& name, std::shared_ptr<const Lowering> lowering) {

@@ -1,29 +1,16 @@
 #include "compiler/cache/function_key.h"
 
-#include <ATen/Context.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <torch/version.h>
 
 #include <algorithm>
-#include <set>
 
-#include "aten/op_schema.h"
 #include "compiler/cache/system_key.h"
 #include "ir/binary.h"
 #include "ir/text.h"
-#include "runtime/guards.h"
-#include "toolchain/build_id.h"
 
 namespace antegrad::compiler {
 namespace {
-
-/// Returns the build id of the library that extern calls go to.
-const std::string& libtorch_build() {
-  static const auto& id =
-      *new const std::string(toolchain::build_id_of(reinterpret_cast<const void*>(&at::globalContext)));
-  return id;
-}
 
 struct PolicyText {
   std::string operator()(const MinCut&) const { return "min-cut"; }
@@ -49,18 +36,6 @@ std::string options_text(const Options& options) {
   return text;
 }
 
-std::string ambient_text(const runtime::Ambient& ambient) {
-  return fmt::format(
-      "grad mode {}\ninference mode {}\ndeterministic {}\nkernel flags {:x}\ndefault dtype {}\nautocast cpu "
-      "{} {}\nautocast "
-      "cuda {} {}\nmatmul precision {}\nkeys {:x} {:x}\n",
-      ambient.grad_mode, ambient.inference_mode, ambient.deterministic, ambient.kernel_flags,
-      c10::toString(ambient.default_dtype), ambient.autocast_cpu, c10::toString(ambient.autocast_cpu_dtype),
-      ambient.autocast_cuda, c10::toString(ambient.autocast_cuda_dtype),
-      static_cast<int>(at::globalContext().float32MatmulPrecision()), ambient.included_keys,
-      ambient.excluded_keys);
-}
-
 /// Whether scopes of nodes affect the partition: if there are rules or a user's policy.
 bool scopes_matter(const Options& options) {
   return !options.scope_rules.empty() || std::holds_alternative<UserPolicy>(options.policy);
@@ -80,15 +55,6 @@ std::string facts_text(const CaptureFacts& facts) {
     text += '\n';
   }
   return text;
-}
-
-/// Returns the schemas of custom ops, which the version of LibTorch does not identify.
-std::string foreign_ops_text(const ir::Graph& graph) {
-  std::set<std::string> schemas;
-  for (const auto& node : graph.nodes)
-    if (const auto* schema = aten::find_schema(node.op); schema != nullptr && schema->foreign)
-      schemas.insert(c10::toString(schema->handle.schema()));
-  return fmt::format("{}", fmt::join(schemas, "\n"));
 }
 
 /// Returns what is independent of sizes: the ops in order, and the dtypes, devices and ranks of the inputs.
@@ -114,28 +80,27 @@ std::string why_not_cacheable(const Options& options) {
   return why_not_cacheable();
 }
 
-cache::Key function_key(const CaptureSettings& settings, const ir::Graph& graph, const CaptureFacts& facts,
-                        const runtime::Ambient& ambient) {
+cache::Key function_key(const PlanSettings& settings, const ir::Graph& graph, const CaptureFacts& facts,
+                        const KeyFacts& surroundings) {
   const auto& options = settings.options;
   cache::Key key;
   add_system(key, settings.lowering->toolchain_name(), settings.lowering->isa_name());
   if (auto device = settings.lowering->cuda_name(graph); !device.empty())
     key.add_text("cuda", std::move(device));
-  key.add_text("libtorch", fmt::format("{} {}", TORCH_VERSION, libtorch_build()));
+  key.add_text("libtorch", surroundings.libtorch);
   key.add_text("options", options_text(options) + (settings.effects ? "" : "without effects\n"));
   key.add_text("tag", options.cache_tag);
-  key.add_text("ambient", ambient_text(ambient));
+  key.add_text("ambient", surroundings.ambient);
   key.add_text("gradients", facts_text(facts));
   key.add_text("inputs", inputs_text(graph));
   ByteWriter bytes;
   ir::write(bytes, graph, {false, scopes_matter(options)});
   key.add_bytes("graph", bytes.bytes());
-  if (auto schemas = foreign_ops_text(graph); !schemas.empty())
-    key.add_text("custom_ops", std::move(schemas));
+  if (!surroundings.custom_ops.empty()) key.add_text("custom_ops", surroundings.custom_ops);
   return key;
 }
 
-cache::Key sizes_key(const Options& options, const ir::Graph& graph, const runtime::Ambient& ambient) {
+cache::Key sizes_key(const Options& options, const ir::Graph& graph, const KeyFacts& surroundings) {
   cache::Key key;
   key.add_text("antegrad", own_build());
   auto text = options_text(options) + fmt::format("dynamic {}\n", static_cast<int>(options.dynamic));
@@ -144,7 +109,7 @@ cache::Key sizes_key(const Options& options, const ir::Graph& graph, const runti
                         size.min, size.max, size.multiple, size.name);
   key.add_text("options", std::move(text));
   key.add_text("tag", options.cache_tag);
-  key.add_text("ambient", ambient_text(ambient));
+  key.add_text("ambient", surroundings.ambient);
   key.add_text("structure", structure_text(graph));
   return key;
 }

@@ -11,7 +11,6 @@
 #include "codegen/cpu/kernel_source.h"
 #include "codegen/cuda/kernel_source.h"
 #include "compiler/cache/system_key.h"
-#include "runtime/cuda/launch.h"
 #include "toolchain/cuda/cubin.h"
 #include "toolchain/module.h"
 #include "trace/trace.h"

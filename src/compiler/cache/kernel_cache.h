@@ -7,7 +7,7 @@
 
 #include "cache/format/hash.h"
 #include "compiler/cache/caches.h"
-#include "runtime/executable.h"
+#include "runtime/plan/kernel_code.h"
 #include "schedule/device_facts.h"
 #include "schedule/kernel.h"
 #include "toolchain/toolchain.h"

@@ -44,13 +44,12 @@ bool serves(const Generalized& known, const ir::Graph& graph, const symbolic::Ca
 
 }  // namespace
 
-KnownSizes find_sizes(const CaptureSettings& settings, const Captured& captured,
-                      const symbolic::CallShapes& call, const runtime::Ambient& ambient) {
+KnownSizes find_sizes(const PlanSettings& settings, const ir::Graph& graph, const symbolic::CallShapes& call,
+                      const KeyFacts& facts) {
   KnownSizes out;
   const auto caches = usable_caches(settings.options);
   if (caches == nullptr) return out;
-  const auto graph = without_input_offsets(captured);
-  const auto key = sizes_key(settings.options, graph, ambient).digest();
+  const auto key = sizes_key(settings.options, graph, facts).digest();
   caches->store()->search(key, [&](const cache::Address&, const cache::Loaded& loaded) {
     if (loaded.outcome != cache::Outcome::Hit) {
       if (!loaded.reason.empty()) settings.lowering->cache_log().note(loaded.reason);
@@ -70,10 +69,10 @@ KnownSizes find_sizes(const CaptureSettings& settings, const Captured& captured,
   return out;
 }
 
-void store_sizes(const CaptureSettings& settings, const Generalized& found, const runtime::Ambient& ambient) {
+void store_sizes(const PlanSettings& settings, const Generalized& found, const KeyFacts& facts) {
   const auto caches = usable_caches(settings.options);
   if (caches == nullptr) return;
-  const auto key = sizes_key(settings.options, found.graph, ambient);
+  const auto key = sizes_key(settings.options, found.graph, facts);
   ByteWriter shapes;
   ByteWriter graph;
   symbolic::write(shapes, found.shapes);

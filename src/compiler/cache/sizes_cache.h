@@ -1,7 +1,8 @@
 #pragma once
 #include <optional>
 
-#include "compiler/code/differential.h"
+#include "compiler/cache/function_key.h"
+#include "compiler/plan/generalized.h"
 #include "symbolic/shapes.h"
 
 namespace antegrad::compiler {
@@ -14,9 +15,10 @@ struct KnownSizes {
   std::optional<Generalized> found;
   bool others = false;  ///< whether there are entries for other sizes
 };
-KnownSizes find_sizes(const CaptureSettings& settings, const Captured& captured,
-                      const symbolic::CallShapes& call, const runtime::Ambient& ambient);
+/// `graph`: of a capture at the sizes of the call.
+KnownSizes find_sizes(const PlanSettings& settings, const ir::Graph& graph, const symbolic::CallShapes& call,
+                      const KeyFacts& facts);
 
-void store_sizes(const CaptureSettings& settings, const Generalized& found, const runtime::Ambient& ambient);
+void store_sizes(const PlanSettings& settings, const Generalized& found, const KeyFacts& facts);
 
 }  // namespace antegrad::compiler

@@ -266,12 +266,4 @@ CaptureFacts facts_of(const capture::Trace& trace) {
   return facts;
 }
 
-void run_passes(const Options& options, bool effects, bool lazy_bits, Rng rng, ir::Graph& graph) {
-  const trace::Span span("passes");
-  passes::PipelineOptions pipeline;
-  pipeline.disabled = options.disabled_passes;
-  pipeline.verify = true;  // takes about a microsecond for ten nodes
-  passes::run_pipeline(graph, passes::functional_passes({rng == Rng::Fused, effects, lazy_bits}), pipeline);
-}
-
 }  // namespace antegrad::compiler

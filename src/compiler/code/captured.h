@@ -5,16 +5,13 @@
 #include "antegrad/function.h"
 #include "aot/functionalize.h"
 #include "capture/capture.h"
-#include "compiler/code/lowering.h"
 #include "compiler/code/watch.h"
+#include "compiler/plan/plan.h"
 
 namespace antegrad::compiler {
 
 /// How to capture a function.
-struct CaptureSettings {
-  const Options& options;
-  bool effects = true;  ///< false to omit what the function does to its inputs
-  std::shared_ptr<const Lowering> lowering;
+struct CaptureSettings : PlanSettings {
   bool may_keep = false;   ///< as in capture::CaptureOptions
   size_t* kept = nullptr;  ///< as in capture::CaptureOptions
   std::vector<at::Tensor>* met = nullptr;
@@ -65,16 +62,6 @@ std::string traced_text(const Captured& captured);
 /// bits, so a copy that resolves them looks like a no-op.
 bool has_lazy_bits(const capture::Trace& trace);
 
-/// What is known about a captured function besides its graph.
-struct CaptureFacts {
-  bool differentiable = false;
-  bool lazy_bits = false;                     ///< as has_lazy_bits()
-  std::vector<std::vector<bool>> reached_by;  ///< as in BackwardFacts
-};
 CaptureFacts facts_of(const capture::Trace& trace);
-
-/// Runs the passes for a captured graph. `effects` as in CaptureSettings; `rng` as in Options, passed
-/// separately because exports override it.
-void run_passes(const Options& options, bool effects, bool lazy_bits, Rng rng, ir::Graph& graph);
 
 }  // namespace antegrad::compiler

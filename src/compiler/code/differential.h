@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "compiler/code/captured.h"
+#include "compiler/plan/generalized.h"
 #include "symbolic/shapes.h"
 
 namespace antegrad::compiler {
@@ -14,12 +15,6 @@ constexpr size_t kMostSamples = 7;
 /// Captures the function at other sizes.
 using CaptureAt = std::function<Captured(const symbolic::CallShapes&)>;
 
-/// A size that has to stay constant.
-struct Pinned {
-  std::string what;    ///< "tensor 0 size 1"
-  std::string reason;  ///< what went wrong at another size
-};
-
 /// Returns the sizes that the options mark as dynamic. Throws Error(InvalidArgument) for invalid marks.
 std::vector<symbolic::Mark> marks_of(const Options& options);
 /// Whether the program is only valid for its sizes: some tensors share memory or are lazily conjugated or
@@ -27,13 +22,6 @@ std::vector<symbolic::Mark> marks_of(const Options& options);
 bool must_keep_sizes(const Captured& captured);
 /// Returns the arguments of a call with other shapes and without memory.
 std::vector<at::Tensor> stand_ins(const Leaves& leaves, const symbolic::CallShapes& shapes);
-
-/// A program over those symbols that it was found to work for.
-struct Generalized {
-  symbolic::Shapes shapes;
-  ir::Graph graph;  ///< functional or joint, before any pass
-  std::vector<Pinned> pinned;
-};
 
 /// Differential tracing. User code computes with plain integers, so symbols cannot be passed through it;
 /// instead the function is captured at several sizes, and numbers that differ between the graphs are solved

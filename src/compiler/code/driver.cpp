@@ -3,15 +3,17 @@
 //   Driver::compile  on any thread: look up → optimise → partition → schedule → kernels → store → a version
 #include "compiler/code/driver.h"
 
+#include <ATen/Context.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 
 #include "antegrad/error.h"
-#include "compiler/code/progress.h"
+#include "compiler/code/key_facts.h"
 #include "compiler/code/tracing.h"
 #include "compiler/function/gradient_function.h"
+#include "compiler/plan/progress.h"
 
 namespace antegrad::compiler {
 namespace {
@@ -131,7 +133,7 @@ void Driver::generalize_numbers(const Call& call, const Versions& versions, Reco
     if (!program.numbers.places.empty()) {
       program.found.graph = (*std::move(numbered)).graph;
       program.cache = FunctionCache::open(settings_, program.found.graph, facts_of(recorded.captured->trace),
-                                          call.ambient);
+                                          key_facts(program.found.graph, call.ambient));
     }
     return;
   }
@@ -197,7 +199,8 @@ std::shared_ptr<const Lowered> compile_backward(const TemplateParts& parts,
 std::shared_ptr<const Lowered> lower(const Lowering& lowering, const ir::Graph& graph,
                                      std::optional<bool> deterministic) {
   try {
-    auto program = lowering.program(graph, deterministic);  // schedule/
+    auto program = lowering.program(
+        graph, deterministic.value_or(at::globalContext().deterministicAlgorithms()));  // schedule/
     trace_program(program, lowering);
     auto kernels = lowering.kernels(program);  // codegen/cpu/, toolchain/, cache/
     return std::make_shared<const Lowered>(std::move(program), std::move(kernels), lowering.debug_compare());

@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "aot/signature.h"
+#include "aot/signature/signature.h"
 #include "compiler/code/captured.h"
 #include "compiler/code/numbers.h"
 #include "symbolic/shapes.h"

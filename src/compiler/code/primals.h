@@ -1,7 +1,7 @@
 #pragma once
 #include <vector>
 
-#include "aot/signature.h"
+#include "aot/signature/signature.h"
 #include "capture/capture.h"
 #include "ir/graph.h"
 

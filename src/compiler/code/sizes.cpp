@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "compiler/cache/sizes_cache.h"
+#include "compiler/code/key_facts.h"
 #include "trace/trace.h"
 
 namespace antegrad::compiler {
@@ -58,7 +59,8 @@ SizeChoice::Wanted SizeChoice::choose(const Call& call, const Versions& versions
 }
 
 GeneralProgram SizeChoice::with_cache(const Call& call, const Captured& captured, Generalized found) const {
-  auto cache = FunctionCache::open(settings_, found.graph, facts_of(captured.trace), call.ambient);
+  auto cache = FunctionCache::open(settings_, found.graph, facts_of(captured.trace),
+                                   key_facts(found.graph, call.ambient));
   return {std::move(found), std::move(cache), {}, {}, false};
 }
 
@@ -82,7 +84,7 @@ GeneralProgram SizeChoice::search(const Call& call, const Captured& captured, co
       pinned_.insert({key_of(call.leaves), what});
       fixed_sizes.push_back(fmt::format("{} is fixed: {}", what, why));
     }
-    if (found.shapes.dynamic()) store_sizes(settings_, found, call.ambient);
+    if (found.shapes.dynamic()) store_sizes(settings_, found, key_facts(found.graph, call.ambient));
   }
   auto program = with_cache(call, captured, std::move(found));
   program.fixed_sizes = std::move(fixed_sizes);
@@ -99,7 +101,8 @@ GeneralProgram SizeChoice::generalize(const Call& call, const Captured& captured
     program = with_cache(call, captured, at_call_sizes(call, captured));
     if (program->cache.prefetch()) return std::move(*program);
   }
-  auto known = find_sizes(settings_, captured, wanted.calls.back(), call.ambient);
+  const auto graph = without_input_offsets(captured);
+  auto known = find_sizes(settings_, graph, wanted.calls.back(), key_facts(graph, call.ambient));
   if (known.found) return with_cache(call, captured, std::move(*known.found));
   if (!program) program = search(call, captured, wanted);
   if (known.others) program->cache.set_known_at_other_sizes();

@@ -5,6 +5,7 @@
 #include "antegrad/error.h"
 #include "aten/op_schema.h"
 #include "compiler/code/driver.h"
+#include "compiler/code/make_executable.h"
 #include "compiler/code/primals.h"
 #include "compiler/code/tracing.h"
 #include "ir/substitute.h"
@@ -131,7 +132,7 @@ std::unique_ptr<runtime::Caller> Template::instantiate(std::vector<int64_t> symb
     trace_memory(parts_.plan, *parts_.forward, symbols, false);
   }
   if (trace::on()) trace::Event("sizes").with("symbols", symbols).send();
-  auto forward = parts_.forward->at(symbols, writes_of(signature, parts_.plan));
+  auto forward = make_executable(*parts_.forward, symbols, writes_of(signature, parts_.plan));
   if (!parts_.plan.partition)
     return std::make_unique<runtime::Caller>(std::move(signature), std::move(forward));
   const auto self = shared_from_this();
@@ -140,7 +141,7 @@ std::unique_ptr<runtime::Caller> Template::instantiate(std::vector<int64_t> symb
         const trace::In in({self->parts_.traced.function, self->parts_.traced.version, "backward"});
         const auto code = self->backward(which);
         if (traces_memory) trace_memory(self->parts_.plan, *code, symbols, true);
-        return code->at(symbols);
+        return make_executable(*code, symbols);
       },
       symbols,
       [self](const std::vector<int64_t>& sizes) {

@@ -10,7 +10,7 @@
 #include "compiler/cache/function_cache.h"
 #include "compiler/code/captured.h"
 #include "compiler/code/numbers.h"
-#include "compiler/code/plan.h"
+#include "compiler/plan/plan.h"
 #include "runtime/calling.h"
 #include "trace/trace.h"
 #include "util/fork_mutex.h"

@@ -1,6 +1,6 @@
 #include "compiler/code/tracing.h"
 #include "ir/substitute.h"
-#include "runtime/placement.h"
+#include "runtime/plan/placement.h"
 #include "schedule/substitute.h"
 
 namespace antegrad::compiler {

@@ -1,5 +1,6 @@
 #include "compiler/code/tracing.h"
 
+#include <ATen/Context.h>
 #include <fmt/format.h>
 
 #include "antegrad/error.h"
@@ -175,7 +176,7 @@ void trace_pass_without_code(const ir::Graph& graph, bool has_kernels, const Low
   trace::attempt([&] {
     schedule::Program program;
     if (has_kernels)
-      program = lowering.program(graph);
+      program = lowering.program(graph, at::globalContext().deterministicAlgorithms());
     else
       program.graph = graph;
     trace_program(program, lowering);

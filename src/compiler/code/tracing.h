@@ -4,9 +4,9 @@
 
 #include "antegrad/options.h"
 #include "antegrad/tree.h"
-#include "compiler/code/lowering.h"
-#include "compiler/code/plan.h"
 #include "compiler/function/call.h"
+#include "compiler/plan/lowering.h"
+#include "compiler/plan/plan.h"
 #include "trace/trace.h"
 
 /// Events that the compiler sends to a trace (docs/report.md). These functions do nothing when tracing is

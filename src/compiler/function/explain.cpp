@@ -1,5 +1,6 @@
 #include "compiler/function/explain.h"
 
+#include <ATen/Context.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +23,7 @@ std::string text_of(const schedule::Program& program) {
 }
 
 void add_pass(const char* pass, const ir::Graph& graph, const Lowering& lowering, Explanation& out) {
-  const auto program = lowering.program(graph);
+  const auto program = lowering.program(graph, at::globalContext().deterministicAlgorithms());
   out.decisions += fmt::format("{}\n{}", pass, text_of(program));
   for (const auto& kernel : program.kernels)
     out.sources.emplace_back(fmt::format("{} {}", pass, kernel.name), lowering.source(kernel, graph));

@@ -1,7 +1,7 @@
 #pragma once
 #include "antegrad/function.h"
-#include "compiler/code/lowering.h"
 #include "compiler/function/version.h"
+#include "compiler/plan/lowering.h"
 
 namespace antegrad::compiler {
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "antegrad/error.h"
+#include "compiler/api/cache_counts.h"
 #include "compiler/code/kept.h"
 #include "compiler/function/explain.h"
 #include "compiler/function/function_impl.h"
@@ -37,7 +38,12 @@ Report Function::report() const {
   report.compile_failures = failures.count;
   report.compile_failure_reasons = std::move(failures.reasons);
   report.calls = impl_->calls.load(std::memory_order_relaxed);
-  impl_->lowering->cache_log().fill(report);
+  const auto cache = impl_->lowering->cache_log().totals();
+  report.cache = compiler::counts_of(cache.outcomes);
+  report.cache_reasons = cache.reasons;
+  report.cache_keys = cache.keys;
+  report.cache_seconds_saved_forward = cache.seconds_saved_forward;
+  report.cache_seconds_saved_backward = cache.seconds_saved_backward;
   if (impl_->stretches) impl_->stretches->fill(report);
   return report;
 }

@@ -12,8 +12,8 @@
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/error_words.h"
 #include "runtime/instructions.h"
-#include "runtime/overwrite.h"
-#include "runtime/placement.h"
+#include "runtime/plan/overwrite.h"
+#include "runtime/plan/placement.h"
 
 namespace antegrad::runtime::cuda {
 namespace {

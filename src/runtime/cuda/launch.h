@@ -2,19 +2,11 @@
 #include <memory>
 #include <vector>
 
-#include "codegen/cuda/mapping.h"
 #include "runtime/executable.h"
 #include "runtime/kernel_call.h"
 #include "schedule/kernel.h"
-#include "toolchain/cuda/module.h"
 
 namespace antegrad::runtime {
-
-/// A kernel for CUDA devices, and how it runs on threads.
-struct CudaKernelCode {
-  std::shared_ptr<const toolchain::cuda::Module> module;
-  codegen::cuda::Mapping mapping;
-};
 
 namespace cuda {
 

@@ -11,7 +11,7 @@
 
 #include "antegrad/error.h"
 #include "runtime/memory_pool.h"
-#include "runtime/placement.h"
+#include "runtime/plan/placement.h"
 
 namespace antegrad::test {
 namespace {

@@ -7,7 +7,7 @@
 #include "compiler/code/driver.h"
 #include "ir/text.h"
 #include "runtime/executable.h"
-#include "runtime/placement.h"
+#include "runtime/plan/placement.h"
 #include "support/seeds.h"
 
 namespace antegrad {

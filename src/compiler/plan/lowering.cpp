@@ -1,6 +1,5 @@
-#include "compiler/code/lowering.h"
+#include "compiler/plan/lowering.h"
 
-#include <ATen/Context.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,13 +9,12 @@
 #include "codegen/cuda/kernel_source.h"
 #include "codegen/text/expression.h"
 #include "compiler/cache/function_cache.h"
-#include "compiler/code/progress.h"
-#include "ir/substitute.h"
+#include "compiler/plan/progress.h"
 #include "ir/verify.h"
 #include "passes/pipelines.h"
-#include "runtime/index_checks.h"
-#include "schedule/substitute.h"
+#include "runtime/plan/index_checks.h"
 #include "toolchain/cuda/nvrtc.h"
+#include "trace/trace.h"
 #include "util/process_end.h"
 #include "util/reasons.h"
 
@@ -78,17 +76,6 @@ Lowered::Lowered(schedule::Program program, std::vector<LoadedKernel> kernels, b
         if (op.indirect.empty()) op.comment.clear();  // errors name ops whose index is out of range
   }
   checks_ = runtime::index_checks(program_);
-}
-
-std::shared_ptr<const runtime::Executable> Lowered::at(const std::vector<int64_t>& symbols,
-                                                       const runtime::InputWrites& writes) const {
-  if (is_eager_) return std::make_shared<const runtime::Executable>(ir::substitute(program_.graph, symbols));
-  std::vector<runtime::KernelCode> code;
-  for (const auto& kernel : kernels_) code.push_back(kernel.code);
-  if (symbols.empty())
-    return std::make_shared<const runtime::Executable>(program_, code, symbols, compare_, checks_, writes);
-  return std::make_shared<const runtime::Executable>(schedule::substitute(program_, symbols), code, symbols,
-                                                     compare_, checks_, writes);
 }
 
 /// Lowering does not need watched modules, and owning them would hide that one is replaced (watch.h).
@@ -155,14 +142,12 @@ void Lowering::prepare(ir::Graph& graph) const {
   passes::run_pipeline(graph, passes::passes_of("before_fusion"), pipeline);
 }
 
-schedule::Program Lowering::program(const ir::Graph& graph, std::optional<bool> deterministic) const {
+schedule::Program Lowering::program(const ir::Graph& graph, bool deterministic) const {
   const trace::Span span("schedule");
   schedule::Settings settings;
   settings.fuse = options_.backend != Backend::NoFuse;
   settings.supports = codegen::expression_supported;
-  if (const auto facts = cuda_facts(graph))
-    settings.cuda =
-        schedule::cuda_target(*facts, deterministic.value_or(at::globalContext().deterministicAlgorithms()));
+  if (const auto facts = cuda_facts(graph)) settings.cuda = schedule::cuda_target(*facts, deterministic);
   auto program = schedule::schedule(graph, settings);
   ir::verify(program.graph);  // the memory plan relies on it
   return program;

@@ -1,4 +1,4 @@
-#include "runtime/overwrite.h"
+#include "runtime/plan/overwrite.h"
 
 #include <algorithm>
 #include <optional>

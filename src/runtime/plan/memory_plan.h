@@ -5,6 +5,9 @@
 namespace antegrad::runtime {
 
 constexpr int64_t kAlignment = 64;
+/// Values of at least this many bytes have memory of their own, and blocks of at least this size are kept
+/// when they are freed (memory_pool.h): allocators are fast for smaller ones.
+constexpr int64_t kSmallestPooled = 128 * 1024;
 
 /// Memory that is needed from step `begin` to step `end`, both included.
 struct Block {

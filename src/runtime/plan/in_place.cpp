@@ -1,10 +1,10 @@
-#include "runtime/in_place.h"
+#include "runtime/plan/in_place.h"
 
 #include <algorithm>
 #include <optional>
 
-#include "runtime/overwrite.h"
-#include "runtime/placement.h"
+#include "runtime/plan/overwrite.h"
+#include "runtime/plan/placement.h"
 
 namespace antegrad::runtime {
 namespace {

@@ -1,12 +1,27 @@
 #pragma once
+#include <memory>
 #include <optional>
+#include <vector>
 
-#include "compiler/cache/function_key.h"
-#include "compiler/code/captured.h"
+#include "compiler/plan/lowering.h"
 #include "partition/partition.h"
 #include "util/byte_stream.h"
 
 namespace antegrad::compiler {
+
+/// How a captured graph becomes code.
+struct PlanSettings {
+  const Options& options;
+  bool effects = true;  ///< false to omit what the function does to its inputs
+  std::shared_ptr<const Lowering> lowering;
+};
+
+/// What is known about a captured function besides its graph.
+struct CaptureFacts {
+  bool differentiable = false;
+  bool lazy_bits = false;                     ///< as has_lazy_bits()
+  std::vector<std::vector<bool>> reached_by;  ///< as in BackwardFacts
+};
 
 /// What is decided about a captured function before code is generated: plain data, the same for all its
 /// sizes.
@@ -26,12 +41,16 @@ struct Optimised {
   bool has_kernels = false;  ///< as in Plan
 };
 
+/// Runs the passes for a captured graph. `effects` as in PlanSettings; `rng` as in Options, passed separately
+/// because exports override it.
+void run_passes(const Options& options, bool effects, bool lazy_bits, Rng rng, ir::Graph& graph);
+
 /// Runs the passes on a captured functional or joint graph.
-Optimised optimise(const CaptureSettings& settings, const ir::Graph& graph, const CaptureFacts& facts);
+Optimised optimise(const PlanSettings& settings, const ir::Graph& graph, const CaptureFacts& facts);
 /// Splits the graph into what a call runs and what its backward pass runs.
-Plan divide(const CaptureSettings& settings, Optimised optimised, const CaptureFacts& facts);
+Plan divide(const PlanSettings& settings, Optimised optimised, const CaptureFacts& facts);
 /// optimise() and divide().
-Plan make_plan(const CaptureSettings& settings, const ir::Graph& graph, const CaptureFacts& facts);
+Plan make_plan(const PlanSettings& settings, const ir::Graph& graph, const CaptureFacts& facts);
 
 void write(ByteWriter& out, const Plan& plan);
 Plan read_plan(ByteReader& in);  ///< throws Error(Io) for bytes that do not encode a plan

@@ -1,5 +1,5 @@
 #pragma once
-#include "aot/signature.h"
+#include "aot/signature/signature.h"
 #include "util/byte_stream.h"
 
 namespace antegrad::aot {

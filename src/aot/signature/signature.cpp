@@ -1,4 +1,4 @@
-#include "aot/signature.h"
+#include "aot/signature/signature.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

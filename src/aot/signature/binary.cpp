@@ -1,4 +1,4 @@
-#include "aot/binary.h"
+#include "aot/signature/binary.h"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "aot/signature.h"
+#include "aot/signature/signature.h"
 #include "schedule/program.h"
 
 namespace antegrad::runtime {

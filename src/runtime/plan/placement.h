@@ -1,14 +1,16 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "ir/graph.h"
-#include "runtime/in_place.h"
-#include "runtime/index_checks.h"
-#include "runtime/instructions.h"
+#include "runtime/plan/in_place.h"
+#include "runtime/plan/index_checks.h"
 #include "schedule/program.h"
 
 namespace antegrad::runtime {
+
+using RegisterMap = ir::PerValue<int32_t>;  ///< -1 where there is none
 
 /// A tensor that is created before a step runs.
 struct Allocation {
@@ -55,6 +57,12 @@ struct PlacementOptions {
 };
 
 Placement place(const schedule::Program& program, const PlacementOptions& options = {});
+
+/// A matrix product that LibTorch can write into an existing tensor.
+enum class Product : uint8_t { Mm, Bmm, Addmm, Baddbmm };
+/// Returns the product that the node is; nothing for other nodes, and for results that need memory of another
+/// kind.
+std::optional<Product> product_into(const ir::Node& node, const ir::Graph& graph);
 
 /// Returns the buffers of a kernel for which a RunKernel has values: all but scratch.
 std::vector<int32_t> passed_buffers(const schedule::Kernel& kernel);

@@ -10,26 +10,27 @@
 #include "compiler/cache/cache_log.h"
 #include "compiler/cache/kernel_cache.h"
 #include "ir/graph.h"
-#include "runtime/executable.h"
+#include "runtime/plan/index_checks.h"
 #include "schedule/program.h"
 #include "toolchain/toolchain.h"
 #include "util/fork_mutex.h"
 
 namespace antegrad::compiler {
 
-/// The code of a graph for all values of its symbols. Immutable.
+/// The code of a graph for all values of its symbols, of which make_executable() makes something to run.
+/// Immutable.
 class Lowered {
  public:
   /// LibTorch runs every op.
   explicit Lowered(const ir::Graph& graph);
   Lowered(schedule::Program program, std::vector<LoadedKernel> kernels, bool compare = false);
-  /// Returns the code for given values of the symbols. `writes`: inputs that it may write to.
-  std::shared_ptr<const runtime::Executable> at(const std::vector<int64_t>& symbols,
-                                                const runtime::InputWrites& writes = {}) const;
 
   bool is_eager() const { return is_eager_; }
   const schedule::Program& program() const { return program_; }
   const std::vector<LoadedKernel>& kernels() const { return kernels_; }
+  const std::shared_ptr<const runtime::IndexChecks>& checks() const { return checks_; }
+  /// Whether the results of each kernel are to be compared with LibTorch's.
+  bool compares() const { return compare_; }
 
  private:
   schedule::Program program_;
@@ -55,9 +56,8 @@ class Lowering {
   std::string cuda_name(const ir::Graph& graph) const;
   /// Runs the passes that prepare a joint or functional graph for fusion.
   void prepare(ir::Graph& graph) const;
-  /// `deterministic`: whether results must be the same in every run, also of sums in any order; the thread's
-  /// flag where it is not given.
-  schedule::Program program(const ir::Graph& graph, std::optional<bool> deterministic = {}) const;
+  /// `deterministic`: whether results must be the same in every run, also of sums in any order.
+  schedule::Program program(const ir::Graph& graph, bool deterministic) const;
   /// Returns the text that is compiled for a kernel of a program for the graph.
   std::string source(const schedule::Kernel& kernel, const ir::Graph& graph) const;
   /// Throws Error(Compile).

@@ -1,10 +1,11 @@
-#include "compiler/code/plan.h"
+#include "compiler/plan/plan.h"
 
 #include <algorithm>
 
 #include "ir/binary.h"
 #include "ir/verify.h"
 #include "partition/binary.h"
+#include "passes/pipelines.h"
 #include "trace/trace.h"
 
 namespace antegrad::compiler {
@@ -19,7 +20,15 @@ bool is_on_cuda(const ir::Graph& graph) {
 
 }  // namespace
 
-Optimised optimise(const CaptureSettings& settings, const ir::Graph& graph, const CaptureFacts& facts) {
+void run_passes(const Options& options, bool effects, bool lazy_bits, Rng rng, ir::Graph& graph) {
+  const trace::Span span("passes");
+  passes::PipelineOptions pipeline;
+  pipeline.disabled = options.disabled_passes;
+  pipeline.verify = true;  // takes about a microsecond for ten nodes
+  passes::run_pipeline(graph, passes::functional_passes({rng == Rng::Fused, effects, lazy_bits}), pipeline);
+}
+
+Optimised optimise(const PlanSettings& settings, const ir::Graph& graph, const CaptureFacts& facts) {
   Optimised out;
   out.graph = graph;
   // Without kernels for the device, numbers of the fused stream would be drawn on the host.
@@ -33,7 +42,7 @@ Optimised optimise(const CaptureSettings& settings, const ir::Graph& graph, cons
   return out;
 }
 
-Plan divide(const CaptureSettings& settings, Optimised optimised, const CaptureFacts& facts) {
+Plan divide(const PlanSettings& settings, Optimised optimised, const CaptureFacts& facts) {
   const trace::Span span(facts.differentiable ? "partition" : "plan");
   const auto& options = settings.options;
   Plan plan;
@@ -50,7 +59,7 @@ Plan divide(const CaptureSettings& settings, Optimised optimised, const CaptureF
   return plan;
 }
 
-Plan make_plan(const CaptureSettings& settings, const ir::Graph& graph, const CaptureFacts& facts) {
+Plan make_plan(const PlanSettings& settings, const ir::Graph& graph, const CaptureFacts& facts) {
   return divide(settings, optimise(settings, graph, facts), facts);
 }
 

@@ -1,11 +1,12 @@
-#include "runtime/placement.h"
+#include "runtime/plan/placement.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <string_view>
 
-#include "runtime/memory_plan.h"
-#include "runtime/memory_pool.h"
-#include "runtime/overwrite.h"
+#include "runtime/plan/memory_plan.h"
+#include "runtime/plan/overwrite.h"
 #include "schedule/liveness.h"
 
 namespace antegrad::runtime {
@@ -144,7 +145,7 @@ class Placer {
       return;
     }
     const auto& node = node_of(s);
-    if (!has_out_call(node, graph_)) return;
+    if (!product_into(node, graph_)) return;
     const auto value = node.outputs[0];
     out_.steps[s].writes_out = true;
     const bool own = has_own_memory(value);
@@ -156,8 +157,7 @@ class Placer {
   /// So are those that steps read which run later: the arena does not wait for them.
   bool has_own_memory(ir::ValueId v) const {
     return state_[v].leaves || (options_.in_place.deferred && storage_end(v) >= first_write_) ||
-           graph_.tensor_type(v).device != out_.device ||
-           bytes_of(graph_.tensor_type(v)) >= static_cast<int64_t>(memory_pool::kSmallest);
+           graph_.tensor_type(v).device != out_.device || bytes_of(graph_.tensor_type(v)) >= kSmallestPooled;
   }
 
   void give_memory_to_output(int32_t s, const RunKernel& call, const std::vector<int32_t>& passed, size_t b) {
@@ -261,6 +261,20 @@ class Placer {
 };
 
 }  // namespace
+
+std::optional<Product> product_into(const ir::Node& node, const ir::Graph& graph) {
+  constexpr std::array<std::pair<std::string_view, Product>, 4> kProducts = {
+      {{"aten.mm", Product::Mm},
+       {"aten.bmm", Product::Bmm},
+       {"aten.addmm", Product::Addmm},
+       {"aten.baddbmm", Product::Baddbmm}}};
+  const auto found = std::ranges::find(kProducts, node.op, &std::pair<std::string_view, Product>::first);
+  if (found == kProducts.end() || node.outputs.size() != 1 || node.functional) return std::nullopt;
+  const auto& type = graph.tensor_type(node.outputs[0]);
+  if (type.device.kind != ir::Device::Kind::Cpu || !type.is_contiguous() || ir::is_complex(type.dtype))
+    return std::nullopt;
+  return found->second;
+}
 
 Placement place(const Program& program, const PlacementOptions& options) {
   return Placer(program, options).run();

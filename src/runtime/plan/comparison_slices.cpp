@@ -1,6 +1,6 @@
-#include "runtime/comparison_slices.h"
+#include "runtime/plan/comparison_slices.h"
 
-#include "runtime/placement.h"
+#include "runtime/plan/placement.h"
 
 namespace antegrad::runtime {
 namespace {

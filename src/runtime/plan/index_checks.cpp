@@ -1,9 +1,9 @@
-#include "runtime/index_checks.h"
+#include "runtime/plan/index_checks.h"
 
 #include <algorithm>
 #include <ranges>
 
-#include "runtime/overwrite.h"
+#include "runtime/plan/overwrite.h"
 #include "schedule/item.h"
 
 namespace antegrad::runtime {

@@ -1,4 +1,4 @@
-#include "runtime/error_rules.h"
+#include "runtime/plan/error_rules.h"
 
 #include <algorithm>
 #include <map>
