@@ -156,11 +156,13 @@ class SignatureReader {
     s_.shared = from_.list(2, [&] { return shared(); });
     s_.written = inputs();
     s_.apart = from_.list(3, [&] { return DisjointInputs{input(), input(), in_.signed_varint()}; });
-    s_.same = from_.list(2, [&] { return std::pair(input(), input()); });
+    s_.same = from_.list(2, [&] { return std::pair<int32_t, int32_t>{input(), input()}; });
     s_.changed = inputs();
     s_.views = inputs();
     s_.gradients = inputs();
-    s_.backward_writes = from_.list(2, [&] { return std::pair(input(), from_.index(kMostSlots)); });
+    s_.backward_writes = from_.list(2, [&] {
+      return std::pair<int32_t, int32_t>{input(), from_.index(kMostSlots)};
+    });
     s_.fixed_offsets = inputs();
     from_.check();
     if (made_views_ != views_.nodes.size()) from_.fail("there are view ops that no step uses");
