@@ -115,7 +115,7 @@ def check_no_libtorch(tree):
             yield f"{path}: src/{room} includes LibTorch: " + " -> ".join(chain(path))
 
 
-PRIVATE_PARTS = re.compile(r'^template struct \w+<[^>]*&|\bANTEGRAD_PRIVATE_MEMBER\(|"N\d*(?:5torch|3c10)', re.M)
+PRIVATE_PARTS = re.compile(r'^template struct \w+<[^>]*&|\bANTEGRAD_PRIVATE_MEMBER\(|"N\d*(?:5torch|3c10)|\bPyInterpreterVTable\b', re.M)
 
 
 def check_private_parts(tree):

@@ -82,6 +82,8 @@ class StructureTest(unittest.TestCase):
     def test_private_parts_of_libtorch(self):
         text = "template struct Members<&c10::StorageImpl::refuses_>;\n"
         self.expect({"src/engine/a.cpp": text}, "src/engine/a.cpp:1", "private parts of LibTorch")
+        text = "struct Table final : c10::impl::PyInterpreterVTable {};\n"
+        self.expect({"src/capture/a.cpp": text}, "src/capture/a.cpp:1", "private parts of LibTorch")
         self.expect({"src/engine/a.cpp": 'auto n = "N5torch8autograd4NodeE";\n'}, "src/engine/a.cpp:1")
         self.assertEqual(self.run_tree({"src/aten/a.cpp": text}), [])
 
@@ -100,6 +102,7 @@ class StructureTest(unittest.TestCase):
     def test_libtorch_in_a_folder_without_it(self):
         self.expect({"src/ir/a.cpp": "#include <c10/util/Half.h>\n"}, "src/ir/a.cpp", "includes LibTorch")
         self.expect({"src/cache/a.cpp": "#include <torch/torch.h>\n"}, "src/cache/a.cpp", "includes LibTorch")
+        self.expect({"src/runtime/plan/a.cpp": "#include <c10/util/Half.h>\n"}, "src/runtime/plan includes LibTorch")
 
     def test_libtorch_through_a_header_of_another_folder(self):
         self.expect({"src/passes/a.cpp": '#include "capture/rules/rules.h"\n'},
