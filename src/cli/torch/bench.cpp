@@ -12,13 +12,15 @@
 #include "cli/progress_bar.h"
 #include "cli/text.h"
 #include "cli/torch/commands.h"
-#include "cli/torch/compiled_graph.h"
 #include "cli/torch/tensors.h"
+#include "compiler/api/compiled_graph.h"
 #include "compiler/api/environment.h"
 #include "ir/text.h"
 
 namespace antegrad::cli {
 namespace {
+
+using compiler::CompiledGraph;
 
 constexpr const char* kBench = "bench";
 constexpr size_t kFewest = 5;  ///< the fewest runs of each, however long they take
@@ -155,7 +157,7 @@ std::string table_of(const Result& result) {
 
 std::string bench_graph(const BenchOptions& options) {
   if (options.threads > 0) at::set_num_threads(options.threads);
-  const auto graph = runnable(ir::parse(read_file(options.file)));
+  const auto graph = compiler::runnable(ir::parse(read_file(options.file)));
   const auto inputs = make_inputs(kBench, graph, options);
   auto settings = compiler::with_environment({});
   settings.backend = Backend::Default;

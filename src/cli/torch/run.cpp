@@ -8,13 +8,15 @@
 #include "cli/files.h"
 #include "cli/text.h"
 #include "cli/torch/commands.h"
-#include "cli/torch/compiled_graph.h"
 #include "cli/torch/tensors.h"
+#include "compiler/api/compiled_graph.h"
 #include "compiler/api/environment.h"
 #include "ir/text.h"
 
 namespace antegrad::cli {
 namespace {
+
+using compiler::CompiledGraph;
 
 constexpr const char* kRun = "run";
 
@@ -74,7 +76,7 @@ std::string table(const NamedTensors& outputs) {
 
 std::string run_graph(const RunOptions& options) {
   if (options.threads > 0) at::set_num_threads(options.threads);
-  const auto graph = runnable(ir::parse(read_file(options.file)));
+  const auto graph = compiler::runnable(ir::parse(read_file(options.file)));
   const auto inputs = make_inputs(kRun, graph, options);
   const auto code = CompiledGraph::compiled(graph, options_of(options), inputs.symbols);
   const auto results = code.run(inputs.tensors);

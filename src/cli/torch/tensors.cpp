@@ -10,6 +10,7 @@
 #include "cli/errors.h"
 #include "cli/files.h"
 #include "cli/text.h"
+#include "compiler/api/graph_inputs.h"
 #include "ir/substitute.h"
 #include "ir/text.h"
 #include "runtime/rng_state.h"
@@ -17,56 +18,28 @@
 namespace antegrad::cli {
 namespace {
 
-/// Returns a view of this layout and storage offset.
-at::Tensor strided(const at::Tensor& flat, const ir::TensorType& type) {
-  return flat.as_strided(aten::constants(type.sizes), aten::constants(type.strides), type.offset.constant());
-}
-
-int64_t reach_of(const ir::TensorType& type) {
-  int64_t last = type.offset.constant();
-  for (size_t d = 0; d < type.sizes.size(); ++d) {
-    if (type.sizes[d].is(0)) return last;
-    last += (type.sizes[d].constant() - 1) * type.strides[d].constant();
-  }
-  return last + 1;
-}
-
 at::Tensor random_of(const ir::TensorType& type) {
   const auto options = aten::options_of(type);
-  const auto length = reach_of(type);
+  const auto length = compiler::reach_of(type);
   const bool real = ir::is_floating(type.dtype) || ir::is_complex(type.dtype);
   const auto drawn = real ? at::randn({length}, ir::is_complex(type.dtype) ? at::kComplexDouble : at::kDouble)
                           : at::randint(0, 2, {length}, at::kLong);
-  return strided(drawn.to(options), type);
+  return compiler::strided(drawn.to(options), type);
 }
 
-/// Returns the given tensor with the strides that the graph was captured for.
+/// Returns the given tensor with the layout that the graph was captured for.
 at::Tensor fit(const std::string& where, const std::string& name, const at::Tensor& given,
                const ir::TensorType& type) {
-  const auto found = aten::type_of(given, given.device());
-  if (found.dtype != type.dtype || found.sizes != type.sizes)
-    throw UsageError(where,
-                     fmt::format("input \"{}\" is {} where the graph takes {}", name,
-                                 ir::print(ir::Type(found)), ir::print(ir::Type(type))),
-                     "Give a tensor of that type");
-  const auto plain = given.resolve_conj().resolve_neg();
-  if (found.strides == type.strides && found.offset == type.offset) return plain;
-  auto out = strided(at::zeros({reach_of(type)}, aten::options_of(type)), type);
-  // Along a dim of stride 0, as after expand(), elements share memory, so only one is written.
-  auto target = out, source = plain;
-  for (int64_t d = 0; d < out.dim(); ++d) {
-    if (out.stride(d) != 0 || out.size(d) < 2) continue;
-    if (!plain.eq(plain.narrow(d, 0, 1)).all().item<bool>())
+  if (const auto why = compiler::misfit(given, ir::Type(type)); !why.empty())
+    throw UsageError(where, fmt::format("input \"{}\" is {}", name, why), "Give a tensor of that type");
+  for (int64_t d = 0; d < given.dim(); ++d)
+    if (type.strides[d].is(0) && given.size(d) > 1 && !given.eq(given.narrow(d, 0, 1)).all().item<bool>())
       throw UsageError(
           where,
           fmt::format("input \"{}\" is expanded along dim {} in the graph, and the given values differ there",
                       name, d),
           "Give a tensor whose values repeat along that dim, or none");
-    target = target.narrow(d, 0, 1);
-    source = source.narrow(d, 0, 1);
-  }
-  target.copy_(source);
-  return out;
+  return compiler::in_layout(given, type);
 }
 
 /// The inputs given on the command line, before sizes are known.
@@ -143,7 +116,7 @@ GraphInputs make_inputs(const std::string& where, const ir::Graph& graph, const 
                   "Give a graph whose inputs are tensors");
     const auto here = ir::substitute(*type.tensor(), out.symbols);
     if (given.tensor(i).defined()) {
-      out.tensors.push_back(fit(where, name, given.tensor(i), here));
+      out.tensors.push_back(fit(where, name, given.tensor(i).to(aten::options_of(here).device()), here));
       continue;
     }
     if (const auto shape = given.shapes().find(i); shape != given.shapes().end())

@@ -1,15 +1,14 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "antegrad/export.h"
 #include "antegrad/options.h"
+#include "compiler/api/compiled_graph.h"
 #include "ir/graph.h"
-#include "runtime/executable.h"
 
 namespace antegrad::compiler {
 
@@ -36,7 +35,7 @@ class RunnableGraph {
  private:
   ir::Graph graph_;
   GraphSignature signature_;
-  std::shared_ptr<const runtime::Executable> executable_;
+  CompiledGraph code_;
 };
 
 }  // namespace antegrad::compiler

@@ -10,9 +10,10 @@
 #include "ir/graph.h"
 #include "runtime/executable.h"
 
-namespace antegrad::cli {
+namespace antegrad::compiler {
 
-/// A graph from text, compiled for given values of its symbols. Holds no tensors.
+/// A graph from text, ready to run for given values of its symbols. Holds no tensors. Exported graphs, the C
+/// API and the command all run graphs this way.
 class CompiledGraph {
  public:
   /// Compiles as the library does for a captured function with these options; a joint graph is split.
@@ -21,6 +22,12 @@ class CompiledGraph {
   /// LibTorch runs every node, without any passes; the backward half of a joint graph gets what it reads
   /// saved, as in eager mode.
   static CompiledGraph as_written(const ir::Graph& graph, const std::vector<int64_t>& symbols);
+
+  /// As the library compiles an exported graph: kernels for the whole graph as it is, including both passes
+  /// of a joint one. LibTorch runs every op of a graph that was captured with expanded arguments.
+  static CompiledGraph whole(const ir::Graph& graph, const Options& options);
+  /// The same, but LibTorch runs every op.
+  static CompiledGraph whole_as_written(const ir::Graph& graph);
 
   /// Returns one tensor per output of the graph, in order. `inputs` are the graph's, in order.
   std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs) const;
@@ -36,14 +43,14 @@ class CompiledGraph {
   int64_t saved_bytes() const { return is_split() ? plan_.partition->saved_bytes : 0; }
 
  private:
-  CompiledGraph(const ir::Graph& graph, compiler::Plan plan, const compiler::Lowering* lowering,
+  CompiledGraph(const ir::Graph& graph, Plan plan, const Lowering* lowering,
                 const std::vector<int64_t>& symbols);
-  static Half half(const compiler::Lowered& code, const runtime::Executable& executable);
+  static Half half(const Lowered& code, const runtime::Executable& executable);
   void run_halves(const std::vector<at::Tensor>& inputs, std::vector<at::Tensor>& outputs) const;
 
-  compiler::Plan plan_;
+  Plan plan_;
   std::vector<ir::OutputRole> roles_;  ///< of the graph's outputs
-  std::shared_ptr<const compiler::Lowered> forward_code_, backward_code_;
+  std::shared_ptr<const Lowered> forward_code_, backward_code_;
   std::shared_ptr<const runtime::Executable> forward_, backward_;
   bool adds_state_ = false;  ///< whether passes added a generator state as an input
 };
@@ -52,4 +59,4 @@ class CompiledGraph {
 /// graph that writes.
 ir::Graph runnable(ir::Graph graph);
 
-}  // namespace antegrad::cli
+}  // namespace antegrad::compiler

@@ -1,15 +1,16 @@
-#include "cli/torch/compiled_graph.h"
+#include "compiler/api/compiled_graph.h"
 
 #include <algorithm>
 
 #include "antegrad/error.h"
+#include "aot/aliasing.h"
 #include "aten/below_recording.h"
 #include "compiler/code/driver.h"
 #include "compiler/code/make_executable.h"
 #include "ir/verify.h"
 #include "runtime/rng_state.h"
 
-namespace antegrad::cli {
+namespace antegrad::compiler {
 namespace {
 
 bool has_input(const ir::Graph& graph, ir::InputRole role) {
@@ -17,10 +18,17 @@ bool has_input(const ir::Graph& graph, ir::InputRole role) {
                      [role](const ir::Input& input) { return input.role == role; });
 }
 
-std::shared_ptr<const compiler::Lowered> lower(const compiler::Plan& plan, const compiler::Lowering* lowering,
-                                               const ir::Graph& graph) {
-  return plan.has_kernels ? compiler::lower(*lowering, graph)
-                          : std::make_shared<const compiler::Lowered>(graph);
+std::shared_ptr<const Lowered> code_of(const Plan& plan, const Lowering* lowering, const ir::Graph& graph) {
+  return plan.has_kernels ? lower(*lowering, graph) : std::make_shared<const Lowered>(graph);
+}
+
+/// Whether an argument was expanded when the graph was captured. Other arguments are not, and kernels would
+/// read them as if they were.
+bool takes_expanded(const ir::Graph& graph) {
+  return std::any_of(graph.inputs.begin(), graph.inputs.end(), [&](const ir::Input& input) {
+    const auto* type = graph.type_of(input.value).tensor();
+    return type != nullptr && aot::overlaps_itself(*type);
+  });
 }
 
 }  // namespace
@@ -37,13 +45,13 @@ ir::Graph runnable(ir::Graph graph) {
   return graph;
 }
 
-CompiledGraph::CompiledGraph(const ir::Graph& graph, compiler::Plan plan, const compiler::Lowering* lowering,
+CompiledGraph::CompiledGraph(const ir::Graph& graph, Plan plan, const Lowering* lowering,
                              const std::vector<int64_t>& symbols)
-    : plan_(std::move(plan)), forward_code_(lower(plan_, lowering, plan_.forward_graph())) {
+    : plan_(std::move(plan)), forward_code_(code_of(plan_, lowering, plan_.forward_graph())) {
   forward_ = make_executable(*forward_code_, symbols);
   for (const auto& output : graph.outputs) roles_.push_back(output.role);
   if (plan_.partition) {
-    backward_code_ = lower(plan_, lowering, plan_.partition->backward);
+    backward_code_ = code_of(plan_, lowering, plan_.partition->backward);
     backward_ = make_executable(*backward_code_, symbols);
   }
   adds_state_ = has_input(plan_.graph, ir::InputRole::RngState) && !has_input(graph, ir::InputRole::RngState);
@@ -51,15 +59,15 @@ CompiledGraph::CompiledGraph(const ir::Graph& graph, compiler::Plan plan, const 
 
 CompiledGraph CompiledGraph::compiled(const ir::Graph& graph, const Options& options,
                                       const std::vector<int64_t>& symbols) {
-  const auto lowering = std::make_shared<const compiler::Lowering>(options);
-  compiler::CaptureFacts facts;
+  const auto lowering = std::make_shared<const Lowering>(options);
+  CaptureFacts facts;
   facts.differentiable = graph.stage == ir::Stage::Joint;
-  auto plan = compiler::make_plan({options, true, lowering}, graph, facts);
+  auto plan = make_plan({options, true, lowering}, graph, facts);
   return CompiledGraph(graph, std::move(plan), lowering.get(), symbols);
 }
 
 CompiledGraph CompiledGraph::as_written(const ir::Graph& graph, const std::vector<int64_t>& symbols) {
-  compiler::Plan plan;
+  Plan plan;
   plan.graph = graph;
   if (graph.stage == ir::Stage::Joint)
     plan.partition = partition::partition(graph, SaveAll{}, {}, {.fuses = false, .writable_inputs = false});
@@ -68,8 +76,22 @@ CompiledGraph CompiledGraph::as_written(const ir::Graph& graph, const std::vecto
   return CompiledGraph(graph, std::move(plan), nullptr, symbols);
 }
 
-CompiledGraph::Half CompiledGraph::half(const compiler::Lowered& code,
-                                        const runtime::Executable& executable) {
+CompiledGraph CompiledGraph::whole(const ir::Graph& graph, const Options& options) {
+  const Lowering lowering(options);
+  Plan plan;
+  plan.graph = plan.forward = graph;
+  plan.has_kernels = lowering.makes_kernels(graph) && !takes_expanded(graph);
+  if (plan.has_kernels) lowering.prepare(plan.forward);
+  return CompiledGraph(graph, std::move(plan), &lowering, {});
+}
+
+CompiledGraph CompiledGraph::whole_as_written(const ir::Graph& graph) {
+  Plan plan;
+  plan.graph = plan.forward = graph;
+  return CompiledGraph(graph, std::move(plan), nullptr, {});
+}
+
+CompiledGraph::Half CompiledGraph::half(const Lowered& code, const runtime::Executable& executable) {
   Half out;
   out.arena_bytes = executable.arena_bytes();
   const auto& program = code.program();
@@ -115,4 +137,4 @@ void CompiledGraph::run_halves(const std::vector<at::Tensor>& inputs,
     outputs.push_back(role == ir::OutputRole::Grad ? gradients[next_gradient++] : forward[next_result++]);
 }
 
-}  // namespace antegrad::cli
+}  // namespace antegrad::compiler
