@@ -36,6 +36,16 @@ at::Generator& default_generator() {
   return generator;
 }
 
+SeedMark seed_mark(const at::Generator& generator) {
+  const auto engine = generator.get<at::CPUGeneratorImpl>()->engine();
+  const auto data = engine.data();
+  return {engine.seed(), data.left_ == 1 && data.next_ == 0};
+}
+
+bool is_seeded_since(const SeedMark& before, const SeedMark& now) {
+  return now.seed != before.seed || (now.is_fresh && !before.is_fresh);
+}
+
 bool is_default(const at::Generator& generator) {
   return generator.defined() &&
          at::globalContext().defaultGenerator(generator.device()).unsafeGetGeneratorImpl() ==

@@ -8,6 +8,18 @@ namespace antegrad::aten {
 /// while other threads may still be capturing; this one stays.
 at::Generator& default_generator();
 
+/// What tells whether the default generator is seeded later, while nobody draws from it. Other threads may,
+/// so a changed state alone proves nothing.
+struct SeedMark {
+  uint64_t seed = 0;
+  bool is_fresh = false;  ///< nothing has been drawn since it was seeded
+};
+/// Returns the mark of a generator for the CPU. The caller holds its mutex, or nobody else uses it.
+SeedMark seed_mark(const at::Generator& generator);
+/// Whether the generator was seeded between the two marks. Seeding one that is fresh with the same seed does
+/// not show.
+bool is_seeded_since(const SeedMark& before, const SeedMark& now);
+
 // Generators that the user passes to ops. In a graph such a generator is a tensor, its state, which ops read
 // and overwrite by the state that they leave behind.
 

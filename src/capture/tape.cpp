@@ -16,7 +16,6 @@
 
 #include "aten/below_recording.h"
 #include "aten/convert.h"
-#include "aten/generators.h"
 #include "aten/storage_access.h"
 #include "capture/histories.h"
 #include "capture/mode.h"
@@ -198,18 +197,13 @@ void Tape::note_random() {
   auto generator = aten::default_generator();
   const std::scoped_lock lock(generator.mutex());
   undrawn_ = generator.get_state();
-  auto& engine = *generator.get<at::CPUGeneratorImpl>();
-  seed_ = engine.engine().seed();
-  engine.random();
+  generator.get<at::CPUGeneratorImpl>()->random();
   drawn_ = generator.get_state();
+  seed_ = aten::seed_mark(generator);
 }
 
-/// Another thread may have drawn from the generator, so another state alone proves nothing.
 bool Tape::was_reseeded() const {
-  if (!undrawn_.defined()) return false;
-  const auto engine = aten::default_generator().get<at::CPUGeneratorImpl>()->engine();
-  const auto data = engine.data();
-  return engine.seed() != seed_ || (data.left_ == 1 && data.next_ == 0);
+  return undrawn_.defined() && aten::is_seeded_since(seed_, aten::seed_mark(aten::default_generator()));
 }
 
 /// Whether the op writes memory of the host: the function may read it right after.

@@ -12,6 +12,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "aten/generators.h"
 #include "capture/recorder.h"
 #include "ir/graph.h"
 
@@ -82,7 +83,7 @@ class Tape final : public DataAccess {
   /// State of the default generator while recorded ops have yet to draw from it; undefined without such ops.
   /// The generator has drawn a number since, so that seeding it again shows.
   at::Tensor undrawn_, drawn_;
-  uint64_t seed_ = 0;
+  aten::SeedMark seed_;
   bool keep_histories_ = false;        ///< autograd's own histories of the fakes must stay
   bool inference_ = false;             ///< the inference mode of the stretch
   bool paused_ = false;                ///< accesses to tensors are our own

@@ -34,7 +34,7 @@ std::vector<capture::ViewInput> share_bases(const std::vector<std::vector<int32_
         bases.clear();
         return {};
       }
-      const auto& tensor = inputs[static_cast<size_t>(i)];
+      const auto& tensor = inputs[i];
       const auto own = tensor.is_view() ? tensor._base() : tensor;
       one_base = one_base && (!base.defined() || own.is_same(base));
       base = own;
@@ -92,14 +92,13 @@ class KeepSettings {
   const runtime::Ambient before_ = runtime::Ambient::now();
 };
 
-/// Detects that the function seeds the default generator, and restores it then. The generator is global and
-/// other threads may draw from it meanwhile, so a changed state alone proves nothing.
+/// Detects that the function seeds the default generator, and restores it then. Captures draw nothing.
 class KeepSeed {
  public:
   ~KeepSeed() {
     const std::scoped_lock lock(generator_.mutex());
+    if (!is_seeded(generator_)) return;
     auto& now = *generator_.get<at::CPUGeneratorImpl>();
-    if (!is_seeded(now.engine())) return;
     auto& before = *before_.get<at::CPUGeneratorImpl>();
     now.set_engine(before.engine());
     now.set_next_float_normal_sample(before.next_float_normal_sample());
@@ -107,24 +106,15 @@ class KeepSeed {
   }
   void check() const {
     const auto now = copy_of(generator_);
-    if (!is_seeded(engine_of(now))) return;
+    if (!is_seeded(now)) return;
     throw Error(ErrorCode::UnsupportedOp, "capture:manual_seed",
                 fmt::format("the function seeds LibTorch's generator, with {}", now.current_seed()),
                 "Call torch::manual_seed() before the call, or set Options::unsupported to Eager");
   }
 
  private:
-  /// Captures draw nothing, so a generator that had been drawn from is fresh only if it was seeded.
-  bool is_seeded(const at::mt19937& now) const {
-    const auto before = engine_of(before_);
-    return now.seed() != before.seed() || (is_fresh(now) && !is_fresh(before));
-  }
-  static bool is_fresh(const at::mt19937& engine) {
-    const auto data = engine.data();
-    return data.left_ == 1 && data.next_ == 0;
-  }
-  static at::mt19937 engine_of(const at::Generator& generator) {
-    return generator.get<at::CPUGeneratorImpl>()->engine();
+  bool is_seeded(const at::Generator& now) const {
+    return aten::is_seeded_since(aten::seed_mark(before_), aten::seed_mark(now));
   }
   static at::Generator copy_of(at::Generator generator) {
     const std::scoped_lock lock(generator.mutex());
