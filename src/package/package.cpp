@@ -8,26 +8,13 @@
 #include "antegrad/c.h"
 #include "antegrad/error.h"
 #include "compiler/cache/system_key.h"
+#include "compiler/plan/lowering.h"
 #include "package/collect.h"
 #include "package/state.h"
 
 namespace antegrad {
 namespace packaging {
 namespace {
-
-std::string isa_text(Isa isa) {
-  switch (isa) {
-    case Isa::Baseline:
-      return "baseline";
-    case Isa::Avx2:
-      return "avx2";
-    case Isa::Avx512:
-      return "avx512";
-    case Isa::Auto:
-      break;
-  }
-  return std::string(toolchain::isa_name(toolchain::detect_isa()));
-}
 
 /// Returns the number of a weight, or -1.
 int32_t number_of(const Weights& weights, const std::string& name) {
@@ -56,7 +43,7 @@ void package(const std::string& path, const std::vector<FunctionToPackage>& func
     manifest.functions.push_back(collector.add(function));
   }
   auto isas = collector.kernels().isas();
-  for (const auto isa : options.isas) isas.insert(packaging::isa_text(isa));
+  for (const auto isa : options.isas) isas.emplace(toolchain::isa_name(compiler::instruction_set(isa)));
   collector.kernels().complete(isas);
   auto records = collector.take_records();
   collector.kernels().add_to(records);
@@ -154,7 +141,7 @@ at::Tensor Package::weight(const std::string& name) const {
   const auto number = packaging::number_of(*state_->weights, name);
   if (number < 0) packaging::refuse_name("weight", name, state_->archive->path());
   const std::shared_lock lock(state_->weights->mutex);
-  return state_->weights->tensors[static_cast<size_t>(number)];
+  return state_->weights->tensors[number];
 }
 
 std::vector<at::Tensor> Package::parameters() const {
@@ -173,11 +160,11 @@ void Package::replace(const NamedTensors& tensors) const {
   for (const auto& [name, tensor] : tensors) {
     numbers.push_back(packaging::number_of(weights, name));
     if (numbers.back() < 0) packaging::refuse_name("weight", name, state_->archive->path());
-    packaging::check_weight(weights.info[static_cast<size_t>(numbers.back())], tensor);
+    packaging::check_weight(weights.info[numbers.back()], tensor);
   }
   const std::unique_lock lock(weights.mutex);
   for (size_t i = 0; i < tensors.size(); ++i) {
-    weights.tensors[static_cast<size_t>(numbers[i])] = tensors[i].second;
+    weights.tensors[numbers[i]] = tensors[i].second;
     for (auto* user : weights.users) user->set_weight(numbers[i], tensors[i].second);
   }
 }

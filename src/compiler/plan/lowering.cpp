@@ -23,10 +23,7 @@ namespace {
 
 toolchain::Isa isa_of(const Options& options) {
   const auto here = toolchain::detect_isa();
-  toolchain::Isa wanted = here;
-  if (options.isa == Isa::Baseline) wanted = toolchain::Isa::Baseline;
-  if (options.isa == Isa::Avx2) wanted = toolchain::Isa::Avx2;
-  if (options.isa == Isa::Avx512) wanted = toolchain::Isa::Avx512;
+  const auto wanted = instruction_set(options.isa);
   if (wanted > here)
     throw Error(
         ErrorCode::InvalidArgument, "options",
@@ -76,6 +73,20 @@ Lowered::Lowered(schedule::Program program, std::vector<LoadedKernel> kernels, b
         if (op.indirect.empty()) op.comment.clear();  // errors name ops whose index is out of range
   }
   checks_ = runtime::index_checks(program_);
+}
+
+toolchain::Isa instruction_set(Isa option) {
+  switch (option) {
+    case Isa::Baseline:
+      return toolchain::Isa::Baseline;
+    case Isa::Avx2:
+      return toolchain::Isa::Avx2;
+    case Isa::Avx512:
+      return toolchain::Isa::Avx512;
+    case Isa::Auto:
+      break;
+  }
+  return toolchain::detect_isa();
 }
 
 /// Lowering does not need watched modules, and owning them would hide that one is replaced (watch.h).

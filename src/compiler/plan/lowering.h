@@ -40,6 +40,10 @@ class Lowered {
   bool compare_ = false;
 };
 
+/// Returns the instruction set that kernels are compiled for: the one that the option names, or for
+/// Isa::Auto the largest one of this machine.
+toolchain::Isa instruction_set(Isa option);
+
 /// The backend of one function: turns graphs into executables according to its options. Thread-safe.
 class Lowering {
  public:
