@@ -50,7 +50,7 @@ class PackageFunction : public antegrad_function {
     inputs = variables_of(std::move(inputs));
     std::vector<at::Tensor> by;
     for (const auto place : wanted) {
-      by.push_back(inputs[static_cast<size_t>(place)]);
+      by.push_back(inputs[place]);
       if (!by.back().requires_grad())
         throw Error(ErrorCode::InvalidArgument, "c:gradients",
                     fmt::format("input {} required no gradient when the function was packaged", place),

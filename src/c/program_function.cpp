@@ -37,9 +37,9 @@ std::vector<at::Tensor> value_then_gradients(const detail::Variables& variables,
 std::vector<at::Tensor> differentiate_program(const Program& program, std::vector<at::Tensor> inputs,
                                               const std::vector<int64_t>& wanted) {
   Leaves leaves;
-  for (const auto place : wanted) leaves.tensors.push_back(inputs[static_cast<size_t>(place)]);
+  for (const auto place : wanted) leaves.tensors.push_back(inputs[place]);
   const detail::Variables variables(leaves);
-  for (size_t i = 0; i < wanted.size(); ++i) inputs[static_cast<size_t>(wanted[i])] = variables.tensors()[i];
+  for (size_t i = 0; i < wanted.size(); ++i) inputs[wanted[i]] = variables.tensors()[i];
   return value_then_gradients(variables, run_leaves(program, inputs));
 }
 

@@ -27,7 +27,7 @@ class FormulaText {
 
   Name parameter() const { return inputs_[0]; }
   Name gradient() const { return inputs_[1]; }
-  Name state(int32_t i) const { return inputs_[static_cast<size_t>(2 + i)]; }
+  Name state(int32_t i) const { return inputs_[2 + i]; }
 
   Name number(Number n) {
     auto value = next();

@@ -88,7 +88,7 @@ double Norms::accumulate(const std::vector<Update>& updates, Kind kind, double t
                         {rows, row},
                         results,
                         dtype == ir::DType::F64});
-      results += static_cast<size_t>(rows);
+      results += rows;
     };
     add(elements / kRow, kRow, 0);
     add(1, elements % kRow, elements / kRow * kRow);

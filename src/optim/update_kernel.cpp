@@ -64,7 +64,7 @@ FlatKernel flat_kernel(const std::string& graph_text, const compiler::Lowering& 
   if (std::count(flat.operands.begin(), flat.operands.end(), -1) > 0)
     refuse_kernel("a kernel of an optimizer's step has a temporary");
   check_in_place(program.kernel_of(*step), flat.operands);
-  flat.code = lowering.kernels(program)[static_cast<size_t>(step->kernel)].code;
+  flat.code = lowering.kernels(program)[step->kernel].code;
   return flat;
 }
 

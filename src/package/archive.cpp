@@ -76,7 +76,7 @@ program::ByteSource FileMapping::source(const std::string& name) const {
               if (got <= 0) refuse_file(fmt::format("\"{}\" cannot be read any more", name));
               offset += static_cast<uint64_t>(got);
               to = static_cast<char*>(to) + got;
-              bytes -= static_cast<size_t>(got);
+              bytes -= got;
             }
           }};
 }

@@ -111,7 +111,7 @@ compiler::VersionGuards guards_of(const VersionRecord& record, const std::vector
   guards.arguments = record.arguments;
   if (record.shapes) guards.shapes.emplace(*record.shapes);
   for (const auto& lifted : record.lifted) {
-    const auto& tensor = weights[static_cast<size_t>(lifted.weight)];
+    const auto& tensor = weights[lifted.weight];
     guards.lifted.push_back(
         {c10::weak_intrusive_ptr<c10::TensorImpl>(tensor.getIntrusivePtr()), lifted.guard});
   }
@@ -321,8 +321,8 @@ VersionSet::Result VersionSet::call(const Leaves& leaves) {
 std::string VersionSet::missing_weight(const Loaded& loaded) const {
   const std::shared_lock lock(weights_->mutex);
   for (const auto& lifted : loaded.record.lifted) {
-    const auto& tensor = weights_->tensors[static_cast<size_t>(lifted.weight)];
-    const auto& name = weights_->info[static_cast<size_t>(lifted.weight)].name;
+    const auto& tensor = weights_->tensors[lifted.weight];
+    const auto& name = weights_->info[lifted.weight].name;
     if (!tensor.defined()) return fmt::format("the weight \"{}\" is not in the file and was not given", name);
     if (!lifted.guard.holds(tensor))
       return fmt::format("the weight \"{}\" {}", name, lifted.guard.failure(tensor));

@@ -181,7 +181,7 @@ class FunctionCheck {
     for (const auto& output : graph_.outputs)
       if (output.role == ir::OutputRole::Grad) {
         names.push_back(output.name);
-        wanted.push_back(leaves[static_cast<size_t>(output.target)]);
+        wanted.push_back(leaves[output.target]);
       }
     std::vector<at::Tensor> gradients(wanted.size());
     try {

@@ -112,7 +112,7 @@ std::vector<Slot> turn_of(const std::vector<Slot>& lists, int64_t turn) {
 class Stacks {
  public:
   void add(std::vector<Slot>::const_iterator begin, std::vector<Slot>::const_iterator end) {
-    stacks_.resize(static_cast<size_t>(end - begin));
+    stacks_.resize(end - begin);
     for (auto& stack : stacks_) stack.push_back((begin++)->value.toTensor());
   }
   void append_to(std::vector<Slot>& out) const {

@@ -175,7 +175,7 @@ class GraphRun {
         if (capturing_) known.push_back(stack.back());
         continue;
       }
-      const auto& argument = node.inputs[static_cast<size_t>(input)].argument;
+      const auto& argument = node.inputs[input].argument;
       auto slot = values_.get(argument);
       stack.push_back(fit(slot.value, arguments[i].type()));
       if (!capturing_) continue;
@@ -290,7 +290,7 @@ class GraphRun {
 
 }  // namespace
 
-const Slot& Values::slot(const Element& element) const { return slots_[static_cast<size_t>(element.value)]; }
+const Slot& Values::slot(const Element& element) const { return slots_[element.value]; }
 
 void Values::forget_contents() {
   for (auto& slot : slots_) slot.known = at::Tensor();

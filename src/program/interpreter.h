@@ -41,10 +41,10 @@ class Values {
   Slot get(const Argument& argument) const;
   std::vector<Slot> get_list(const Argument& argument) const;  ///< of a list, its elements; else the one
   void set(int value, Slot slot) {
-    if (value != kNoValue) slots_[static_cast<size_t>(value)] = std::move(slot);
+    if (value != kNoValue) slots_[value] = std::move(slot);
   }
   void forget(const std::vector<int>& values) {
-    for (const int value : values) slots_[static_cast<size_t>(value)] = {};
+    for (const int value : values) slots_[value] = {};
   }
   void forget_contents();  ///< of all tensors
 

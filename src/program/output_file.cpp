@@ -34,7 +34,7 @@ void OutputFile::write(const void* data, size_t bytes) {
     if (done < 0 && errno == EINTR) continue;
     if (done < 0) fail();
     next += done;
-    bytes -= static_cast<size_t>(done);
+    bytes -= done;
   }
 }
 

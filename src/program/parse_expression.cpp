@@ -35,7 +35,7 @@ class ExpressionScanner {
     const auto* begin = text_.data() + at_;
     const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), value);
     if (error != std::errc() || end == begin) return {};
-    at_ += static_cast<size_t>(end - begin);
+    at_ += end - begin;
     if (at_ < text_.size() && text_[at_] == '.') return {};  // a real number
     return value;
   }

@@ -73,8 +73,7 @@ class ProgramPrinter {
 
  private:
   std::string name(const Element& element) const {
-    return element.value == kNoValue ? print_constant(element.constant)
-                                     : "%" + graph_.values[static_cast<size_t>(element.value)];
+    return element.value == kNoValue ? print_constant(element.constant) : "%" + graph_.values[element.value];
   }
   std::string print_list(const std::vector<Element>& elements) const {
     std::vector<std::string> names;
@@ -103,7 +102,7 @@ class ProgramPrinter {
     }
   }
   static std::string name_of(const Graph& graph, int value) {
-    return value == kNoValue ? "_" : "%" + graph.values[static_cast<size_t>(value)];
+    return value == kNoValue ? "_" : "%" + graph.values[value];
   }
   std::string print_node(const Node& node) const {
     std::vector<std::string> outputs, inputs;
@@ -174,7 +173,7 @@ std::string print_program(const ProgramData& data) {
     out += fmt::format("{} {}: {}", kind_of(input.kind), name,
                        leaf == data.leaves.end() ? type_of_tensor(data.state.at(input.name).tensor)
                                                  : type_of_leaf(data, *leaf));
-    if (value != kNoValue) out += fmt::format(" = %{}", data.graph.values[static_cast<size_t>(value)]);
+    if (value != kNoValue) out += fmt::format(" = %{}", data.graph.values[value]);
     out += "\n";
   }
   out += ProgramPrinter(data.graph, 0).print();

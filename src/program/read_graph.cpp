@@ -250,7 +250,7 @@ class GraphReader {
     for (const auto& output : json.at("outputs")) node.outputs.push_back(bind(output));
     if (node.name.empty() && !node.outputs.empty() && !node.outputs[0].values.empty() &&
         node.outputs[0].values[0] != kNoValue)
-      node.name = graph_.values[static_cast<size_t>(node.outputs[0].values[0])];
+      node.name = graph_.values[node.outputs[0].values[0]];
     return node;
   }
 
@@ -266,8 +266,8 @@ class GraphReader {
     std::vector<char> used(graph_.values.size(), 0);
     std::vector<int>* uses = nullptr;
     const auto use_one = [&](int value) {
-      if (value == kNoValue || used[static_cast<size_t>(value)]) return;
-      used[static_cast<size_t>(value)] = 1;
+      if (value == kNoValue || used[value]) return;
+      used[value] = 1;
       if (uses != nullptr) uses->push_back(value);
     };
     const auto use = [&](const Argument& argument) {

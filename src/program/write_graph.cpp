@@ -224,9 +224,8 @@ class GraphWriter : private GraphBuilder {
     size_t next = 0, entry = 0;
     for (size_t r = 0; r < returns.size(); ++r) {
       if (const auto of = schema.return_is_arg[r]; of >= 0) {  // not among the outputs: the argument itself
-        const auto* written = of < static_cast<int>(node.args.size())
-                                  ? node.args[static_cast<size_t>(of)].as<ir::ValueId>()
-                                  : nullptr;
+        const auto* written =
+            of < static_cast<int>(node.args.size()) ? node.args[of].as<ir::ValueId>() : nullptr;
         if (written == nullptr) refuse_node(node, "it returns an argument that it is not given");
         out.outputs.push_back({{"as_tensor", {{"name", define(name, graph_.tensor_type(*written))}}}});
         continue;

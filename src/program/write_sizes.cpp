@@ -71,7 +71,7 @@ std::string sympy_text(const Dim& dim) {
 
 Json size_json(const Dim& dim, const std::vector<ir::Symbol>& symbols) {
   if (dim.is_constant()) return {{"as_int", dim.constant()}};
-  const auto hint = dim.evaluate([&](int32_t s) { return symbols[static_cast<size_t>(s)].hint; });
+  const auto hint = dim.evaluate([&](int32_t s) { return symbols[s].hint; });
   return {{"as_expr", {{"expr_str", sympy_text(dim)}, {"hint", {{"as_int", hint}}}}}};
 }
 
@@ -175,7 +175,7 @@ std::string SizeWriter::real_node(const char* target, Json inputs, const std::st
 }
 
 Json SizeWriter::number(const ir::Real& real) {
-  const auto value_of = [&](int32_t s) { return graph_.symbols[static_cast<size_t>(s)].hint; };
+  const auto value_of = [&](int32_t s) { return graph_.symbols[s].hint; };
   const double size = static_cast<double>(hint(real.dim));
   auto text = fmt::format("ToFloat({})", sympy_text(real.dim));
   auto name = real_node("torch.sym_float", Json::array({input("a", number(real.dim))}), text, size);

@@ -78,7 +78,7 @@ ByteSource file_source(const std::string& path) {
       if (got == 0) fail("it has become shorter");
       offset += static_cast<uint64_t>(got);
       to = static_cast<char*>(to) + got;
-      bytes -= static_cast<size_t>(got);
+      bytes -= got;
     }
   };
   return source;

@@ -120,7 +120,7 @@ Caller::Caller(aot::Signature signature, std::shared_ptr<const Executable> execu
                std::shared_ptr<const Backward> backward)
     : signature_(std::move(signature)), executable_(std::move(executable)), backward_(std::move(backward)) {
   plain_ = signature_.slots == signature_.inputs;
-  fates_.resize(static_cast<size_t>(signature_.slots));
+  fates_.resize(signature_.slots);
   for (auto i : signature_.written)
     fates_[i] = i < signature_.user_inputs ? InputEffect::Written : InputEffect::Lost;
   for (int32_t i = 0; i < static_cast<int32_t>(signature_.graph_inputs.size()); ++i)
@@ -357,7 +357,7 @@ std::vector<at::Tensor> Caller::consume(std::vector<at::Tensor>&& inputs) const 
 }
 
 std::vector<at::Tensor> Caller::run_steps(State& state) const {
-  state.slots.resize(static_cast<size_t>(signature_.slots));
+  state.slots.resize(signature_.slots);
   StepRunner runner{*this, state};
   for (size_t i = 0; i < signature_.steps.size(); ++i) {
     runner.prepared = &prepared_[i];

@@ -44,7 +44,7 @@ class MemoryFile {
       if (count < 0 && errno == EINTR) continue;
       if (count <= 0) fail(fmt::format("no memory for the source of a kernel: {}", std::strerror(errno)));
       bytes += count;
-      size -= static_cast<size_t>(count);
+      size -= count;
     }
   }
   void rewind() const { ::lseek(descriptor_, 0, SEEK_SET); }
@@ -56,7 +56,7 @@ class MemoryFile {
           ::pread(descriptor_, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
       if (count < 0 && errno == EINTR) continue;
       if (count <= 0) fail(fmt::format("what clang has made cannot be read: {}", std::strerror(errno)));
-      done += static_cast<size_t>(count);
+      done += count;
     }
     return bytes;
   }

@@ -107,7 +107,7 @@ bool Sink::put(const std::string& line) {
                        count < 0 ? std::strerror(errno) : "nothing could be written"));
       return false;
     }
-    done += static_cast<size_t>(count);
+    done += count;
   }
   return true;
 }

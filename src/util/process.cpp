@@ -40,7 +40,7 @@ struct Pipe {
       const auto count = read(ends[0], buffer, sizeof(buffer));
       if (count < 0 && errno == EINTR) continue;
       if (count <= 0) return text;
-      text.append(buffer, static_cast<size_t>(count));
+      text.append(buffer, count);
     }
   }
   int ends[2] = {-1, -1};

@@ -249,10 +249,10 @@ class SignatureReader {
     if (number > static_cast<uint64_t>(most)) from_.fail(fmt::format("{} is too many", number));
     return static_cast<int32_t>(number);
   }
-  int32_t slot() { return from_.index(static_cast<size_t>(s_.slots)); }
-  int32_t input() { return from_.index(static_cast<size_t>(s_.inputs)); }
+  int32_t slot() { return from_.index(s_.slots); }
+  int32_t input() { return from_.index(s_.inputs); }
   int32_t any() { return from_.index(kMostSlots); }
-  std::vector<int32_t> inputs() { return from_.indices(static_cast<size_t>(s_.inputs)); }
+  std::vector<int32_t> inputs() { return from_.indices(s_.inputs); }
 
   ByteReader& in_;
   ir::Decoder from_;

@@ -76,7 +76,7 @@ int64_t write_all(FileSystem& files, const Handle& file, std::string_view bytes)
     const auto count = files.write(file.number(), bytes.data(), bytes.size());
     if (count < 0) return count;
     if (count == 0) return -ENOSPC;
-    bytes.remove_prefix(static_cast<size_t>(count));
+    bytes.remove_prefix(count);
   }
   return 0;
 }
@@ -142,7 +142,7 @@ Failure read_all(FileSystem& files, const Handle& file, std::string& bytes) {
     const auto count = files.read(file.number(), bytes.data() + done, bytes.size() - done);
     if (count < 0) return {Failure::Io, "cannot be read: " + error_text(count)};
     if (count == 0) return {Failure::Damaged, fmt::format("ends after {} of {} bytes", done, bytes.size())};
-    done += static_cast<size_t>(count);
+    done += count;
   }
   return {};
 }

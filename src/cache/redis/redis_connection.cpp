@@ -70,7 +70,7 @@ RedisFailure append(const RedisCommand& command, std::string& out) {
   const auto size =
       ::redisFormatCommandArgv(&text, static_cast<int>(words.size()), words.data(), lengths.data());
   if (size < 0) return {RedisFailure::Other, "no memory for a command"};
-  out.append(text, static_cast<size_t>(size));
+  out.append(text, size);
   ::redisFreeCommand(text);
   return {};
 }

@@ -111,7 +111,7 @@ RedisFailure RedisSocket::send(std::string_view bytes, RedisPatience& patience) 
   while (!bytes.empty()) {
     const auto sent = ::send(number_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent >= 0) {
-      bytes.remove_prefix(static_cast<size_t>(sent));
+      bytes.remove_prefix(sent);
       patience.moved(static_cast<size_t>(sent));
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       if (auto failure = wait(POLLOUT, "sending", patience)) return failure;

@@ -35,13 +35,13 @@ void check_metadata(const capture::Trace& trace) {
 }
 
 void check_aliasing(const capture::Trace& trace, const std::vector<int32_t>& same_as) {
-  auto name = [&](int32_t i) { return trace.graph.inputs[static_cast<size_t>(i)].name; };
+  auto name = [&](int32_t i) { return trace.graph.inputs[i].name; };
   for (const auto& group : aot::find_alias_groups(trace, aot::find_written(trace))) {
     const auto& members = group.members;
     for (auto i : members)
-      if (static_cast<size_t>(i) < same_as.size() && same_as[static_cast<size_t>(i)] >= 0)
+      if (static_cast<size_t>(i) < same_as.size() && same_as[i] >= 0)
         refuse(fmt::format("inputs '{}' and '{}' are the same tensor, and the function writes to it",
-                           name(same_as[static_cast<size_t>(i)]), name(i)),
+                           name(same_as[i]), name(i)),
                "Pass a clone() for one of them, or take it as one argument");
     if (members.size() == 1)
       refuse(fmt::format("the function writes to input '{}' and reaches memory outside it",
@@ -75,7 +75,7 @@ class Assembly {
  private:
   [[noreturn]] static void fail(const char* fact) { throw Error(ErrorCode::Internal, "export", fact); }
 
-  ir::Input& input(int32_t i) { return graph_.inputs[static_cast<size_t>(i)]; }
+  ir::Input& input(int32_t i) { return graph_.inputs[i]; }
 
   /// Several watched modules may each have a "weight".
   void make_names_unique() {
@@ -88,7 +88,7 @@ class Assembly {
   }
 
   void add(const std::string& name, ir::OutputRole role, int32_t result, int32_t target = -1) {
-    const auto value = result < 0 ? ir::ValueId{} : graph_.outputs[static_cast<size_t>(result)].value;
+    const auto value = result < 0 ? ir::ValueId{} : graph_.outputs[result].value;
     outputs_.push_back({value, role, name, target});
     if (result >= 0) name_of_result_[result] = name;
   }
@@ -189,7 +189,7 @@ void check_exportable(const capture::Trace& trace, const std::vector<int32_t>& s
 
 void check_offsets(const capture::Trace& trace, const aot::Signature& signature) {
   for (auto i : signature.fixed_offsets) {
-    const auto& input = trace.graph.inputs[static_cast<size_t>(i)];
+    const auto& input = trace.graph.inputs[i];
     const auto& type = trace.graph.tensor_type(input.value);
     const auto extent = aot::extent_of(type);
     const auto bytes = (extent.last - extent.first) * ir::size_in_bytes(type.dtype);

@@ -45,8 +45,7 @@ std::vector<at::Tensor> Variables::results(const Leaves& assigned) const {
     const auto own = std::find_if(tensors_.begin(), tensors_.end(), [&](const at::Tensor& argument) {
       return tensor.defined() && argument.is_same(tensor);
     });
-    results.push_back(own == tensors_.end() ? result(tensor)
-                                            : passed_[static_cast<size_t>(own - tensors_.begin())]);
+    results.push_back(own == tensors_.end() ? result(tensor) : passed_[own - tensors_.begin()]);
   }
   return results;
 }

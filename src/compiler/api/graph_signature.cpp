@@ -139,8 +139,7 @@ GraphSignature compiler::signature_of(const ir::Graph& graph) {
   for (const auto& output : graph.outputs) {
     const bool belongs = output.role == ir::OutputRole::MutatedInput || output.role == ir::OutputRole::Grad;
     signature.outputs.push_back(
-        {output.name, kind_of(output),
-         belongs ? graph.inputs[static_cast<size_t>(output.target)].name : std::string()});
+        {output.name, kind_of(output), belongs ? graph.inputs[output.target].name : std::string()});
   }
   for (const auto& input : graph.inputs) {
     const bool tangent = input.role == ir::InputRole::Tangent;

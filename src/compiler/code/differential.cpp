@@ -145,8 +145,7 @@ class Search {
     const auto relations = symbolic::relations(wanted_, calls_);
     if (relations.empty()) return std::nullopt;
     auto replacements = all_symbols(wanted_);
-    for (const auto& relation : relations)
-      replacements[static_cast<size_t>(relation.symbol)] = relation.value;
+    for (const auto& relation : relations) replacements[relation.symbol] = relation.value;
     return wanted_.with(replacements);
   }
 
@@ -154,7 +153,7 @@ class Search {
   std::optional<Dim> alone(int32_t symbol) {
     std::vector<Dim> replacements;
     for (const auto& other : wanted_.symbols) replacements.emplace_back(other.hint);
-    auto& own = replacements[static_cast<size_t>(symbol)];
+    auto& own = replacements[symbol];
     own = Dim::symbol(symbol);
     if (attempt(scaled(replacements))) return own;
     const auto plain = reason_;
@@ -171,7 +170,7 @@ class Search {
   bool works_at_other_values(int32_t symbol) {
     std::vector<Dim> replacements;
     for (const auto& other : wanted_.symbols) replacements.emplace_back(other.hint);
-    replacements[static_cast<size_t>(symbol)] = Dim::symbol(symbol);
+    replacements[symbol] = Dim::symbol(symbol);
     return attempt(scaled(replacements), false);
   }
 

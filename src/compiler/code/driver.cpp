@@ -28,8 +28,7 @@ double seconds_since(Clock::time_point start) {
 void check_changed_inputs(const Captured& captured, const Leaves& leaves) {
   for (auto i : captured.functional.signature.changed)
     for (const auto& lifted : captured.trace.lifted)
-      if (static_cast<size_t>(i) < leaves.tensors.size() &&
-          lifted.tensor.is_same(leaves.tensors[static_cast<size_t>(i)]))
+      if (static_cast<size_t>(i) < leaves.tensors.size() && lifted.tensor.is_same(leaves.tensors[i]))
         throw Error(
             ErrorCode::UnsupportedTensor, "compile",
             fmt::format("the function changes the shape of argument {}, and also captures the same tensor",

@@ -125,8 +125,7 @@ void ForwardCheck::note_kinds(const std::vector<int64_t>& values) {
 bool ForwardCheck::are_known(const std::vector<int64_t>& values) const {
   for (size_t s = 0; s < kinds_.size(); ++s)
     if ((kind_of(values[shapes_.symbols.size() + s], real_[s]) & kinds_[s]) == 0) return false;
-  return std::ranges::all_of(
-      uses_, [&](const NumberUse& use) { return is_usual(use, values[static_cast<size_t>(use.symbol)]); });
+  return std::ranges::all_of(uses_, [&](const NumberUse& use) { return is_usual(use, values[use.symbol]); });
 }
 
 void ForwardCheck::add(const std::vector<int64_t>& values, const Captured& captured,

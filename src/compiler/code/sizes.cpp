@@ -51,9 +51,8 @@ SizeChoice::Wanted SizeChoice::choose(const Call& call, const Versions& versions
   const auto key = key_of(call.leaves);
   std::vector<ir::Dim> replacements;
   for (int32_t s = 0; s < static_cast<int32_t>(shapes.symbols.size()); ++s)
-    replacements.push_back(pinned_.count({key, shapes.name_of(s)}) != 0
-                               ? ir::Dim(shapes.symbols[static_cast<size_t>(s)].hint)
-                               : ir::Dim::symbol(s));
+    replacements.push_back(pinned_.count({key, shapes.name_of(s)}) != 0 ? ir::Dim(shapes.symbols[s].hint)
+                                                                        : ir::Dim::symbol(s));
   out.shapes = shapes.with(replacements);
   return out;
 }

@@ -17,7 +17,7 @@ std::string text_of(const schedule::Program& program) {
     if (!decision.why.empty()) text += fmt::format(" ({})", decision.why);
     text += "\n";
     for (auto node : decision.nodes)
-      text += fmt::format("  {}\n", ir::print(program.graph, program.graph.nodes[static_cast<size_t>(node)]));
+      text += fmt::format("  {}\n", ir::print(program.graph, program.graph.nodes[node]));
   }
   return text;
 }
@@ -38,7 +38,7 @@ std::string writes_text(const Version& version, const Instance& instance) {
     const auto found =
         std::find_if(known.begin(), known.end(), [&](const auto& k) { return k.output == write.output; });
     const auto why = found == known.end() ? "LibTorch runs every op" : found->copied_because;
-    text += inputs[static_cast<size_t>(write.input)].name +
+    text += inputs[write.input].name +
             (why.empty() ? ": written in place\n" : fmt::format(": copied at the end: {}\n", why));
   }
   return text;

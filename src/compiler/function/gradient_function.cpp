@@ -62,7 +62,7 @@ void add_gradient_arguments(const std::vector<Placeholder>& arguments, const std
   for (size_t i = 0; i < arguments.size(); ++i) {
     const auto& argument = arguments[i];
     const bool known = i < primals.size() && primals[i].defined();
-    leaves.tensors.push_back(argument.same_as >= 0 ? leaves.tensors[static_cast<size_t>(argument.same_as)]
+    leaves.tensors.push_back(argument.same_as >= 0 ? leaves.tensors[argument.same_as]
                              : known               ? primals[i]
                                                    : argument.make());
   }
@@ -130,9 +130,8 @@ at::Tensor GradientFunction::Recipe::gradient_of(int32_t input, const std::vecto
   for (size_t t = 0; t < found.size(); ++t) {
     if (number < 0 && found[t].input == input) return gradients[t];
     if (number < 0 || found[t].outsider < 0) continue;
-    const auto& outsider = *outsiders[static_cast<size_t>(found[t].outsider)];
-    if (outsider.tensor.unsafeGetTensorImpl() == lifted[static_cast<size_t>(number)]._unsafe_get_target())
-      return gradients[t];
+    const auto& outsider = *outsiders[found[t].outsider];
+    if (outsider.tensor.unsafeGetTensorImpl() == lifted[number]._unsafe_get_target()) return gradients[t];
   }
   return {};
 }

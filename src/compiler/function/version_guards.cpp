@@ -85,7 +85,7 @@ VersionGuards guards_of_capture(const Options& options, const Call& call, const 
     for (auto& guard : guards.arguments) guard.ignore_shape();
   }
   for (const auto& shared : captured.bases) {
-    guards.bases.push_back({shared, runtime::TensorGuard(captured.inputs[static_cast<size_t>(shared.base)])});
+    guards.bases.push_back({shared, runtime::TensorGuard(captured.inputs[shared.base])});
     guards.bases.back().guard.ignore_grad();
   }
   for (const auto& lifted : captured.trace.lifted) guards.lifted.push_back(guard_lifted(lifted.tensor));
@@ -155,8 +155,8 @@ bool VersionGuards::lifts_same(const capture::Trace& trace) const {
 bool VersionGuards::add_bases(Inputs& inputs, const std::vector<int64_t>& offsets) const {
   for (const auto& [shared, guard] : bases)
     for (auto i : shared.views) {
-      const auto& view = inputs[static_cast<size_t>(i)];
-      if (!view.is_view() || view.storage_offset() != offsets[static_cast<size_t>(i)]) return false;
+      const auto& view = inputs[i];
+      if (!view.is_view() || view.storage_offset() != offsets[i]) return false;
       const auto base = static_cast<size_t>(shared.base);
       if (base == inputs.size()) inputs.emplace_back(view._base());
       if (!inputs[base].is_same(view._base()) || !guard.holds(inputs[base])) return false;

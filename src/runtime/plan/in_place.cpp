@@ -104,8 +104,8 @@ class Planner {
   }
 
   void examine(Target& target) {
-    target.to = graph_.inputs[static_cast<size_t>(target.write.input)].value;
-    target.from = graph_.outputs[static_cast<size_t>(target.write.output)].value;
+    target.to = graph_.inputs[target.write.input].value;
+    target.from = graph_.outputs[target.write.output].value;
     target.refused = why_not(target);
   }
 
@@ -151,8 +151,7 @@ class Planner {
       const auto out = std::count(call->buffers.begin(), call->buffers.end(), target.from);
       if (in > 1 || out != 1) return "a kernel uses it twice";
       const auto place = [&](ir::ValueId v) {
-        return passed[static_cast<size_t>(std::find(call->buffers.begin(), call->buffers.end(), v) -
-                                          call->buffers.begin())];
+        return passed[std::find(call->buffers.begin(), call->buffers.end(), v) - call->buffers.begin()];
       };
       if (in == 1 && uses_[s].writes.size() == 1 &&
           is_identity(kernel, place(target.to), place(target.from))) {

@@ -126,8 +126,8 @@ class Placer {
   void adopt() {
     for (const auto& write : options_.in_place.writes) {
       if (!write.direct()) continue;
-      const auto result = graph_.outputs[static_cast<size_t>(write.output)].value;
-      const auto input = graph_.inputs[static_cast<size_t>(write.input)].value;
+      const auto result = graph_.outputs[write.output].value;
+      const auto input = graph_.inputs[write.input].value;
       assign_register(input);
       assign_register(result);
       state_[input].is_donated = true;
