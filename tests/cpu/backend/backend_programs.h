@@ -44,7 +44,7 @@ struct HandMade {
   }
   int32_t kernel(schedule::Kernel kernel, runtime::KernelFunction function) {
     program.kernels.push_back(std::move(kernel));
-    code.push_back({function, nullptr});
+    code.push_back({function, nullptr, nullptr});
     return static_cast<int32_t>(code.size()) - 1;
   }
   HandMade& run_kernel(int32_t kernel, const std::vector<int32_t>& values, int64_t units, int64_t grain) {
