@@ -1,85 +1,12 @@
 #include "aot/functionalize.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "antegrad/error.h"
-#include "aot/convention.h"
-#include "aot/inplace.h"
-#include "aot/memory.h"
-#include "aot/overlap.h"
+#include "aot/functionalizer.h"
 #include "aot/views.h"
-#include "aten/op_schema.h"
-#include "ir/element.h"
 
 namespace antegrad::aot {
-namespace {
-
-using aten::OpSchema;
-
-/// Returns element i of a foreach op, as a foreach op over lists of one.
-ir::Node element_of_foreach(const ir::Node& node, size_t i) {
-  const auto count = node.effects.writes.size();
-  auto element = node;
-  element.effects.writes = {node.effects.writes[i]};
-  for (auto& arg : element.args)
-    if (auto* list = std::get_if<ir::Arg::List>(&arg.v); list != nullptr && list->size() == count)
-      arg = ir::Arg(ir::Arg::List{(*list)[i]});
-  return element;
-}
-
-class Functionalizer {
- public:
-  explicit Functionalizer(const capture::Trace& trace)
-      : trace_(trace), overlap_(trace), emit_(result_.graph), memory_(trace.graph, emit_) {}
-
-  FunctionalGraph run() {
-    result_.graph.name = trace_.graph.name;
-    result_.graph.stage = ir::Stage::Functional;
-    result_.graph.symbols = trace_.graph.symbols;
-    synonyms_.resize(trace_.graph.nodes.size());
-    if (trace_.differentiable) result_.graph.stage = ir::Stage::Joint;
-    const auto inputs = add_inputs(trace_, emit_, memory_, result_.signature);
-    const auto& nodes = trace_.graph.nodes;
-    size_t i = 0;
-    for (; i < nodes.size() && !nodes[i].provenance.backward; ++i) visit(nodes[i], synonyms_[i]);
-    finish_signature(trace_, inputs, emit_, memory_, result_);
-    read_late_inputs(inputs);
-    const auto generations = memory_.generations();
-    for (; i < nodes.size(); ++i) visit(nodes[i], synonyms_[i]);
-    if (trace_.differentiable) add_gradients(trace_, inputs, generations, memory_, result_);
-    return std::move(result_);
-  }
-
- private:
-  void read_late_inputs(const std::vector<RootId>& roots);
-  void visit(const ir::Node& node, ir::Node& synonym);
-  void visit_plain(const ir::Node& node);
-  void visit_metadata_change(const ir::Node& node, ir::Node& synonym);
-  bool shares_storage(ir::ValueId input) const;
-  void visit_resize(const ir::Node& node, ir::Node& synonym);
-  void visit_strided_copy(const ir::Node& node);
-  void visit_view_with_effects(const ir::Node& node, ir::Node& synonym);
-  void visit_write(const ir::Node& node, const OpSchema& schema);
-  void round_number(ir::Node& call, const OpSchema& schema) const;
-  bool write_by_variant(const ir::Node& node, const OpSchema& schema);
-  void write_on_copies(const ir::Node& node);
-  bool writes_one_storage_twice(const ir::Node& node);
-  bool reads_what_it_writes(const ir::Node& node);
-  ir::Node with_current_values(const ir::Node& node);
-  bool same_types(const ir::Node& node);
-  void define(const ir::Node& node, size_t index, ir::ValueId value);
-  void define_strided(const ir::Node& node, ir::Node& synonym, ir::ValueId base, ir::ValueId object = {});
-
-  const capture::Trace& trace_;
-  const OverlapCheck overlap_;
-  FunctionalGraph result_;
-  Emitter emit_;
-  Memory memory_;
-  /// Per traced node: the view op that stands for it, where that is another one.
-  std::vector<ir::Node> synonyms_;
-};
 
 /// Inputs that only the backward pass uses are read when it runs, each time. Nothing is computed from them
 /// before.
@@ -278,109 +205,6 @@ void Functionalizer::visit_view_with_effects(const ir::Node& node, ir::Node& syn
   define_strided(node, synonym, *first);
 }
 
-/// LibTorch's mul_ takes the number as its first operand and rounds it to the tensor's dtype; mul does not.
-void Functionalizer::round_number(ir::Node& call, const OpSchema& schema) const {
-  if (schema.name != "aten.mul_.Scalar") return;
-  const auto dtype = emit_.type(*call.args[0].as<ir::ValueId>()).dtype;
-  if (!ir::is_half(dtype)) return;
-  if (const auto* number = call.args[1].as<double>())
-    call.args[1] = ir::rounded_to(dtype, *number);
-  else if (const auto* whole = call.args[1].as<ir::Dim>(); whole != nullptr && whole->is_constant())
-    call.args[1] = ir::rounded_to(dtype, whole->constant());
-}
-
-bool Functionalizer::write_by_variant(const ir::Node& node, const OpSchema& schema) {
-  const auto* variant = functional_variant(schema);
-  if (variant == nullptr) return false;
-  auto call = with_current_values(functional_call(node, schema, *variant));
-  round_number(call, schema);
-  const auto mark = result_.graph.nodes.size();
-  call.effects = {};
-  const auto values = emit_.infer(std::move(call));
-  bool fits = values.size() == node.effects.writes.size();
-  for (size_t i = 0; fits && i < values.size(); ++i) {
-    const auto& wanted =
-        trace_.graph.tensor_type(node.outputs.empty() ? node.effects.writes[i] : node.outputs[i]);
-    // For other dtypes and layouts of what they write to, kernels may compute differently, with other
-    // rounding.
-    fits = same_layout(emit_.type(values[i]), wanted);
-  }
-  if (!fits) {
-    result_.graph.nodes.resize(mark);
-    return false;
-  }
-  for (size_t i = 0; i < values.size(); ++i) {
-    const auto target = node.effects.writes[i];
-    if (node.outputs.empty()) {
-      memory_.write(target, values[i]);
-    } else {  // an out= argument that the op resized
-      if (memory_.view_of(target) != nullptr || trace_.graph.storage_of(target) != target)
-        throw Error(ErrorCode::UnsupportedOp, "functionalize:" + node.op,
-                    "its out= argument is a view of another size", "Pass an out= tensor of the right size");
-      memory_.replace_storage(target, node.outputs[i],
-                              emit_.fit(values[i], trace_.graph.tensor_type(node.outputs[i])));
-    }
-  }
-  return true;
-}
-
-void Functionalizer::write_on_copies(const ir::Node& node) {
-  auto call = with_current_values(node);
-  std::vector<ir::Value> results;
-  for (auto traced : node.outputs) {
-    if (trace_.graph.storage_of(traced) != traced)
-      throw Error(ErrorCode::UnsupportedOp, "functionalize:" + node.op,
-                  "it both writes to an argument and returns a view of one",
-                  "Call it outside the compiled function");
-    results.push_back({trace_.graph.type_of(traced), {}});
-  }
-  for (size_t i = 0; i < node.effects.writes.size(); ++i) {
-    auto type = trace_.graph.tensor_type(node.effects.writes[i]);
-    type.offset = 0;
-    results.push_back({type, {}});
-    call.effects.writes[i] = memory_.read(node.effects.writes[i]);
-  }
-  call.functional = true;
-  const auto outputs = emit_.known(std::move(call), results);
-  for (size_t i = 0; i < node.outputs.size(); ++i) define(node, i, outputs[i]);
-  for (size_t i = 0; i < node.effects.writes.size(); ++i)
-    memory_.write(node.effects.writes[i], outputs[node.outputs.size() + i]);
-}
-
-bool Functionalizer::writes_one_storage_twice(const ir::Node& node) {
-  const auto& writes = node.effects.writes;
-  for (size_t i = 0; i < writes.size(); ++i)
-    for (size_t j = i + 1; j < writes.size(); ++j)
-      if (memory_.root_of(writes[i]) == memory_.root_of(writes[j])) return true;
-  return false;
-}
-
-/// Returns whether an element of a foreach op may read what an earlier one has written.
-bool Functionalizer::reads_what_it_writes(const ir::Node& node) {
-  bool found = false;
-  for (size_t a = 1; a < node.args.size(); ++a)
-    ir::for_each_value(node.args[a], [&](ir::ValueId read) {
-      for (auto written : node.effects.writes) found |= memory_.root_of(read) == memory_.root_of(written);
-    });
-  return found;
-}
-
-void Functionalizer::visit_write(const ir::Node& node, const OpSchema& schema) {
-  overlap_.check(node, schema);
-  const bool is_foreach = node.op.rfind("aten._foreach_", 0) == 0;
-  if (writes_one_storage_twice(node) || (is_foreach && reads_what_it_writes(node))) {
-    if (!is_foreach)
-      throw Error(ErrorCode::UnsupportedOp, "functionalize:" + node.op,
-                  "it writes to two tensors that share memory", "Call it once for each of them");
-    for (size_t i = 0; i < node.effects.writes.size(); ++i) {
-      const auto element = element_of_foreach(node, i);
-      if (!write_by_variant(element, schema)) write_on_copies(element);
-    }
-    return;
-  }
-  if (!write_by_variant(node, schema)) write_on_copies(node);
-}
-
 void Functionalizer::visit(const ir::Node& node, ir::Node& synonym) {
   emit_.provenance = node.provenance;
   if (node.op == "antegrad.alias") {  // another tensor object, the same contents
@@ -400,8 +224,6 @@ void Functionalizer::visit(const ir::Node& node, ir::Node& synonym) {
     return visit_strided_copy(node);
   visit_plain(node);
 }
-
-}  // namespace
 
 FunctionalGraph functionalize(const capture::Trace& trace) { return Functionalizer(trace).run(); }
 

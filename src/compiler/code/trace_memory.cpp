@@ -42,7 +42,7 @@ class StepMemory {
   StepMemory(const schedule::Program& program, const std::vector<int64_t>& symbols)
       : program_(program),
         graph_(program.graph),
-        placement_(runtime::place(program, {.symbols = symbols})),
+        placement_(runtime::place(program, {.symbols = symbols, .checks = nullptr, .in_place = {}})),
         changes_(program.steps.size() + 1),
         ends_(graph_.values.size(), -1),
         seen_(graph_.values.size()) {
