@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "aten/below_recording.h"
+#include "aten/data_access.h"
+#include "capture/mode.h"
 #include "capture/recorder.h"
 
 namespace antegrad::capture {
@@ -105,6 +107,9 @@ void FakeTensor::become(const at::Tensor& real) {
 bool FakeTensor::has_storage() const {
   if (auto* access = registry_->access.load(std::memory_order_relaxed))
     access->on_access(const_cast<FakeTensor&>(*this));
+  else if (auto* recorder = active_recorder();
+           recorder != nullptr && recorder->id() != capture_id_ && !is_fake_storage(storage_))
+    aten::tell_of_access(*this, __builtin_return_address(0));  // an ordinary tensor since an earlier capture
   return TensorImpl::has_storage();
 }
 

@@ -1,5 +1,6 @@
 #include "capture/mode.h"
 
+#include "aten/data_access.h"
 #include "aten/dispatch_mode.h"
 #include "aten/op_schema.h"
 #include "capture/place.h"
@@ -22,6 +23,7 @@ class RecorderMode final : public aten::DispatchMode {
       op.callBoxedForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd, stack);
       return;
     }
+    const aten::Listening to_nobody(nullptr);  // from here on, the code is ours and LibTorch's
     if (recorder_.tape != nullptr) return recorder_.tape->dispatch(op, &stack);
     try {
       recorder_.record(op, &stack);
@@ -34,6 +36,7 @@ class RecorderMode final : public aten::DispatchMode {
   }
 
   c10::intrusive_ptr<c10::TensorImpl> detach(const at::Tensor& tensor) override {
+    const aten::Listening to_nobody(nullptr);
     if (recorder_.tape != nullptr) return recorder_.tape->alias(tensor);
     return recorder_.add_alias(tensor);
   }

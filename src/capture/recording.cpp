@@ -9,7 +9,9 @@
 #include <optional>
 
 #include "antegrad/error.h"
+#include "capture/host_reads.h"
 #include "capture/mode.h"
+#include "capture/outside_hooks.h"
 #include "capture/place.h"
 #include "util/fork_mutex.h"
 
@@ -92,10 +94,13 @@ struct Recording::Switches {
 };
 
 Recording::Recording(Recorder& recorder)
-    : recorder_(recorder), switches_(std::make_unique<Switches>(recorder)) {}
+    : recorder_(recorder), switches_(std::make_unique<Switches>(recorder)) {
+  refuse_hooks_of_outside();
+}
 Recording::~Recording() = default;
 
 void Recording::run(const std::function<void()>& code) {
+  const HostReads host_reads(recorder_);
   try {
     code();
   } catch (const Error& error) {

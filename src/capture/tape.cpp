@@ -18,6 +18,7 @@
 #include "aten/convert.h"
 #include "aten/storage_access.h"
 #include "capture/histories.h"
+#include "capture/host_reads.h"
 #include "capture/mode.h"
 #include "capture/place.h"
 #include "capture/recording.h"
@@ -39,6 +40,12 @@ std::string described(const Error& error, const ir::Graph& graph) {
 Error read_at(const OpSchema& schema) {
   return {ErrorCode::DataRead, "break:" + schema.name, "the function reads the data of a tensor on the host",
           ""};
+}
+
+std::string described_access(const ir::Graph& graph) {
+  const Error error(ErrorCode::DataRead, "break:data_ptr",
+                    "the function accesses the memory of a tensor on the host", "");
+  return described(error, graph);
 }
 
 /// Has the kernel run, whatever is above it: the op has come through autograd already.
@@ -161,6 +168,7 @@ bool Tape::is_hosts(const at::Tensor& tensor) const {
 
 void Tape::run(const std::function<void()>& function) {
   Recording recording(*recorder_);
+  const HostReads host_reads(*recorder_);
   std::exception_ptr thrown;
   try {
     function();
@@ -295,21 +303,30 @@ c10::intrusive_ptr<c10::TensorImpl> Tape::alias(const at::Tensor& tensor) {
   return tensor.unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0), true);
 }
 
+bool Tape::runs_users_code() const {
+  return !paused_ && active_recorder() == &*recorder_ &&
+         !c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::Python);
+}
+
 void Tape::on_access(FakeTensor& tensor) {
-  if (paused_ || active_recorder() != &*recorder_ ||
-      c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::Python))
-    return;
+  if (!runs_users_code()) return;
   const bool has_contents = !is_fake_storage(tensor.storage());
   const bool is_current =
       has_contents ? pending_.count(tensor.storage().unsafeGetStorageImpl()) == 0 : fill_unused_empty(tensor);
-  if (!is_current)
-    close([](const ir::Graph& graph) {
-      const Error error(ErrorCode::DataRead, "break:data_ptr",
-                        "the function accesses the memory of a tensor on the host", "");
-      return described(error, graph);
-    });
+  if (!is_current) close(described_access);
   const auto& memory = tensor.storage();
   if (memory.device().is_cpu()) shown_.emplace(memory.unsafeGetStorageImpl(), memory);
+}
+
+/// Recorded ops may write the memory, or have read it before the function writes through the pointer.
+void Tape::on_access(const c10::TensorImpl& tensor) {
+  if (!runs_users_code()) return;
+  const auto& outsiders = recorder_->outside().all();
+  if (std::any_of(outsiders.begin(), outsiders.end(), [&](const auto& outsider) {
+        return !outsider->wrapped_number &&
+               outsider->tensor.storage().unsafeGetStorageImpl() == tensor.storage().unsafeGetStorageImpl();
+      }))
+    close(described_access);
 }
 
 /// Gives a tensor memory that was just made by empty() for the host to fill, as torch::tensor() does: that is

@@ -56,6 +56,8 @@ class Tape final : public DataAccess {
   void dispatch(const c10::OperatorHandle& op, torch::jit::Stack* stack);
   c10::intrusive_ptr<c10::TensorImpl> alias(const at::Tensor& tensor);
   void on_access(FakeTensor& tensor) override;
+  /// The same for a tensor from outside.
+  void on_access(const c10::TensorImpl& tensor);
 
  private:
   friend class TapeOff;
@@ -64,6 +66,7 @@ class Tape final : public DataAccess {
   /// Ends the stretch and makes the tensors real that are still held.
   void close(const DescribeBreak& why);
   void renew();
+  bool runs_users_code() const;
   bool must_run_now(const aten::OpSchema& schema, const torch::jit::Stack& stack);
   void note_pending_writes(const aten::OpSchema& schema, const std::vector<c10::IValue>& arguments);
   void note_state();

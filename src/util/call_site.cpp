@@ -144,6 +144,11 @@ std::string describe_call_site(const std::vector<void*>& stack) {
   return "";
 }
 
+bool is_user_code(void* address) {
+  const auto location = locate(address);
+  return !location.module.empty() && !is_foreign_module(location.module);
+}
+
 std::string short_function_name(const std::string& full) {
   const auto demangled = full.substr(0, full.find(" [clone"));  // the optimizer's remark
   std::string name;

@@ -13,6 +13,10 @@ std::vector<void*> call_stack();
 /// when there is none. Looks each address up once per process, by running addr2line where it is installed.
 std::string describe_call_site(const std::vector<void*>& stack);
 
+/// Returns whether the instruction before this return address is in a program or library of the user's: not
+/// in LibTorch's, antegrad's or the standard library's.
+bool is_user_code(void* address);
+
 /// Returns a function's full, demangled name without template arguments and parameters: "Net::forward".
 std::string short_function_name(const std::string& full);
 

@@ -31,6 +31,39 @@ TEST(BreaksAndHost, PointersToMemoryOfTensorsMadeInside) {
       two_leaves);
 }
 
+TEST(BreaksAndHost, PointersToMemoryOfTensorsFromOutside) {
+  auto outer = torch::zeros({3});
+  same_in_parts(
+      [&](const Tensors& in) -> Tensors {
+        in[0].add_(1);
+        auto first = in[1] * in[0].data_ptr<float>()[0];  // what the op has written
+        auto before = in[1].exp() + in[0];
+        in[0].data_ptr<float>()[0] = 7;  // not seen by ops before
+        outer.copy_(in[0][0]);
+        auto last = before * outer.accessor<float, 1>()[2];
+        return {first, before, last};
+      },
+      [](int) {
+        return Tensors{torch::rand({3, 3}), leaf({3, 3})};
+      },
+      {.second_order = false});
+}
+
+TEST(BreaksAndHost, PointersToRunningStatistics) {
+  torch::nn::BatchNorm1d norm(3);
+  auto program = [](torch::nn::BatchNorm1d& norm, const at::Tensor& x) {
+    auto y = norm(x);
+    return y.sum() * norm->running_mean.data_ptr<float>()[1];
+  };
+  torch::nn::BatchNorm1d other(3);
+  auto compiled = compile([&](const at::Tensor& x) { return program(other, x); }, in_parts());
+  for (int call = 0; call < 3; ++call) {
+    const auto x = torch::randn({4, 3}) + 2;
+    EXPECT_TRUE(same(Tensors{program(norm, x)}, Tensors{compiled(x)}));
+    EXPECT_TRUE(torch::allclose(norm->running_mean, other->running_mean));
+  }
+}
+
 TEST(BreaksAndHost, VersionsOfTensorsWrittenByListsOfOps) {
   same_in_parts(
       [](const Tensors& in) -> Tensors {
