@@ -7,6 +7,7 @@
 #include "aten/generators.h"
 #include "capture/backward.h"
 #include "capture/gradients.h"
+#include "capture/inner_leaves.h"
 #include "capture/kept.h"
 #include "capture/recorder.h"
 #include "capture/recording.h"
@@ -290,22 +291,23 @@ struct Parts {
   Arguments arguments;
   std::vector<at::Tensor> outputs;
   Backward backward;
-  InputHistories histories;      ///< of the arguments
-  std::vector<uint32_t> writes;  ///< per outsider, of the forward pass
+  InputHistories histories;                    ///< of the arguments
+  std::vector<const c10::TensorImpl*> leaves;  ///< made inside, that gradients reach
+  std::vector<uint32_t> writes;                ///< per outsider, of the forward pass
 };
 
 /// For a capture of the forward pass alone.
-void find_histories(const Arguments& arguments, const std::vector<at::Tensor>& outputs,
-                    const CaptureOptions& options, Recorder& recorder, Trace& trace) {
-  auto found = find_backward(arguments, outputs, options.effects, recorder);
+void find_histories(const CaptureOptions& options, Parts& parts, Trace& trace) {
+  auto found = find_backward(parts.arguments, parts.outputs, options.effects, parts.recorder);
+  parts.leaves = inner_leaves(parts.recorder, parts.arguments, found.roots);
   trace.histories = std::move(found.histories);
   trace.forward_values = found.forward_values;
-  trace.forward = std::make_shared<const ir::Graph>(recorder.graph());
+  trace.forward = std::make_shared<const ir::Graph>(parts.recorder.graph());
 }
 
 void run(const TensorFunction& function, const std::vector<at::Tensor>& inputs, const CaptureOptions& options,
          Parts& parts, Trace& trace) {
-  auto& [recorder, storages, arguments, outputs, backward, histories, writes] = parts;
+  auto& [recorder, storages, arguments, outputs, backward, histories, leaves, writes] = parts;
   {
     Recording recording(recorder);
     make_views(inputs, arguments, trace);
@@ -321,9 +323,12 @@ void run(const TensorFunction& function, const std::vector<at::Tensor>& inputs, 
       trace.inputs[i].end =
           end_of_input(inputs[i], arguments.own[i], arguments.edges[i], recorder.graph().inputs[i].value);
     if (options.gradients)
-      recording.run([&] { backward = record_backward(arguments, outputs, options.effects, recorder); });
+      recording.run([&] {
+        backward = record_backward(arguments, outputs, options.effects, recorder);
+        leaves = inner_leaves(recorder, arguments, backward.roots);
+      });
     else if (options.histories)
-      recording.run([&] { find_histories(arguments, outputs, options, recorder, trace); });
+      recording.run([&] { find_histories(options, parts, trace); });
   }
   restore_outside(recorder);
   check_gradients_untouched(inputs, arguments.fakes);
@@ -403,6 +408,7 @@ void finish(const std::vector<at::Tensor>& inputs, const CaptureOptions& options
   trace.counts = parts.recorder.counts();
   if (kept.count == 0) return;
   const bool filled = fill_kept(kept, trace, inputs, options);
+  check_stored_leaves(kept, parts.leaves);
   if (!filled || !options.may_keep) throw_keeps_tensors(kept.count, filled);
   note_kept_outputs(kept, values, trace);
 }

@@ -285,6 +285,40 @@ TEST(KeptTensors, WhatIsStoredBeforeAnExceptionOfTheFunctionIsReal) {
   EXPECT_TRUE(at::allclose(kept, torch::tensor({1.f, 2.f, 3.f}) * x));
 }
 
+/// A module that makes its parameters when it sees the first input. Eager fills their .grad from the first
+/// call on.
+TEST(KeptTensors, LeavesThatGradientsReach) {
+  for (const auto unsupported : {Unsupported::Error, Unsupported::Eager, Unsupported::Break}) {
+    Tensor weight;
+    Options options;
+    options.unsupported = unsupported;
+    auto compiled = compile(
+        [&](const Tensor& x) {
+          if (!weight.defined()) weight = torch::ones({3}).requires_grad_();
+          return x * weight;
+        },
+        options);
+    const auto x = torch::rand({3});
+    if (unsupported == Unsupported::Error) {
+      try {
+        compiled(x);
+        ADD_FAILURE() << "the leaf would have no gradient";
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::NeedsGrad);
+        EXPECT_NE(std::string(error.what()).find("makes a leaf of shape [3] and stores it"),
+                  std::string::npos)
+            << error.what();
+      }
+      EXPECT_TRUE(at::equal(weight, torch::ones({3})));
+    }
+    for (int call = 1; call < 4; ++call) {
+      compiled(x).sum().backward();
+      ASSERT_TRUE(weight.grad().defined());
+      EXPECT_TRUE(at::allclose(weight.grad(), x * call));
+    }
+  }
+}
+
 TEST(KeptTensors, DataAndGradOfTensorsThatNoOpUses) {
   auto data = torch::zeros({3});
   auto leaf = torch::zeros({3}).requires_grad_();
