@@ -5,6 +5,7 @@
 #include "antegrad/error.h"
 #include "aot/signature/binary.h"
 #include "ir/verify.h"
+#include "package/check_types.h"
 #include "package/refuse.h"
 #include "schedule/binary.h"
 #include "symbolic/binary.h"
@@ -265,6 +266,7 @@ VersionRecord read_version(std::string_view bytes, size_t weights) {
   require_in_file(in.at_end() && out.gradient_versions <= kMost, "it does not end where it should");
   try {
     check_version(out);
+    check_types(out);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::Verify) throw;
     refuse_file(error.what());

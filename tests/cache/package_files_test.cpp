@@ -2,6 +2,7 @@
 #include <random>
 
 #include "package/archive.h"
+#include "package/record.h"
 #include "package_scene.h"
 #include "program/state.h"
 
@@ -159,6 +160,38 @@ TEST(PackageFiles, WithChangedRecordsAndRightChecksumsDoNoHarmWhileTheyAreLoaded
     refused += !loads(damaged.path());
   }
   EXPECT_GT(refused, 300);
+}
+
+/// Guards that let tensors through which the graph was not made for: compiled code would read beyond them.
+TEST(PackageFiles, WithGuardsForOtherTensorsAreRefused) {
+  PackageFile file, damaged("damaged");
+  make_package(file.path());
+  const packaging::Archive archive(file.path(), "");
+  const auto name = packaging::folder_of("f") + "0/version";
+  const auto weights = archive.manifest().weights.size();
+  const auto refusal = [&](auto change) {
+    auto version = packaging::read_version(archive.read(name), weights);
+    change(version);
+    std::map<std::string, packaging::RecordToWrite> records;
+    for (const auto& [record, digest] : archive.manifest().records)
+      records[record].bytes = std::string(archive.read(record));
+    records[name].bytes = packaging::write_version(version);
+    packaging::write_archive(damaged.path(), archive.manifest(), records, "");
+    return error_of([&] { Package::load(damaged.path()).verify(); }, ErrorCode::Io);
+  };
+  using Version = packaging::VersionRecord;
+  EXPECT_EQ(packaging::write_version(packaging::read_version(archive.read(name), weights)),
+            archive.read(name));
+  const auto dtype = refusal([](Version& version) {
+    version.arguments[0] = runtime::TensorGuard(torch::ones({5, 4}, torch::kDouble));
+  });
+  EXPECT_NE(dtype.find("a guard for another dtype"), dtype.npos) << dtype;
+  const auto shape = refusal([](Version& version) { version.shapes->tensors[0].sizes[1] = 2; });
+  EXPECT_NE(shape.find("a guard for another shape"), shape.npos) << shape;
+  const auto weight = refusal([](Version& version) {
+    version.lifted[0].guard = runtime::TensorGuard(torch::ones({1, 3}).requires_grad_());
+  });
+  EXPECT_NE(weight.find("a guard for another shape"), weight.npos) << weight;
 }
 
 /// Writes the file of the present format: it is kept when the format is released, and never written again.
