@@ -34,21 +34,25 @@ void Program::load_state(const std::string& path) const {
   const auto own = program::saved_tensors(state_->data);
   for (const auto& [name, tensor] : own) {
     const auto found = given.find(name);
-    const auto fail = [&](const std::string& fact) {
+    const auto fail = [&](const std::string& fact, const std::string& way_out) {
       throw Error(ErrorCode::InvalidArgument, "program:load_state", fmt::format("\"{}\" {}", path, fact),
-                  "Save the state of the module that the program was exported from");
+                  way_out);
     };
-    if (found == given.end()) fail(fmt::format("has no tensor \"{}\"", name));
+    if (found == given.end())
+      fail(fmt::format("has no tensor \"{}\"", name),
+           "Give it the names that save_state() writes, which are those of the exported module's "
+           "state_dict()");
     if (found->second.sizes() != tensor.sizes() || found->second.scalar_type() != tensor.scalar_type())
       fail(fmt::format("has \"{}\" as {}[{}], and the program has it as {}[{}]", name,
                        c10::toString(found->second.scalar_type()), fmt::join(found->second.sizes(), ", "),
-                       c10::toString(tensor.scalar_type()), fmt::join(tensor.sizes(), ", ")));
+                       c10::toString(tensor.scalar_type()), fmt::join(tensor.sizes(), ", ")),
+           "Convert the tensor in the file, or export the module with such a tensor");
   }
   for (const auto& [name, tensor] : given)
     if (own.count(name) == 0)
       throw Error(ErrorCode::InvalidArgument, "program:load_state",
                   fmt::format("\"{}\" has \"{}\", which the program does not have", path, name),
-                  "Save the state of the module that the program was exported from");
+                  "Remove it from the file, or rename it to the tensor of the program that it is for");
   const at::NoGradGuard no_grad;
   for (const auto& [name, tensor] : own) tensor.copy_(given.at(name));
 }

@@ -40,6 +40,9 @@ run 0 package strip "$file" --isa baseline --output "$work/same.pt2"
 run 0 package run "$work/same.pt2" f --strict --gradients --seed 3
 cmp -s "$work/out" "$work/strict" || fail "a stripped package gives other results"
 
+run 1 package strip "$file" --isa avx2 --output "$work/none.pt2"
+err_has 'has no kernels for avx2, but for baseline'
+
 run 1 package run "$file" g
 err_has 'has no function "g"'
 run 1 package list "$work/missing.pt2"

@@ -1,7 +1,9 @@
 #include "antegrad/package.h"
+#include "antegrad/error.h"
 
 #include <ATen/Functions.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
@@ -138,6 +140,14 @@ std::string bench(const PackageCommand& given) {
 
 std::string strip(const PackageCommand& given) {
   const packaging::Archive archive(given.file, given.key_file);
+  const auto& present = archive.manifest().info.isas;
+  for (const auto& isa : given.isas)
+    if (std::find(present.begin(), present.end(), isa) == present.end())
+      throw Error(
+          ErrorCode::InvalidArgument, "package:strip",
+          fmt::format("\"{}\" has no kernels for {}, but for {}", given.file, isa,
+                      present.empty() ? "no instruction set" : fmt::format("{}", fmt::join(present, ", "))),
+          "Name instruction sets of the file, or package the function again with PackageOptions::isas");
   auto manifest = archive.manifest();
   manifest.info.isas.clear();
   std::map<std::string, packaging::RecordToWrite> records;
