@@ -159,12 +159,17 @@ std::unique_ptr<Instruction> Executable::make_step(const schedule::Program& prog
                           may_reuse(program.graph, node, step, placement));
 }
 
-void Executable::assemble(schedule::Program program, const std::vector<KernelCode>& kernels, bool compare,
-                          IndexChecksPtr checks, const InputWrites& writes) {
+void Executable::assemble(const schedule::Program& given, const std::vector<KernelCode>& kernels,
+                          bool compare, IndexChecksPtr checks, const InputWrites& writes) {
+  PlacementOptions options{symbols_ ? *symbols_ : std::vector<int64_t>(), std::move(checks)};
+  std::optional<schedule::Program> reordered;
+  if (!compare && !writes.list.empty()) {
+    reordered = given;
+    options.in_place = plan_in_place(writes, options.symbols, *reordered);
+  }
+  const auto& program = reordered ? *reordered : given;
   const auto& graph = program.graph;
   runs_kernels_ = !program.kernels.empty();
-  PlacementOptions options{symbols_ ? *symbols_ : std::vector<int64_t>(), std::move(checks)};
-  if (!compare && !writes.list.empty()) options.in_place = plan_in_place(writes, options.symbols, program);
   auto placement = place(program, options);
   writes_ = std::move(options.in_place.writes);
   if (compare)

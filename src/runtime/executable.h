@@ -75,7 +75,7 @@ class Executable {
  private:
   struct Entry;
   struct Fallback;
-  void assemble(schedule::Program program, const std::vector<KernelCode>& kernels, bool compare,
+  void assemble(const schedule::Program& given, const std::vector<KernelCode>& kernels, bool compare,
                 std::shared_ptr<const IndexChecks> checks, const InputWrites& writes);
   std::unique_ptr<Instruction> make_step(const schedule::Program& program, size_t step,
                                          const std::vector<KernelCode>& kernels,

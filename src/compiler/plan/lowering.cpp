@@ -75,6 +75,14 @@ Lowered::Lowered(schedule::Program program, std::vector<LoadedKernel> kernels, b
   checks_ = runtime::index_checks(program_);
 }
 
+void Lowered::at(const std::vector<int64_t>& symbols,
+                 const std::function<void(const schedule::Program&)>& use) const {
+  if (symbols.empty()) return use(program_);
+  const std::scoped_lock lock(sized_mutex_);
+  if (!sized_) sized_ = std::make_unique<schedule::SizedProgram>(program_, compare_);
+  use(sized_->at(symbols));
+}
+
 toolchain::Isa instruction_set(Isa option) {
   switch (option) {
     case Isa::Baseline:

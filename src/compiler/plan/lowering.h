@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -11,7 +12,7 @@
 #include "compiler/cache/kernel_cache.h"
 #include "ir/graph.h"
 #include "runtime/plan/index_checks.h"
-#include "schedule/program.h"
+#include "schedule/sized_program.h"
 #include "toolchain/toolchain.h"
 #include "util/fork_mutex.h"
 
@@ -27,6 +28,8 @@ class Lowered {
 
   bool is_eager() const { return is_eager_; }
   const schedule::Program& program() const { return program_; }
+  /// Calls `use` with the program at these sizes, for one thread at a time. `use` must not keep it.
+  void at(const std::vector<int64_t>& symbols, const std::function<void(const schedule::Program&)>& use) const;
   const std::vector<LoadedKernel>& kernels() const { return kernels_; }
   const std::shared_ptr<const runtime::IndexChecks>& checks() const { return checks_; }
   /// Whether the results of each kernel are to be compared with LibTorch's.
@@ -36,6 +39,8 @@ class Lowered {
   schedule::Program program_;
   std::vector<LoadedKernel> kernels_;
   std::shared_ptr<const runtime::IndexChecks> checks_;  ///< over symbols; null where no kernel may fail
+  mutable BriefMutex sized_mutex_;
+  mutable std::unique_ptr<schedule::SizedProgram> sized_;  ///< made when sizes are first given
   bool is_eager_;
   bool compare_ = false;
 };
