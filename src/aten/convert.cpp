@@ -109,7 +109,15 @@ c10::IValue number_list(const ir::Arg& arg) {
   return out;
 }
 
-/// Compares with the default, for the types that defaults have; anything else counts as different.
+/// IValue::isOptionalTensorList() compares the address of the element type, and TorchScript that was loaded
+/// from a file has a type object of its own.
+bool is_optional_tensor_list(const c10::IValue& value) {
+  return value.isOptionalTensorList() ||
+         (value.isList() && *value.toList().elementType() == *c10::OptionalType::ofTensor());
+}
+
+}  // namespace
+
 bool equals_default(const c10::IValue& value, const ArgSchema& schema) {
   if (!schema.has_default) return false;
   const auto& d = schema.default_value;
@@ -121,15 +129,6 @@ bool equals_default(const c10::IValue& value, const ArgSchema& schema) {
   if (value.isString()) return d.isString() && d.toStringRef() == value.toStringRef();
   return false;
 }
-
-/// IValue::isOptionalTensorList() compares the address of the element type, and TorchScript that was loaded
-/// from a file has a type object of its own.
-bool is_optional_tensor_list(const c10::IValue& value) {
-  return value.isOptionalTensorList() ||
-         (value.isList() && *value.toList().elementType() == *c10::OptionalType::ofTensor());
-}
-
-}  // namespace
 
 c10::IValue map_tensors(const c10::IValue& value, const std::function<at::Tensor(const at::Tensor&)>& fn) {
   if (value.isTensor()) return fn(value.toTensor());

@@ -36,6 +36,8 @@ ir::Arg to_arg(const c10::IValue& value, const ArgSchema& schema, std::string_vi
 /// Converts back, to what the op's boxed kernel takes.
 c10::IValue to_ivalue(const ir::Arg& arg, const ArgSchema& schema, const TensorOf& tensor_of);
 
+/// Compares with the default, for the types that defaults have; anything else counts as different.
+bool equals_default(const c10::IValue& value, const ArgSchema& schema);
 /// Sets args and attrs of a node, leaving out arguments equal to their defaults.
 void set_arguments(ir::Node& node, const OpSchema& schema, c10::ArrayRef<c10::IValue> values,
                    const ValueOf& value_of);

@@ -255,7 +255,7 @@ void add_backward(const Backward& backward, const std::vector<int32_t>& input_of
                   StorageNumbers& storages, Trace& trace) {
   trace.differentiable = !backward.roots.empty();
   trace.fingerprint = backward.fingerprint;
-  if (trace.forward == nullptr) {
+  if (!trace.forward) {
     trace.histories = backward.histories;
     trace.forward_values = backward.forward_values;
   }
@@ -302,7 +302,14 @@ void find_histories(const CaptureOptions& options, Parts& parts, Trace& trace) {
   parts.leaves = inner_leaves(parts.recorder, parts.arguments, found.roots);
   trace.histories = std::move(found.histories);
   trace.forward_values = found.forward_values;
-  trace.forward = std::make_shared<const ir::Graph>(parts.recorder.graph());
+  if (const auto& follower = parts.recorder.follower()) {
+    if (follower->is_complete() && follower->has_values(parts.recorder.graph())) {
+      trace.forward = [follower] { return follower->recorded(); };
+      return;
+    }
+    parts.recorder.unfollow();
+  }
+  trace.forward = [graph = std::make_shared<const ir::Graph>(parts.recorder.graph())] { return *graph; };
 }
 
 void run(const TensorFunction& function, const std::vector<at::Tensor>& inputs, const CaptureOptions& options,
@@ -344,6 +351,8 @@ void let_go(Parts& parts) {
 /// Moves the graph to the trace and adds constants and lifted tensors. Returns the graph input of each
 /// outsider, or -1.
 std::vector<int32_t> take_graph(Parts& parts, const CaptureOptions& options, Trace& trace) {
+  if (trace.kept > 0 || !parts.recorder.host_memory().empty()) parts.recorder.unfollow();
+  trace.as_expected = parts.recorder.follower() != nullptr;
   parts.recorder.host_memory().make_constants(parts.recorder.graph());
   trace.graph = std::move(parts.recorder.graph());
   trace.has_assumptions = parts.recorder.has_assumptions;
@@ -360,6 +369,7 @@ void fill_after_error(const std::vector<at::Tensor>& inputs, const CaptureOption
     for (const auto& outsider : parts.recorder.outside().all())
       if (options.met != nullptr && !outsider->wrapped_number && outsider->tensor.use_count() > 1)
         options.met->push_back(outsider->tensor);
+    parts.recorder.unfollow();
     const auto kept = find_kept(parts.recorder, inputs, parts.histories, {});
     if (options.kept != nullptr) *options.kept += kept.count;
     if (kept.memory.empty()) return;
@@ -428,6 +438,7 @@ Trace capture(const TensorFunction& function, const std::vector<at::Tensor>& inp
   trace.effects = options.effects;
   trace.views = options.views;
   parts.recorder.graph().name = options.name;
+  parts.recorder.follow(options.follower);
   parts.arguments = make_arguments(inputs, options, parts.recorder, parts.storages, trace);
   for (const auto& edge : parts.arguments.edges) parts.histories.push_back(edge.function.get());
   try {

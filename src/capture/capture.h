@@ -114,8 +114,10 @@ struct Trace {
   bool has_assumptions = false;  ///< the graph checks answers that were assumed of data (assumption.h)
   HistoryShape histories;        ///< of the results, if they were asked for or gradients are recorded
   size_t forward_values = 0;     ///< values of the forward pass come first: there are this many
-  /// The recorded forward pass, before constants are added; only with CaptureOptions::histories.
-  std::shared_ptr<const ir::Graph> forward;
+  /// Returns the recorded forward pass, before constants are added; only with CaptureOptions::histories.
+  std::function<ir::Graph()> forward;
+  /// The function did what was expected, and nothing else: the graph has no nodes but constants.
+  bool as_expected = false;
   size_t kept = 0;  ///< number of tensors that the function has stored; they are real by now (kept.h)
   std::vector<KeptOutput> kept_outputs;
 };
@@ -124,6 +126,7 @@ struct Trace {
 bool shares_storage(const Trace& trace, size_t input);
 
 struct Kept;
+class Follower;
 
 using TensorFunction = std::function<std::vector<at::Tensor>(const std::vector<at::Tensor>&)>;
 
@@ -132,9 +135,10 @@ struct CaptureOptions {
   std::vector<std::string> input_names;                          ///< may be shorter than the inputs
   std::function<std::string(const at::Tensor&)> name_of_lifted;  ///< names lifted tensors; they are numbered
                                                                  ///< where it is unset or returns ""
-  bool gradients = false;  ///< record the backward pass too, where a result has a history
-  bool histories = false;  ///< find the histories of results; `gradients` includes that
-  bool effects = true;     ///< false: effects of the function on its inputs are left out
+  bool gradients = false;              ///< record the backward pass too, where a result has a history
+  bool histories = false;              ///< find the histories of results; `gradients` includes that
+  bool effects = true;                 ///< false: effects of the function on its inputs are left out
+  std::shared_ptr<Follower> follower;  ///< set if a forward pass like others is expected (expected.h)
   std::vector<ViewInput> views;
   /// Computes the contents of the tensors that the function has stored, for these inputs, and fills them in
   /// (kept.h). When unset, they are left without contents.

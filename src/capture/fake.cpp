@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "aten/below_recording.h"
+#include "aten/convert.h"
 #include "aten/data_access.h"
 #include "capture/mode.h"
 #include "capture/recorder.h"
@@ -66,6 +67,20 @@ FakeTensor::FakeTensor(c10::Storage storage, at::Tensor meta, c10::Device device
       registry_(std::move(registry)) {
   registry_->add(this);
   take_metadata_of_twin();
+}
+
+FakeTensor::FakeTensor(c10::Storage storage, const ir::TensorType& type, uint64_t capture_id,
+                       ir::ValueId value, std::shared_ptr<FakeRegistry> registry)
+    : TensorImpl(std::move(storage), c10::DispatchKeySet(c10::DispatchKey::CPU),
+                 c10::scalarTypeToTypeMeta(aten::to_torch(type.dtype))),
+      capture_id_(capture_id),
+      value_(value),
+      registry_(std::move(registry)) {
+  registry_->add(this);
+  c10::SmallVector<int64_t, 6> sizes, strides;
+  for (const auto& size : type.sizes) sizes.push_back(size.constant());
+  for (const auto& stride : type.strides) strides.push_back(stride.constant());
+  set_sizes_and_strides(sizes, strides, type.offset.constant());
 }
 
 void FakeTensor::take_metadata_of_twin() {

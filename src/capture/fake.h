@@ -48,9 +48,13 @@ class FakeTensor final : public c10::TensorImpl {
   /// `meta` is the twin on the meta device that shape rules run on; this tensor has its metadata.
   FakeTensor(c10::Storage storage, at::Tensor meta, c10::Device device, uint64_t capture_id,
              ir::ValueId value, std::shared_ptr<FakeRegistry> registry);
+  /// One without a twin, which is made when it is needed.
+  FakeTensor(c10::Storage storage, const ir::TensorType& type, uint64_t capture_id, ir::ValueId value,
+             std::shared_ptr<FakeRegistry> registry);
   ~FakeTensor() override { registry_->remove(this); }
 
-  const at::Tensor& meta() const { return meta_; }
+  const at::Tensor& meta() const { return meta_; }  ///< undefined where no twin has been made
+  void set_meta(at::Tensor meta) { meta_ = std::move(meta); }
   ir::ValueId value() const { return value_; }
   uint64_t capture_id() const { return capture_id_; }
   const std::shared_ptr<FakeRegistry>& registry() const { return registry_; }

@@ -29,6 +29,7 @@ class RecorderMode final : public aten::DispatchMode {
       recorder_.record(op, &stack);
     } catch (const Error& error) {
       if (recorder_.threw(error)) throw;  // an op that this one is made of
+      recorder_.unfollow();
       auto placed = with_place(error, recorder_.graph(), call_stack());
       recorder_.last_error = std::make_exception_ptr(placed);
       throw placed;

@@ -29,6 +29,7 @@ ir::ValueId viewed_by(const ir::Graph& graph, const ir::Node& node, ir::ValueId 
 }  // namespace
 
 std::vector<at::Tensor> Recorder::paste(const ir::Graph& graph, const std::vector<at::Tensor>& inputs) {
+  unfollow();
   const BelowRecording below;
   ir::PerValue<ir::ValueId> here(graph.values.size());
   ir::PerValue<ir::Dim> moved(graph.values.size());    // change of storage offset since the graph was made

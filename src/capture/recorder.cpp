@@ -135,6 +135,7 @@ at::Tensor Recorder::add_tangent(const at::Tensor& like) {
 c10::intrusive_ptr<FakeTensor> Recorder::make_fake(at::Tensor meta, c10::Device device, ir::ValueId value,
                                                    c10::Storage storage) {
   note_memory(storage, value);
+  if (follower_) twin_storages_.try_emplace(storage.unsafeGetStorageImpl(), meta.storage());
   return c10::make_intrusive<FakeTensor>(std::move(storage), std::move(meta), device, id_, value, fakes_);
 }
 
@@ -149,6 +150,7 @@ at::Tensor Recorder::twin_of(const at::Tensor& tensor) {
       throw Error(ErrorCode::ForeignFake, "capture",
                   fmt::format("a tensor of capture {} is used in capture {}", fake->capture_id(), id_),
                   "Return tensors from the captured function instead of keeping them in outer variables");
+    if (!fake->meta().defined()) fake->set_meta(make_twin(*fake));
     return fake->meta();
   }
   auto* known = outside_.find(tensor);
@@ -160,8 +162,9 @@ at::Tensor Recorder::twin_of(const at::Tensor& tensor) {
 }
 
 ir::ValueId Recorder::value_of(const at::Tensor& tensor) {
-  twin_of(tensor);
-  if (auto* fake = as_fake(tensor)) {
+  auto* fake = as_fake(tensor);
+  if (fake == nullptr || fake->capture_id() != id_) twin_of(tensor);  // a real tensor becomes known
+  if (fake != nullptr) {
     check_undecorated(tensor, "capture");
     host_memory_.on_read(tensor.storage());
     if (outside_.has_borrowed())
@@ -182,6 +185,8 @@ c10::Storage Recorder::storage_for(const at::Tensor& tensor) {
 c10::intrusive_ptr<FakeTensor> Recorder::add_alias(const at::Tensor& tensor) {
   const RecordingLock lock;
   determinants_.watch();
+  if (follower_)
+    if (auto alias = follow_alias(tensor)) return alias;
   BelowRecording below;
   auto twin = twin_of(tensor);
   at::Tensor meta(twin.unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0), true));
@@ -193,6 +198,7 @@ c10::intrusive_ptr<FakeTensor> Recorder::add_alias(const at::Tensor& tensor) {
   node.outputs = {value};
   note_backward(node);
   graph_.add_node(std::move(node));
+  if (follower_ && !follower_->take_recorded(graph_)) unfollow();
   c10::InferenceMode inference(tensor.is_inference());
   return make_fake(std::move(meta), tensor.device(), value, storage_for(tensor));
 }
@@ -209,7 +215,8 @@ c10::intrusive_ptr<FakeTensor> Recorder::alias_of(const FakeTensor& fake, bool i
     return alias;
   }
   BelowRecording below;
-  at::Tensor meta(fake.meta().unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0), true));
+  const auto twin = fake.meta().defined() ? fake.meta() : make_meta(type_of(tensor, fake.device()));
+  at::Tensor meta(twin.unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0), true));
   return c10::make_intrusive<FakeTensor>(fake.storage(), std::move(meta), fake.device(), fake.capture_id(),
                                          fake.value(), fake.registry());
 }
@@ -315,10 +322,10 @@ at::Tensor Recorder::take_result(const at::Tensor& meta, Call& call, ir::Node& n
   const auto value = graph_.add_value(type_of(meta, device));
   node.outputs.push_back(value);
   const auto bytes = meta.storage().nbytes();
+  const auto nodes = graph_.nodes.size() + (follower_ ? follower_->nodes() : 0);
   const bool fillable = tape == nullptr && node.op == "aten.empty.memory_format" && device.is_cpu() &&
                         bytes <= HostMemory::kMaxBytes && meta.is_contiguous();
-  auto storage =
-      fillable ? host_memory_.allocate(bytes, device, graph_.nodes.size()) : make_fake_storage(bytes, device);
+  auto storage = fillable ? host_memory_.allocate(bytes, device, nodes) : make_fake_storage(bytes, device);
   return at::Tensor(make_fake(meta, device, value, std::move(storage)));
 }
 
@@ -399,9 +406,13 @@ void Recorder::record(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const RecordingLock lock;
   determinants_.watch();
   const auto& schema = schema_of(op);
+  if (follower_ && follow(schema, *stack)) return;
   check_recordable(schema);
   if (tape == nullptr) {
-    if (schema.name == "aten.equal" && answer_equal(*this, *stack)) return;
+    if (schema.name == "aten.equal") {
+      unfollow();
+      if (answer_equal(*this, *stack)) return;
+    }
     if (read_host_data(schema, stack)) return;
   }
   Call call;
@@ -432,6 +443,7 @@ void Recorder::record(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   note_backward(node);
   make_default_dtype_explicit(schema, call.arguments, default_dtype_, graph_, node);
   graph_.add_node(std::move(node));
+  if (follower_ && !follower_->take_recorded(graph_)) unfollow();
   bump_versions(schema, call);
   if (schema.name == "aten._linalg_det") determinants_.note(call.stack[0].toTensor());
   torch::jit::drop(*stack, schema.args.size());

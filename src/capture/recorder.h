@@ -9,6 +9,7 @@
 
 #include "antegrad/error.h"
 #include "capture/determinant.h"
+#include "capture/expected.h"
 #include "capture/fake.h"
 #include "capture/host_memory.h"
 #include "capture/infer.h"
@@ -67,6 +68,13 @@ class Recorder {
   /// Returns whether the shape of a view on this value's memory has been changed in place.
   bool has_reshaped_view(ir::ValueId value) const { return reshaped_.count(graph_.storage_of(value)) > 0; }
 
+  /// From here on, leaves out of the graph what is as expected.
+  void follow(std::shared_ptr<Follower> follower) { follower_ = std::move(follower); }
+  /// Null when it follows nothing, or no longer, because something was not as expected.
+  const std::shared_ptr<Follower>& follower() const { return follower_; }
+  /// Puts what was left out into the graph, and follows no longer.
+  void unfollow();
+
   uint64_t id() const { return id_; }
   c10::ScalarType default_dtype() const { return default_dtype_; }
   const FakeRegistry& fakes() const { return *fakes_; }
@@ -89,6 +97,12 @@ class Recorder {
  private:
   struct Call;
 
+  /// Handles an op without recording it if it is as expected; else returns false.
+  bool follow(const aten::OpSchema& schema, torch::jit::Stack& stack);
+  c10::intrusive_ptr<FakeTensor> follow_alias(const at::Tensor& tensor);  ///< likewise; null
+  bool is_in_place(const ir::Node& expected) const;
+  c10::intrusive_ptr<FakeTensor> make_expected(ir::ValueId expected, c10::Storage storage);
+  at::Tensor make_twin(const FakeTensor& fake);
   at::Tensor twin_of(const at::Tensor& tensor);
   c10::IValue with_twins(const c10::IValue& value, Call& call);
   void note_argument(const at::Tensor& tensor, const at::Tensor& twin, Call& call);
@@ -118,6 +132,9 @@ class Recorder {
   InferenceCounts counts_;
   std::shared_ptr<FakeRegistry> fakes_ = std::make_shared<FakeRegistry>();
   std::unordered_map<const c10::StorageImpl*, Memory> memory_;
+  std::shared_ptr<Follower> follower_;
+  /// Per storage of fakes: that of their twins, while there are fakes without one.
+  std::unordered_map<const c10::StorageImpl*, c10::Storage> twin_storages_;
   std::set<ir::ValueId> reshaped_;  ///< roots of views whose shape was changed in place
 };
 

@@ -105,9 +105,11 @@ void Recording::run(const std::function<void()>& code) {
     code();
   } catch (const Error& error) {
     if (recorder_.threw(error) || typeid(error) != typeid(Error)) throw;
+    recorder_.unfollow();
     throw with_place(error, recorder_.graph(), {});
   } catch (const c10::Error& error) {
     if (!is_data_access(error)) throw;
+    recorder_.unfollow();
     const Error refusal(
         ErrorCode::DataRead, "capture:data_ptr", "the function reads the memory of a tensor on the host",
         "Compute with tensor ops, pass the tensor's contents as an argument, or set Options::unsupported to "

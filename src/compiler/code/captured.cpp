@@ -127,11 +127,13 @@ class KeepSeed {
 
 capture::Trace trace_call(const CaptureSettings& settings, const std::vector<at::Tensor>& inputs,
                           std::vector<capture::ViewInput> views, const ModuleState* modules,
-                          const detail::RunOnTensors& run, RunEnd& end, bool gradients = true) {
+                          const detail::RunOnTensors& run, RunEnd& end, bool gradients = true,
+                          std::shared_ptr<capture::Follower> follower = nullptr) {
   const trace::Span span("capture");
   capture::CaptureOptions capture_options;
   capture_options.name = settings.options.name;
   capture_options.gradients = gradients;
+  capture_options.follower = std::move(follower);
   capture_options.histories = true;
   capture_options.effects = settings.effects;
   capture_options.views = std::move(views);
@@ -203,8 +205,9 @@ Captured capture_call(const CaptureSettings& settings, std::vector<at::Tensor> i
 }
 
 capture::Trace capture_forward(const CaptureSettings& settings, const std::vector<at::Tensor>& inputs,
-                               const detail::RunOnTensors& run, RunEnd& end) {
-  return trace_call(settings, inputs, {}, nullptr, run, end, /*gradients=*/false);
+                               const detail::RunOnTensors& run, std::shared_ptr<capture::Follower> follower,
+                               RunEnd& end) {
+  return trace_call(settings, inputs, {}, nullptr, run, end, /*gradients=*/false, std::move(follower));
 }
 
 ir::Graph forward_of(capture::Trace trace) {

@@ -46,8 +46,10 @@ Captured capture_call(const CaptureSettings& settings, std::vector<at::Tensor> i
 
 /// Captures the forward pass alone, with what it takes to compare it with a whole capture (forward_check.h).
 /// Throws what capture::capture() throws.
+/// `follower`: as in capture::CaptureOptions.
 capture::Trace capture_forward(const CaptureSettings& settings, const std::vector<at::Tensor>& inputs,
-                               const detail::RunOnTensors& run, RunEnd& end);
+                               const detail::RunOnTensors& run, std::shared_ptr<capture::Follower> follower,
+                               RunEnd& end);
 /// Returns the forward pass of a trace, with inputs at offset 0 and without their names.
 ir::Graph forward_of(capture::Trace trace);
 

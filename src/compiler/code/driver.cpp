@@ -101,12 +101,13 @@ const Captured& Driver::capture(const Call& call, Recorded& recorded) const {
   return *recorded.captured;
 }
 
-capture::Trace Driver::capture_forward(const Call& call, Recorded& recorded, RunEnd& end) const {
+capture::Trace Driver::capture_forward(const Call& call, std::shared_ptr<capture::Follower> follower,
+                                       Recorded& recorded, RunEnd& end) const {
   auto settings = settings_;
   settings.may_keep = true;
   settings.met = &recorded.met;
   return compiler::capture_forward(settings, {call.leaves.tensors.begin(), call.leaves.tensors.end()},
-                                   call.run, end);
+                                   call.run, std::move(follower), end);
 }
 
 void Driver::generalize(const Call& call, const Versions& versions, Recorded& recorded) {

@@ -39,7 +39,8 @@ class Driver {
   /// Captures and functionalizes, unless `recorded` holds a capture already.
   const Captured& capture(const Call& call, Recorded& recorded) const;
   /// Captures the forward pass alone.
-  capture::Trace capture_forward(const Call& call, Recorded& recorded, RunEnd& end) const;
+  capture::Trace capture_forward(const Call& call, std::shared_ptr<capture::Follower> follower,
+                                 Recorded& recorded, RunEnd& end) const;
   /// Determines the sizes for which the captured program is valid.
   void generalize(const Call& call, const Versions& versions, Recorded& recorded);
   /// The first half: capture() and generalize(). Returns early when the function keeps tensors.

@@ -4,7 +4,9 @@
 #include <bit>
 #include <cmath>
 #include <string_view>
+#include <tuple>
 
+#include "antegrad/error.h"
 #include "ir/ops.h"
 #include "ir/substitute.h"
 #include "symbolic/merge.h"
@@ -193,8 +195,11 @@ std::optional<ForwardCheck::Form> ForwardCheck::merge(const std::vector<const Sa
   auto places = mark_numbers({graphs, values, shapes_.symbols.size()});
   if (!places) return std::nullopt;  // more samples may tell numbers apart
   try {
-    Form form{symbolic::merge(graphs, shapes_, sizes).graph, std::nullopt, values[0], *std::move(places)};
+    Form form{symbolic::merge(graphs, shapes_, sizes).graph, std::nullopt, values[0], *std::move(places), {}};
     if (differentiable_ && !keeps_numbers(form.forward, shapes_.symbols.size())) return std::nullopt;
+    if (has_numbers()) return form;
+    auto expected = std::make_shared<const capture::Expected>(form.forward);
+    if (expected->is_usable()) form.expected = std::move(expected);
     return form;
   } catch (const symbolic::Mismatch&) {  // whole captures find out
     return std::nullopt;
@@ -208,10 +213,33 @@ bool ForwardCheck::decides(std::vector<int64_t> sizes) const {
   return sizes.front() > 1 && std::ranges::adjacent_find(sizes) == sizes.end();
 }
 
+std::shared_ptr<capture::Follower> ForwardCheck::follower_at(const std::vector<int64_t>& sizes) const {
+  const auto* form = form_for(sizes);
+  if (form == nullptr || !form->expected) return nullptr;
+  try {
+    auto follower = std::make_shared<capture::Follower>(form->expected, sizes);
+    return follower->has_usual_sizes() ? follower : nullptr;
+  } catch (const Error&) {  // e.g. division by a size that is 0 here
+    return nullptr;
+  }
+}
+
+/// Whether a capture that did what is expected had the expected inputs, constants and results.
+bool ForwardCheck::has_frame(const Form& form, const capture::Trace& trace) {
+  const auto& [expected, graph] = std::tie(form.forward, trace.graph);
+  const auto same_input = [](const ir::Input& a, const ir::Input& b) {
+    return a.value == b.value && a.role == b.role;
+  };
+  return std::ranges::equal(expected.inputs, graph.inputs, same_input) && expected.outputs == graph.outputs &&
+         graph.nodes.size() + form.expected->ops() == expected.nodes.size() &&
+         std::equal(graph.nodes.begin(), graph.nodes.end(), expected.nodes.begin());
+}
+
 std::optional<std::vector<int64_t>> ForwardCheck::values_in(std::vector<int64_t> sizes,
                                                             capture::Trace trace) const {
   if (trace.kept > 0 || trace.has_assumptions || ends_of(trace) != ends_) return std::nullopt;
   const auto& form = *form_for(sizes);
+  if (trace.as_expected) return has_frame(form, trace) ? std::optional(std::move(sizes)) : std::nullopt;
   const auto forward = forward_of(std::move(trace));
   auto values = std::move(sizes);
   for (const auto& place : form.places) {

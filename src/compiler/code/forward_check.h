@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "aot/signature/signature.h"
+#include "capture/expected.h"
 #include "compiler/code/captured.h"
 #include "compiler/code/numbers.h"
 #include "symbolic/shapes.h"
@@ -26,6 +27,9 @@ class ForwardCheck {
   /// Whether the forward pass alone can decide about these sizes. Formulas of derivatives may treat sizes of
   /// 0 and 1, and equal sizes, in another way.
   bool decides(std::vector<int64_t> sizes) const;
+  /// Returns what compares a capture of the forward pass at these sizes with what is expected, while it goes
+  /// on; null where it has to be recorded.
+  std::shared_ptr<capture::Follower> follower_at(const std::vector<int64_t>& sizes) const;
   /// Returns the values of all symbols, of which the sizes are given; nothing when the version does not serve
   /// the call, or a whole capture has to decide. `trace`: a capture of the forward pass.
   std::optional<std::vector<int64_t>> values_in(std::vector<int64_t> sizes, capture::Trace trace) const;
@@ -50,10 +54,12 @@ class ForwardCheck {
     std::vector<int64_t> first;                   ///< the values of all symbols in one of the samples
     /// Per symbol for a number: where it occurs; nothing where all samples have one value.
     std::vector<std::optional<NumberPlace>> places;
+    std::shared_ptr<const capture::Expected> expected;  ///< null where captures have to be recorded
   };
   static Ends ends_of(const capture::Trace& trace);
   void give_up();
   std::vector<int64_t> sizes_in(const std::vector<int64_t>& values) const;
+  static bool has_frame(const Form& form, const capture::Trace& trace);
   const Form* form_for(const std::vector<int64_t>& sizes) const;
   bool has_numbers() const { return !kinds_.empty(); }
   void note_kinds(const std::vector<int64_t>& values);

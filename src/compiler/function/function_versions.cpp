@@ -80,7 +80,7 @@ std::optional<Match> Function::Impl::reuse_by_forward(const std::shared_ptr<Vers
                                                       const Call& call, Recorded& recorded) {
   if (recorded.captured || !version->is_checked_by_forward(call)) return std::nullopt;
   compiler::RunEnd end;
-  auto forward = driver->capture_forward(call, recorded, end);
+  auto forward = driver->capture_forward(call, version->follower_for(call), recorded, end);
   auto instance = version->make_instance(options, call, std::move(forward), std::move(end));
   if (instance == nullptr) return std::nullopt;
   return add_instance(version, std::move(instance), call, /*by_forward=*/true);

@@ -72,8 +72,8 @@ void add_gradient_arguments(const std::vector<Placeholder>& arguments, const std
 struct GradientFunction::Recipe {
   std::string name;
   detail::OwnedRun run;
-  std::string fingerprint;                   ///< of the forward pass …
-  std::shared_ptr<const ir::Graph> forward;  ///< … or, if it is set, the pass itself
+  std::string fingerprint;             ///< of the forward pass …
+  std::function<ir::Graph()> forward;  ///< … or, if it is set, what returns the pass itself
   runtime::Ambient ambient;
   std::vector<Placeholder> arguments;
   Leaves numbers;                ///< of the call, without its tensors: versions differ in them
@@ -89,8 +89,10 @@ struct GradientFunction::Recipe {
   }
   /// Whether the function has done the same as in the call.
   bool is_same(const ir::Graph& graph) const {
-    const auto before = forward ? capture::fingerprint(*forward, forward->nodes.size()) : fingerprint;
-    return capture::fingerprint(graph, graph.nodes.size()) == before;
+    const auto now = capture::fingerprint(graph, graph.nodes.size());
+    if (!forward) return now == fingerprint;
+    const auto before = forward();
+    return now == capture::fingerprint(before, before.nodes.size());
   }
   detail::Outcome run_gradients(const std::vector<at::Tensor>& fakes) const;
   at::Tensor gradient_of(int32_t input, const std::vector<capture::GradTarget>& targets,
@@ -153,6 +155,7 @@ detail::Outcome GradientFunction::Recipe::run_gradients(const std::vector<at::Te
     const c10::AutoGradMode as_in_the_call(ambient.grad_mode);
     outputs = run(primals).tensors;
   }
+  recorder.unfollow();
   if (has_own_sizes(primals) && !is_same(recorder.graph()))
     throw Error(ErrorCode::GraphChanged, "backward",
                 fmt::format("'{}' does something else than when its result was computed", name),

@@ -98,6 +98,10 @@ bool Version::is_checked_by_forward(const Call& call) const {
   return symbols && forward_check_->decides(sizes_in(*symbols));
 }
 
+std::shared_ptr<capture::Follower> Version::follower_for(const Call& call) const {
+  return forward_check_->follower_at(sizes_in(*guards_.shapes_hold(call.leaves)));
+}
+
 InstancePtr Version::make_instance(const Options& options, const Call& call, capture::Trace forward,
                                    RunEnd end) const {
   auto symbols = guards_.shapes_hold(call.leaves);

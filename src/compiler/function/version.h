@@ -70,6 +70,8 @@ class Version {
                                     const Captured& captured);
   /// Whether the forward pass alone decides if it serves a call of these sizes.
   bool is_checked_by_forward(const Call& call) const;
+  /// As ForwardCheck::follower_at(), for such a call.
+  std::shared_ptr<capture::Follower> follower_for(const Call& call) const;
   /// Makes the instance for the sizes of this call from a capture of the forward pass. Returns null when a
   /// whole capture has to decide.
   InstancePtr make_instance(const Options& options, const Call& call, capture::Trace forward,

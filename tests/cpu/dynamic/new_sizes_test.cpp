@@ -259,6 +259,62 @@ TEST(NewSizes, ThatThrowLeaveTheFunctionUsable) {
   }
 }
 
+TEST(NewSizes, AtWhichEagerRefusesAnOpAreRefused) {
+  const auto halves = [](const Tensor& x) { return x.view({x.size(0) / 2, 2}).sum(1); };
+  auto compiled = compile(halves);
+  for (int64_t n : {4, 6, 10, 14, 22, 26, 34, 38, 46, 50}) {
+    const auto x = torch::randn({n});
+    EXPECT_TRUE(same_values(halves(x), compiled(x))) << n;
+  }
+  EXPECT_ANY_THROW(halves(torch::randn({51})));
+  EXPECT_ANY_THROW(compiled(torch::randn({51})));
+  const auto x = torch::randn({52});
+  EXPECT_TRUE(same_values(halves(x), compiled(x)));
+}
+
+TEST(NewSizes, BeyondWhichASliceIsShorterAreServed) {
+  const auto weight = make_weight();
+  compare_at_many_sizes(
+      [&](const Tensor& x) {
+        return (x * weight).slice(0, 0, 40).exp().sum(0) / (x.slice(0, 3, 30).pow(2).sum(0) + 1);
+      },
+      weight);
+}
+
+TEST(NewSizes, OfPartsOfLargerTensorsAreServed) {
+  const auto weight = make_weight();
+  const auto program = [&](const Tensor& x) {
+    return (x.slice(1, 1) * weight.slice(0, 1)).sum(1).view({-1, 1});
+  };
+  auto compiled = compile(program);
+  for (int64_t n = 4; n < 24; ++n) {
+    const auto x = torch::randn({n + 5, 3}, at::kDouble).slice(0, n % 5, n);
+    EXPECT_TRUE(same_values(program(x), compiled(x))) << n;
+  }
+}
+
+TEST(NewSizes, MayComeInManyCombinations) {
+  const auto weight = torch::randn({5, 4}).requires_grad_();
+  const auto program = [&](const Tensor& nodes, const Tensor& from, const Tensor& to) {
+    const auto messages =
+        torch::silu(torch::cat({nodes.index_select(0, from), nodes.index_select(0, to)}, 1));
+    const auto sums = torch::zeros_like(nodes).index_add(0, to, messages.slice(1, 0, 5));
+    return torch::mse_loss(sums.mm(weight).tanh().mean(), torch::scalar_tensor(0.5));
+  };
+  auto compiled = compile(program);
+  for (int64_t i = 0; i < 40; ++i) {
+    const auto n = 4 + i % 11, e = 3 + i * 13 % 37;
+    const auto nodes = torch::randn({n, 5}).requires_grad_();
+    const auto from = torch::randint(0, n, {e}), to = torch::randint(0, n, {e});
+    const auto a = program(nodes, from, to), b = compiled(nodes, from, to);
+    EXPECT_TRUE(same_values(a.detach(), b.detach())) << i;
+    const auto eager = torch::autograd::grad({a}, {nodes, weight});
+    const auto found = torch::autograd::grad({b}, {nodes, weight});
+    EXPECT_TRUE(same_values(eager[0], found[0]) && same_values(eager[1], found[1])) << i;
+  }
+  EXPECT_GE(compiled.report().forward_checks, 20u);
+}
+
 TEST(NewSizes, BeyondTheMostThatAreKeptAreServed) {
   Options options;
   options.max_sizes = 64;
