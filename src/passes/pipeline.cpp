@@ -12,6 +12,8 @@
 #include "passes/decompositions/decompose.h"
 #include "passes/decompositions/small_matmul.h"
 #include "passes/evaluate/constant_folding.h"
+#include "passes/products/row_major_weights.h"
+#include "passes/products/sum_products.h"
 #include "passes/random/functional_rng.h"
 #include "passes/simplify/common_subexpressions.h"
 #include "passes/simplify/dead_code.h"
@@ -101,6 +103,9 @@ const std::vector<Pass>& all_passes() {
       {"functional_rng", functional_rng,
        "turn random ops into functions of a seed that is an input of the graph"},
       {"decompose", decompose, "replace composite ops by pointwise ops, sums and views"},
+      {"sum_products", sum_products, "replace sums of matrix products by one product"},
+      {"row_major_weights", row_major_weights,
+       "copy transposed matrices by which few rows are multiplied again and again"},
       {"small_matmul", small_matmul, "rewrite small matrix products as pointwise products and sums"},
       {"merge_pads", merge_pads, "replace sums of adjacent padded tensors by one concatenation"},
       {"gather_early", gather_early, "read the few elements that are used before computing on all of them"},

@@ -74,6 +74,8 @@ class Builder {
   Value slice(Value x, int64_t dim, const ir::Dim& start, const ir::Dim& end);
   Value split_dim(Value x, int64_t dim, const ir::Dim& outer, const ir::Dim& inner);
   Value merge_dims(Value x, int64_t dim);  ///< dim and the next one; NotHandled if the strides forbid it
+  /// Other sizes and strides on the memory of x, from its first element on.
+  Value strided(Value x, const Sizes& sizes, const Sizes& strides);
   /// Reshapes a vector with sizes of 1 so that it lies along `dim` of a tensor of that rank.
   Value along(Value vector, int64_t dim, size_t rank);
 

@@ -96,6 +96,14 @@ Value Builder::merge_dims(Value x, int64_t dim) {
   return reshape_view(x, std::move(sizes), std::move(strides));
 }
 
+/// Views the first value on the storage, whose memory certainly contains all of the result.
+Value Builder::strided(Value x, const Sizes& sizes, const Sizes& strides) {
+  const auto whole = graph_.storage_of(x);
+  return view("antegrad.strided", whole,
+              {list_of(sizes), list_of(strides), type(x).offset - type(whole).offset}, sizes, strides,
+              type(x).offset);
+}
+
 Value Builder::along(Value vector, int64_t dim, size_t rank) {
   const size_t trailing = rank - dim - 1;  // leading ones come by broadcasting
   if (trailing == 0) return vector;
