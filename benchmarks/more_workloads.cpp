@@ -51,6 +51,13 @@ Tensor resnet(const Tensors& parameters, const Tensors& inputs) {
   return at::mse_loss(basic_block(reader, statistics, y, 2), target);
 }
 
+Tensor resnet_block(const Tensors& parameters, const Tensors& inputs) {
+  Reader reader(parameters), statistics(inputs);
+  const auto& image = statistics.next();
+  const auto& target = statistics.next();
+  return at::mse_loss(basic_block(reader, statistics, image, 1), target);
+}
+
 // --- lstm
 
 Tensor lstm(const Tensors& parameters, const Tensors& inputs) {
@@ -65,6 +72,39 @@ Tensor lstm(const Tensors& parameters, const Tensors& inputs) {
     h = at::sigmoid(gates[3]) * at::tanh(c);
   }
   return at::mse_loss(at::mm(h, readout.t()), inputs[1]);
+}
+
+// --- lstm_module and gru_module: what nn::LSTM and nn::GRU call
+
+/// The weights and biases of a layer with so many gates.
+void make_recurrent(Workload& out, int64_t gates, int64_t in, int64_t width) {
+  for (const int64_t from : {in, width}) out.parameters.push_back(uniform_leaf({gates * width, from}, width));
+  for (int i = 0; i < 2; ++i) out.parameters.push_back(uniform_leaf({gates * width}, width));
+}
+
+Tensor lstm_module(const Tensors& parameters, const Tensors& inputs) {
+  const auto zeros = at::zeros({1, inputs[0].size(1), parameters[1].size(1)}, inputs[0].options());
+  const auto results =
+      at::lstm(inputs[0], {zeros, zeros}, parameters, /*has_biases=*/true, /*num_layers=*/1,
+               /*dropout=*/0, /*train=*/true, /*bidirectional=*/false, /*batch_first=*/false);
+  return at::mse_loss(std::get<0>(results), inputs[1]);
+}
+
+Tensor gru_module(const Tensors& parameters, const Tensors& inputs) {
+  const auto zeros = at::zeros({1, inputs[0].size(1), parameters[1].size(1)}, inputs[0].options());
+  const auto results = at::gru(inputs[0], zeros, parameters, /*has_biases=*/true, /*num_layers=*/1,
+                               /*dropout=*/0, /*train=*/true, /*bidirectional=*/false, /*batch_first=*/false);
+  return at::mse_loss(std::get<0>(results), inputs[1]);
+}
+
+Workload make_recurrent_module(Scale scale, int64_t gates) {
+  const int64_t steps = pick(scale, 32, 5), batch = pick(scale, 32, 3), in = pick(scale, 256, 6),
+                width = pick(scale, 256, 9);
+  Workload out;
+  make_recurrent(out, gates, in, width);
+  out.inputs = {at::randn({steps, batch, in}), at::randn({steps, batch, width})};
+  out.loss = gates == 4 ? lstm_module : gru_module;
+  return out;
 }
 
 // --- vae
@@ -134,6 +174,15 @@ Workload make_resnet(Scale scale) {
   return out;
 }
 
+Workload make_resnet_block(Scale scale) {
+  const int64_t batch = pick(scale, 16, 3), channels = pick(scale, 64, 4), side = pick(scale, 16, 6);
+  Workload out;
+  out.inputs = {at::randn({batch, channels, side, side}), at::randn({batch, channels, side, side})};
+  for (int i = 0; i < 2; ++i) make_convolution_and_norm(out, channels, channels, 3);
+  out.loss = resnet_block;
+  return out;
+}
+
 Workload make_lstm(Scale scale) {
   const int64_t steps = pick(scale, 32, 5), batch = pick(scale, 32, 3), in = pick(scale, 64, 6),
                 width = pick(scale, 128, 9);
@@ -145,6 +194,9 @@ Workload make_lstm(Scale scale) {
   out.loss = lstm;
   return out;
 }
+
+Workload make_lstm_module(Scale scale) { return make_recurrent_module(scale, 4); }
+Workload make_gru_module(Scale scale) { return make_recurrent_module(scale, 3); }
 
 Workload make_vae(Scale scale) {
   const int64_t batch = pick(scale, 128, 5), pixels = pick(scale, 784, 36), hidden = pick(scale, 400, 24),

@@ -1,5 +1,8 @@
 #include "step_measurements.h"
 
+#include <malloc.h>
+#include <sys/resource.h>
+
 #include <vector>
 
 #include "timing.h"
@@ -19,6 +22,27 @@ double time_step(const std::function<void()>& step) {
   return nanoseconds_since(start);
 }
 
+double page_faults() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_minflt);
+}
+
+struct Samples {
+  std::vector<double> ns, faults;
+  void take(const std::function<void()>& step) {
+    const auto before = page_faults();
+    ns.push_back(time_step(step));
+    faults.push_back(page_faults() - before);
+  }
+};
+
+void keep_memory() {
+  constexpr int kMost = 1 << 30;
+  mallopt(M_MMAP_THRESHOLD, kMost);
+  mallopt(M_TRIM_THRESHOLD, kMost);
+}
+
 }  // namespace
 
 double measure_first_call(const std::string& name, Scale scale, StepKind kind) {
@@ -27,29 +51,27 @@ double measure_first_call(const std::string& name, Scale scale, StepKind kind) {
   return time_step(steps.compiled) * 1e-9;
 }
 
-StepTimes measure_steps(const std::string& name, Scale scale, StepKind kind, double seconds) {
+StepTimes measure_steps(const std::string& name, Scale scale, StepKind kind, double seconds,
+                        Allocator allocator) {
+  if (allocator == Allocator::Keeping) keep_memory();
   const auto workload = make_on_device(name, scale);
   const auto steps = make_steps(workload, kind);
-  std::vector<double> compiled_ns, eager_ns;
+  std::vector<double> warm_up_ns;
   for (int i = 0; i < kWarmUp; ++i) {
     steps.compiled();
-    eager_ns.push_back(time_step(steps.eager));
+    warm_up_ns.push_back(time_step(steps.eager));
   }
-  const auto block = std::clamp<size_t>(static_cast<size_t>(kBlockNs / median(eager_ns)), 1, kLongestBlock);
-  eager_ns.clear();
+  const auto block = std::clamp<size_t>(static_cast<size_t>(kBlockNs / median(warm_up_ns)), 1, kLongestBlock);
 
+  Samples compiled, eager;
   const auto start = Clock::now();
   bool eager_first = false;
-  while (nanoseconds_since(start) < seconds * 1e9 || eager_ns.size() < kFewest) {
+  while (nanoseconds_since(start) < seconds * 1e9 || eager.ns.size() < kFewest) {
     eager_first = !eager_first;
-    for (const bool eager : {eager_first, !eager_first})
-      for (size_t i = 0; i < block; ++i)
-        if (eager)
-          eager_ns.push_back(time_step(steps.eager));
-        else
-          compiled_ns.push_back(time_step(steps.compiled));
+    for (const bool is_eager : {eager_first, !eager_first})
+      for (size_t i = 0; i < block; ++i) is_eager ? eager.take(steps.eager) : compiled.take(steps.compiled);
   }
-  return {median(compiled_ns) * 1e-6, median(eager_ns) * 1e-6};
+  return {median(compiled.ns) * 1e-6, median(eager.ns) * 1e-6, median(compiled.faults), median(eager.faults)};
 }
 
 }  // namespace antegrad::benchmarks

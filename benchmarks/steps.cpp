@@ -53,6 +53,13 @@ void measure(const Settings& settings) {
     const auto times = measure_steps(name, settings.scale(), settings.kind(), settings.seconds);
     print_field("step_ms", times.compiled_ms);
     print_field("eager_step_ms", times.eager_ms);
+    print_field("faults", times.compiled_faults);
+    print_field("eager_faults", times.eager_faults);
+  } else if (settings.measure == "kept") {
+    const auto times =
+        measure_steps(name, settings.scale(), settings.kind(), settings.seconds, Allocator::Keeping);
+    print_field("step_ms", times.compiled_ms);
+    print_field("eager_step_ms", times.eager_ms);
   } else {
     const auto peaks = peaks_of_steps(name, settings.scale(), settings.kind());
     print_field("peak_mb", peaks.compiled_mib);
@@ -75,6 +82,8 @@ Fields run_measurement(const Settings& settings, const std::string& name, const 
 struct Row {
   std::string workload;
   double first_call_s = 0, warm_s = 0, step_ms = 0, eager_step_ms = 0, peak_mb = 0, eager_peak_mb = 0;
+  double faults = 0, eager_faults = 0, kept_step_ms = 0, kept_eager_step_ms = 0;
+  double kept_ratio() const { return kept_eager_step_ms / kept_step_ms; }
   double step_ratio() const { return eager_step_ms / step_ms; }
   double peak_ratio() const { return peak_mb / eager_peak_mb; }
 };
@@ -101,6 +110,11 @@ Row measure_row(const Settings& settings, const std::string& name) {
   const auto times = run_measurement(settings, name, "steps");
   row.step_ms = times.at("step_ms");
   row.eager_step_ms = times.at("eager_step_ms");
+  row.faults = times.at("faults");
+  row.eager_faults = times.at("eager_faults");
+  const auto kept = run_measurement(settings, name, "kept");
+  row.kept_step_ms = kept.at("step_ms");
+  row.kept_eager_step_ms = kept.at("eager_step_ms");
   const auto peaks = run_measurement(settings, name, "memory");
   row.peak_mb = peaks.at("peak_mb");
   row.eager_peak_mb = peaks.at("eager_peak_mb");
@@ -108,16 +122,17 @@ Row measure_row(const Settings& settings, const std::string& name) {
 }
 
 void print_head(bool whole) {
-  std::printf("%-10s %13s ", "workload", "first call, s");
+  std::printf("%-12s %13s ", "workload", "first call, s");
   if (whole) std::printf("%8s ", "warm, s");
-  std::printf("%10s %10s %11s %9s %9s %10s\n", "step, ms", "eager, ms", "eager/step", "peak, MB", "eager, MB",
-              "peak/eager");
+  std::printf("%10s %10s %11s %9s %7s %13s %9s %9s %10s\n", "step, ms", "eager, ms", "eager/step",
+              "kept/step", "faults", "eager faults", "peak, MB", "eager, MB", "peak/eager");
 }
 
 void print_row(const Row& row, bool whole) {
-  std::printf("%-10s %13.3f ", row.workload.c_str(), row.first_call_s);
+  std::printf("%-12s %13.3f ", row.workload.c_str(), row.first_call_s);
   if (whole) std::printf("%8.3f ", row.warm_s);
-  std::printf("%10.3f %10.3f %10.2fx %9.3f %9.3f %10.2f\n", row.step_ms, row.eager_step_ms, row.step_ratio(),
+  std::printf("%10.3f %10.3f %10.2fx %8.2fx %7.0f %13.0f %9.3f %9.3f %10.2f\n", row.step_ms,
+              row.eager_step_ms, row.step_ratio(), row.kept_ratio(), row.faults, row.eager_faults,
               row.peak_mb, row.eager_peak_mb, row.peak_ratio());
   std::fflush(stdout);
 }
@@ -125,7 +140,7 @@ void print_row(const Row& row, bool whole) {
 void print_mean(const std::vector<Row>& rows, bool whole) {
   double logarithms = 0;
   for (const auto& row : rows) logarithms += std::log(row.step_ratio());
-  std::printf("%-10s %*.2fx\n", "geo. mean", whole ? 56 : 47,
+  std::printf("%-12s %*.2fx\n", "geo. mean", whole ? 56 : 47,
               std::exp(logarithms / static_cast<double>(rows.size())));
 }
 
@@ -133,8 +148,10 @@ void write_row(const Row& row, bool whole, std::ostream& out) {
   out << R"(  {"workload": ")" << row.workload << R"(", "first_call_s": )" << row.first_call_s;
   if (whole) out << R"(, "warm_s": )" << row.warm_s;
   out << R"(, "step_ms": )" << row.step_ms << R"(, "eager_step_ms": )" << row.eager_step_ms << ", "
-      << (whole ? R"("ratio")" : R"("step_ratio")") << ": " << row.step_ratio() << R"(, "peak_mb": )"
-      << row.peak_mb << R"(, "eager_peak_mb": )" << row.eager_peak_mb << "}";
+      << (whole ? R"("ratio")" : R"("step_ratio")") << ": " << row.step_ratio() << R"(, "kept_step_ms": )"
+      << row.kept_step_ms << R"(, "kept_eager_step_ms": )" << row.kept_eager_step_ms << R"(, "faults": )"
+      << row.faults << R"(, "eager_faults": )" << row.eager_faults << R"(, "peak_mb": )" << row.peak_mb
+      << R"(, "eager_peak_mb": )" << row.eager_peak_mb << "}";
 }
 
 void write_json(const std::vector<Row>& rows, const Settings& settings) {
@@ -193,7 +210,7 @@ int run(int argc, char** argv) {
   app.add_flag("--whole", settings.whole, "with clipping and the update by AdamW; on the CPU")
       ->excludes("--device");
   app.add_option("--measure", settings.measure, "one measurement of one workload, in this process")
-      ->check(CLI::IsMember({"first", "steps", "memory"}))
+      ->check(CLI::IsMember({"first", "steps", "kept", "memory"}))
       ->needs("--workload");
   CLI11_PARSE(app, argc, argv);
   if (settings.smoke) {

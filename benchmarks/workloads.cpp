@@ -138,11 +138,19 @@ Workload make_gpt(Scale scale) {
 }
 
 const std::map<std::string, Workload (*)(Scale)>& makers() {
-  static const std::map<std::string, Workload (*)(Scale)> table{
-      {"small", make_small},    {"mlp", make_wide}, {"pot", make_pot},
-      {"mem", make_mem},        {"gpt", make_gpt},  {"resnet", make_resnet},
-      {"lstm", make_lstm},      {"vae", make_vae},  {"attention", make_attention},
-      {"stencil", make_stencil}};
+  static const std::map<std::string, Workload (*)(Scale)> table{{"small", make_small},
+                                                                {"mlp", make_wide},
+                                                                {"pot", make_pot},
+                                                                {"mem", make_mem},
+                                                                {"gpt", make_gpt},
+                                                                {"resnet", make_resnet},
+                                                                {"lstm", make_lstm},
+                                                                {"vae", make_vae},
+                                                                {"attention", make_attention},
+                                                                {"stencil", make_stencil},
+                                                                {"resnet_block", make_resnet_block},
+                                                                {"lstm_module", make_lstm_module},
+                                                                {"gru_module", make_gru_module}};
   return table;
 }
 
@@ -150,7 +158,8 @@ const std::map<std::string, Workload (*)(Scale)>& makers() {
 
 std::vector<std::string> workload_names(WorkloadSet set) {
   std::vector<std::string> peers{"small", "mlp", "pot", "mem", "gpt"};
-  const std::vector<std::string> more{"resnet", "lstm", "vae", "attention", "stencil"};
+  const std::vector<std::string> more{"resnet",     "resnet_block", "lstm",      "lstm_module",
+                                      "gru_module", "vae",          "attention", "stencil"};
   if (set == WorkloadSet::Peers) return peers;
   if (set == WorkloadSet::More) return more;
   peers.insert(peers.end(), more.begin(), more.end());
