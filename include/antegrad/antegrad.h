@@ -1,6 +1,6 @@
 #pragma once
-// Includes the public API, except <antegrad/jit.h> (TorchScript modules), <antegrad/program.h> (programs of
-// torch.export), <antegrad/trace.h> (traces) and <antegrad/c.h> (the C API).
+// Includes the public API, except <antegrad/optimizers.h> (optimizers), <antegrad/jit.h> (TorchScript modules),
+// <antegrad/program.h> (programs of torch.export), <antegrad/trace.h> (traces) and <antegrad/c.h> (the C API).
 #include "antegrad/cache.h"
 #include "antegrad/compile.h"
 #include "antegrad/error.h"

@@ -8,22 +8,30 @@
 
 namespace antegrad::optim {
 
-/// Optimizers of LibTorch that have a formula.
-enum class Method : uint8_t { Sgd, Adam, AdamW, Adagrad, RmsProp };
+/// Optimizers that have a formula: LibTorch's, then those of <antegrad/optimizers.h>.
+enum class Method : uint8_t { Sgd, Adam, AdamW, Adagrad, RmsProp, Lion, NAdam, Lamb, Adafactor, Muon };
+
+/// Whether each element of a parameter is updated by itself; the other methods need sums over all of them.
+constexpr bool is_elementwise(Method method) { return method <= Method::NAdam; }
 
 /// What a step computes for each element of a parameter. Options that change the ops are fields; numbers are
 /// inputs of the code, so that a new learning rate needs no new code.
 struct Formula {
   Method method = Method::Sgd;
-  ir::DType dtype = ir::DType::F32;  ///< of the parameter, its gradient and its state
-  bool scales = false;               ///< the gradient is multiplied by a number first
-  bool clamps = false;               ///< then, the gradient is clamped
-  bool decays = false;               ///< weight decay, as the method understands it
-  bool momentum = false;             ///< SGD, RMSprop
-  bool nesterov = false;             ///< SGD
-  bool amsgrad = false;              ///< Adam, AdamW
-  bool centered = false;             ///< RMSprop
-  bool averages = false;             ///< a moving average of the parameter is the last tensor of the state
+  ir::DType dtype = ir::DType::F32;      ///< of the parameter, its gradient and its state
+  bool scales = false;                   ///< the gradient is multiplied by a number first
+  bool clamps = false;                   ///< then, the gradient is clamped
+  bool decays = false;                   ///< weight decay, as the method understands it
+  bool decoupled = false;                ///< NAdam: which does not go through the gradient
+  bool momentum = false;                 ///< SGD, RMSprop
+  bool nesterov = false;                 ///< SGD, Muon
+  bool amsgrad = false;                  ///< Adam, AdamW
+  bool centered = false;                 ///< RMSprop
+  bool factored = false;                 ///< Adafactor: the state of a matrix
+  int8_t iterations = 0;                 ///< Muon
+  ir::DType inner = ir::DType::F32;      ///< Muon: in which it iterates
+  std::array<double, 4> coefficients{};  ///< Muon: a, b, c, the least norm
+  bool averages = false;  ///< a moving average of the parameter is the last tensor of the state
   auto operator<=>(const Formula&) const = default;
 };
 
@@ -33,24 +41,30 @@ enum Number : int32_t {
   kScale,          ///< scales: the factor
   kLowest,         ///< clamps
   kHighest,        ///< clamps
-  kDecay,          ///< weight decay; AdamW: what is left of the parameter
-  kBeta1,          ///< Adam: beta 1; SGD, RMSprop: momentum
+  kDecay,          ///< weight decay; where it is decoupled: what is left of the parameter
+  kBeta1,          ///< Adam: beta 1; SGD, RMSprop, Muon: momentum
   kOneMinusBeta1,  ///< Adam: 1 - beta 1; SGD: 1 - dampening, or 1 at first
   kBeta2,          ///< Adam: beta 2; RMSprop: alpha
   kOneMinusBeta2,
   kCorrection,  ///< Adam: square root of the second bias correction
   kEps,
-  kStep,     ///< minus the step size
-  kAverage,  ///< averages: how far the average goes towards the parameter
+  kStep,             ///< minus the step size
+  kAverage,          ///< averages: how far the average goes towards the parameter
+  kGradientStep,     ///< NAdam: minus the step size along the gradient
+  kFirstCorrection,  ///< Lamb: the first bias correction
+  kLeastSize,        ///< Adafactor: the least that the size of a parameter counts
+  kMostSize,         ///< Adafactor: the most that the size of an update may be
   kNumbers
 };
 using Numbers = std::array<double, kNumbers>;
 
-/// Returns how many tensors of state a step reads or writes.
+/// Returns how many tensors of state a step reads or writes, without and with the average.
+int32_t states_of_method(const Formula& formula);
 int32_t states(const Formula& formula);
 
-/// Returns the formula as a graph over one dim of any size. Inputs: parameter, gradient, state in the order
-/// in which LibTorch's structs declare it, numbers. Outputs: the new contents of parameter and state.
+/// Returns an elementwise formula as a graph over one dim of any size. Inputs: parameter, gradient, state in
+/// the order in which LibTorch's structs declare it, numbers. Outputs: the new contents of parameter and
+/// state.
 std::string graph_text(const Formula& formula);
 
 }  // namespace antegrad::optim

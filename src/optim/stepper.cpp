@@ -80,15 +80,16 @@ Stepper::Stepper(Optimizer& optimizer, StepOptions options)
       options_(normalised(std::move(options))),
       method_(method_of(optimizer)),
       lowering_(options_.options),
-      norms_(lowering_) {
+      norms_(lowering_),
+      functions_(options_.options) {
   check_options(options_);
   if (method_ || options_.options.unsupported != Unsupported::Error) return;
   throw Error(
       ErrorCode::UnsupportedArgument, "optimizer",
       fmt::format("the optimizer is a {}, of which no formula is known",
                   c10::demangle(typeid(optimizer).name())),
-      "Take torch::optim::SGD, Adam, AdamW, Adagrad or RMSprop, or set Options::unsupported to Eager to run "
-      "its own step()");
+      "Take torch::optim::SGD, Adam, AdamW, Adagrad or RMSprop, or one of <antegrad/optimizers.h>, or set "
+      "Options::unsupported to Eager to run its own step()");
 }
 
 void Stepper::step(GradientOf gradient_of, double multiplier) {
@@ -125,6 +126,11 @@ void Stepper::step_compiled(GradientOf gradient_of, double multiplier) {
     update.numbers[kLowest] = -options_.clip_value.value_or(0);
     update.numbers[kHighest] = options_.clip_value.value_or(0);
   }
+  is_elementwise(*method_) ? run_kernels(updates) : run_function(updates);
+  last_.updated = true;
+}
+
+void Stepper::run_kernels(Updates& updates) {
   std::optional<Averages> averages;
   if (options_.average) averages.emplace(optimizer_, options_.average).add_to(updates.list);
   const Table table(updates.list, [&](const Formula& f) -> const FlatKernel& { return kernel(f); });
@@ -132,11 +138,33 @@ void Stepper::step_compiled(GradientOf gradient_of, double multiplier) {
   // From here on nothing fails.
   table.run();
   for (const auto& update : updates.list) {
-    if (update.steps != nullptr) ++*update.steps;
+    count(update);
     bump_versions(update);
   }
   if (averages) averages->finish();
-  last_.updated = true;
+}
+
+void Stepper::run_function(Updates& updates) {
+  std::optional<Averages> averages;
+  std::vector<Update> none;
+  if (options_.average) averages.emplace(optimizer_, options_.average).add_to(none);
+  std::vector<void*> made;
+  for (const auto& state : updates.made) made.push_back(state.parameter);
+  hand_over(std::move(updates.made), optimizer_);
+  try {
+    functions_.run(updates.list);
+  } catch (...) {
+    for (auto* parameter : made) optimizer_.state().erase(parameter);
+    throw;
+  }
+  for (const auto& update : updates.list) count(update);
+  if (averages) averages->finish();
+}
+
+Report Stepper::report() const {
+  auto report = report_;
+  report.captures += functions_.captures();
+  return report;
 }
 
 const FlatKernel& Stepper::kernel(const Formula& formula) {

@@ -4,6 +4,7 @@
 
 #include "antegrad/optim.h"
 #include "optim/norms.h"
+#include "optim/update_function.h"
 #include "optim/update_kernel.h"
 #include "optim/updates.h"
 
@@ -21,10 +22,12 @@ class Stepper {
   torch::optim::Optimizer& optimizer() const { return optimizer_; }
   const StepOptions& options() const { return options_; }
   const StepResult& last() const { return last_; }
-  Report report() const { return report_; }
+  Report report() const;
 
  private:
   void step_compiled(GradientOf gradient_of, double multiplier);
+  void run_kernels(Updates& updates);
+  void run_function(Updates& updates);
   void step_eagerly(GradientOf gradient_of, double multiplier);
   /// Returns what gradients are multiplied by, or nothing when the step is to be skipped.
   std::optional<double> factor(const std::vector<Update>& updates, double multiplier);
@@ -35,6 +38,7 @@ class Stepper {
   const std::optional<Method> method_;
   const compiler::Lowering lowering_;
   Norms norms_;
+  CompiledUpdates functions_;
   std::map<Formula, FlatKernel> kernels_;
   StepResult last_;
   Report report_;

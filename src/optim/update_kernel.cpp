@@ -2,7 +2,6 @@
 
 #include <ATen/Context.h>
 #include <c10/util/SmallVector.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -41,12 +40,26 @@ void check_in_place(const schedule::Kernel& kernel, const std::vector<int32_t>& 
         refuse_kernel("a kernel of an optimizer's step cannot write in place");
 }
 
+/// Nor by an earlier kernel. `written`: by earlier ones; adds those that this one writes.
+void check_order(const schedule::Kernel& kernel, const std::vector<int32_t>& operands,
+                 std::vector<int32_t>& written) {
+  const auto passed = runtime::passed_buffers(kernel);
+  const auto earlier = written;
+  for (size_t i = 0; i < passed.size(); ++i)
+    if (kernel.buffers[passed[i]].kind == schedule::Buffer::Kind::Output)
+      written.push_back(operands[i]);
+    else if (std::count(earlier.begin(), earlier.end(), operands[i]) > 0)
+      refuse_kernel("a kernel of an optimizer's step reads what an earlier one has written");
+}
+
 }  // namespace
 
 void FlatKernel::run(void* const* pointers, const int64_t* dims, int64_t begin, int64_t end) const {
-  c10::SmallVector<void*, 12> buffers;
-  for (auto operand : operands) buffers.push_back(pointers[operand]);
-  code.function(buffers.data(), dims, begin, end);
+  for (const auto& part : parts) {
+    c10::SmallVector<void*, 12> buffers;
+    for (auto operand : part.operands) buffers.push_back(pointers[operand]);
+    part.code.function(buffers.data(), dims, begin, end);
+  }
 }
 
 FlatKernel flat_kernel(const std::string& graph_text, const compiler::Lowering& lowering) {
@@ -54,17 +67,22 @@ FlatKernel flat_kernel(const std::string& graph_text, const compiler::Lowering& 
   ir::verify(graph);
   lowering.prepare(graph);
   const auto program = lowering.program(graph, at::globalContext().deterministicAlgorithms());
-  const auto* step =
-      program.steps.size() == 1 ? std::get_if<schedule::RunKernel>(program.steps.data()) : nullptr;
-  if (step == nullptr)
-    refuse_kernel(fmt::format("the step of an optimizer became {} kernels and calls", program.steps.size()));
-  FlatKernel flat;
   const auto operands = operands_of(program.graph);
-  for (auto value : step->buffers) flat.operands.push_back(operands[value]);
-  if (std::count(flat.operands.begin(), flat.operands.end(), -1) > 0)
-    refuse_kernel("a kernel of an optimizer's step has a temporary");
-  check_in_place(program.kernel_of(*step), flat.operands);
-  flat.code = lowering.kernels(program)[step->kernel].code;
+  const auto kernels = lowering.kernels(program);
+  FlatKernel flat;
+  std::vector<int32_t> written;
+  for (const auto& step : program.steps) {
+    const auto* call = std::get_if<schedule::RunKernel>(&step);
+    if (call == nullptr) refuse_kernel("the step of an optimizer calls LibTorch");
+    FlatKernel::Part part;
+    for (auto value : call->buffers) part.operands.push_back(operands[value]);
+    if (std::count(part.operands.begin(), part.operands.end(), -1) > 0)
+      refuse_kernel("a kernel of an optimizer's step has a temporary");
+    check_in_place(program.kernel_of(*call), part.operands);
+    check_order(program.kernel_of(*call), part.operands, written);
+    part.code = kernels[call->kernel].code;
+    flat.parts.push_back(std::move(part));
+  }
   return flat;
 }
 

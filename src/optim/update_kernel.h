@@ -7,18 +7,21 @@
 
 namespace antegrad::optim {
 
-/// A kernel over the elements of flat tensors, and where it finds its operands.
+/// Kernels over the elements of flat tensors, and where they find their operands.
 struct FlatKernel {
-  runtime::KernelCode code;
-  /// Per buffer of the kernel: which operand. Outputs that are written in place are on the memory of the
-  /// operand that they replace.
-  std::vector<int32_t> operands;
+  struct Part {
+    runtime::KernelCode code;
+    /// Per buffer of the kernel: which operand. Outputs that are written in place are on the memory of the
+    /// operand that they replace.
+    std::vector<int32_t> operands;
+  };
+  std::vector<Part> parts;  ///< nearly always one; they run one after the other, on few elements at a time
 
   /// Runs elements (or rows) begin … end. `dims`: the sizes that the graph leaves open.
   void run(void* const* pointers, const int64_t* dims, int64_t begin, int64_t end) const;
 };
 
-/// Compiles a graph whose ops fuse to one kernel. Operands are its inputs, then its outputs of role
+/// Compiles a graph whose ops all fuse to kernels. Operands are its inputs, then its outputs of role
 /// UserOutput; outputs of role MutatedInput are written to the memory of their input. Throws Error(Compile).
 FlatKernel flat_kernel(const std::string& graph_text, const compiler::Lowering& lowering);
 

@@ -11,10 +11,11 @@
 
 #include <cmath>
 #include <typeinfo>
-#include <unordered_map>
 
 #include "antegrad/error.h"
+#include "antegrad/optimizers.h"
 #include "aten/convert.h"
+#include "optim/update_reader.h"
 
 namespace antegrad::optim {
 namespace {
@@ -22,26 +23,6 @@ namespace {
 using torch::optim::Optimizer;
 using torch::optim::OptimizerOptions;
 using torch::optim::OptimizerParamState;
-
-at::Tensor zeros_for(const at::Tensor& parameter) {
-  return torch::zeros_like(parameter, at::MemoryFormat::Preserve);
-}
-
-bool is_plain(const at::Tensor& tensor) {
-  constexpr c10::DispatchKeySet kLazy(
-      {c10::DispatchKey::ZeroTensor, c10::DispatchKey::Conjugate, c10::DispatchKey::Negative});
-  const auto dtype = tensor.scalar_type();
-  return tensor.layout() == at::kStrided && tensor.device().is_cpu() && !tensor.is_inference() &&
-         !tensor.unsafeGetTensorImpl()->key_set().has_any(kLazy) &&
-         (dtype == at::kFloat || dtype == at::kDouble || dtype == at::kBFloat16 || dtype == at::kHalf);
-}
-
-[[noreturn]] void refuse_tensor(const char* what, const at::Tensor& tensor, const std::string& why) {
-  throw Error(ErrorCode::UnsupportedTensor, "optimizer",
-              fmt::format("{} of sizes {} and type {} {}", what, c10::str(tensor.sizes()),
-                          c10::toString(tensor.scalar_type()), why),
-              "Call the optimizer's own step(), or set Options::unsupported to Eager");
-}
 
 constexpr const char* kPlain = "is not a dense f32, f64, bf16 or f16 tensor in memory of the CPU";
 
@@ -61,175 +42,169 @@ at::Tensor fitting_gradient(const at::Tensor& gradient, const at::Tensor& parame
   return at::empty_like(parameter, {}, at::MemoryFormat::Preserve).detach().copy_(gradient.detach());
 }
 
-/// Reads an optimizer of one method. The functions named after methods follow LibTorch's step() line by line.
-class Reader {
- public:
-  Reader(Optimizer& optimizer, Method method) : optimizer_(optimizer), method_(method) {}
+}  // namespace
 
-  void add(OptimizerOptions& options, const at::Tensor& parameter, const at::Tensor& gradient) {
-    if (gradient.is_sparse()) refuse_tensor("a gradient", gradient, "is sparse");
-    if (!is_plain(parameter) || !parameter.is_non_overlapping_and_dense())
-      refuse_tensor("a parameter", parameter, kPlain);
-    if (!is_plain(gradient)) refuse_tensor("a gradient", gradient, kPlain);
-    Update update;
-    update.formula.method = method_;
-    update.formula.dtype = aten::to_ir(parameter.scalar_type());
-    update.parameter = parameter;
-    update.gradient = fitting_gradient(gradient, parameter);
-    update.round = rounds_[parameter.unsafeGetTensorImpl()]++;
-    fill(options, update);
-    for (const auto& state : update.state)
-      if (!state.defined() || !is_plain(state) || !same_layout(state, parameter) ||
-          state.scalar_type() != parameter.scalar_type())
-        refuse_tensor("a parameter", parameter,
-                      "has a state that was made for other options, or for another size, layout or type");
-    out_.list.push_back(std::move(update));
-  }
+at::Tensor zeros_for(const at::Tensor& parameter) {
+  return torch::zeros_like(parameter, at::MemoryFormat::Preserve);
+}
 
-  Updates take() { return std::move(out_); }
+bool is_plain(const at::Tensor& tensor) {
+  constexpr c10::DispatchKeySet kLazy(
+      {c10::DispatchKey::ZeroTensor, c10::DispatchKey::Conjugate, c10::DispatchKey::Negative});
+  const auto dtype = tensor.scalar_type();
+  return tensor.layout() == at::kStrided && tensor.device().is_cpu() && !tensor.is_inference() &&
+         !tensor.unsafeGetTensorImpl()->key_set().has_any(kLazy) &&
+         (dtype == at::kFloat || dtype == at::kDouble || dtype == at::kBFloat16 || dtype == at::kHalf);
+}
 
- private:
-  void fill(OptimizerOptions& options, Update& update) {
-    switch (method_) {
-      case Method::Sgd:
-        return sgd(static_cast<torch::optim::SGDOptions&>(options), update);
-      case Method::Adam:
-        return adam<torch::optim::AdamParamState>(static_cast<torch::optim::AdamOptions&>(options), update);
-      case Method::AdamW:
-        return adam<torch::optim::AdamWParamState>(static_cast<torch::optim::AdamWOptions&>(options), update);
-      case Method::Adagrad:
-        return adagrad(static_cast<torch::optim::AdagradOptions&>(options), update);
-      case Method::RmsProp:
-        return rms_prop(static_cast<torch::optim::RMSpropOptions&>(options), update);
-    }
-  }
+void refuse_tensor(const char* what, const at::Tensor& tensor, const std::string& why) {
+  throw Error(ErrorCode::UnsupportedTensor, "optimizer",
+              fmt::format("{} of sizes {} and type {} {}", what, c10::str(tensor.sizes()),
+                          c10::toString(tensor.scalar_type()), why),
+              "Call the optimizer's own step(), or set Options::unsupported to Eager");
+}
 
-  /// Returns the state of a parameter, or one that make() fills.
-  template <class State, class Make>
-  State& state_of(const at::Tensor& parameter, Make make) {
-    auto* key = parameter.unsafeGetTensorImpl();
-    if (const auto found = optimizer_.state().find(key); found != optimizer_.state().end())
-      return static_cast<State&>(*found->second);
-    for (auto& made : out_.made)
-      if (made.parameter == key && rounds_[key] > 1) return static_cast<State&>(*made.state);
-    auto state = std::make_unique<State>();
-    make(*state);
-    out_.made.push_back({key, std::move(state)});
-    return static_cast<State&>(*out_.made.back().state);
-  }
+void UpdateReader::check(const at::Tensor& parameter, const at::Tensor& gradient) const {
+  if (gradient.is_sparse()) refuse_tensor("a gradient", gradient, "is sparse");
+  if (!plain_) return;
+  if (!is_plain(parameter) || !parameter.is_non_overlapping_and_dense())
+    refuse_tensor("a parameter", parameter, kPlain);
+  if (!is_plain(gradient)) refuse_tensor("a gradient", gradient, kPlain);
+}
 
-  /// Takes the counter of a state; returns the number of this step, from 1.
-  template <class State>
-  static int64_t count(State& state, Update& update) {
-    update.steps = &state.step();
-    return state.step() + 1 + update.round;
-  }
+void UpdateReader::check_state(const Update& update) const {
+  const bool same = is_elementwise(method_) && plain_;
+  for (const auto& state : update.state)
+    if (!state.defined() || state.scalar_type() != update.parameter.scalar_type() ||
+        (plain_ && !is_plain(state)) || (same && !same_layout(state, update.parameter)))
+      refuse_tensor("a parameter", update.parameter,
+                    "has a state that was made for other options, or for another size, layout or type");
+}
 
-  void decay(double weight_decay, Update& update) {
-    update.formula.decays = weight_decay != 0;
-    update.numbers[kDecay] = weight_decay;
-  }
+void UpdateReader::add(OptimizerOptions& options, const at::Tensor& parameter, const at::Tensor& gradient) {
+  check(parameter, gradient);
+  Update update;
+  update.formula.method = method_;
+  update.formula.dtype = aten::to_ir(parameter.scalar_type());
+  update.parameter = parameter;
+  update.gradient = plain_ ? fitting_gradient(gradient, parameter) : gradient;
+  update.round = rounds_[parameter.unsafeGetTensorImpl()]++;
+  fill(options, update);
+  check_state(update);
+  out_.list.push_back(std::move(update));
+}
 
-  void sgd(const torch::optim::SGDOptions& options, Update& update) {
-    decay(options.weight_decay(), update);
-    update.parameter_writes = 0;  // LibTorch writes through data()
-    update.numbers[kStep] = -1 * options.lr();
-    if (options.momentum() == 0) return;
-    update.formula.momentum = true;
-    update.formula.nesterov = options.nesterov();
-    bool first = false;
-    auto& state = state_of<torch::optim::SGDParamState>(update.parameter, [&](auto& made) {
-      made.momentum_buffer(zeros_for(update.parameter));
-      first = true;
-    });
-    update.state = {state.momentum_buffer()};
-    update.numbers[kBeta1] = options.momentum();
-    update.numbers[kOneMinusBeta1] = first ? 1 : 1 - options.dampening();
-    if (first) update.state_writes[0] = 0;
-  }
-
-  template <class State, class Options>
-  void adam(const Options& options, Update& update) {
-    const auto [beta1, beta2] = options.betas();
-    update.formula.amsgrad = options.amsgrad();
-    decay(options.weight_decay(), update);
-    if (method_ == Method::AdamW) {
-      update.numbers[kDecay] = 1 - options.lr() * options.weight_decay();
-      update.parameter_writes = update.formula.decays ? 2 : 1;
-    }
-    auto& state = state_of<State>(update.parameter, [&](auto& made) {
-      made.step(0);
-      made.exp_avg(zeros_for(update.parameter));
-      made.exp_avg_sq(zeros_for(update.parameter));
-      if (options.amsgrad()) made.max_exp_avg_sq(zeros_for(update.parameter));
-    });
-    update.state = {state.exp_avg(), state.exp_avg_sq()};
-    if (options.amsgrad()) update.state.push_back(state.max_exp_avg_sq());
-    update.state_writes[2] = 1;
-    correct_bias(beta1, beta2, count(state, update));
-    update.numbers[kBeta1] = beta1;
-    update.numbers[kOneMinusBeta1] = 1 - beta1;
-    update.numbers[kBeta2] = beta2;
-    update.numbers[kOneMinusBeta2] = 1 - beta2;
-    update.numbers[kCorrection] = root_of_correction2_;
-    update.numbers[kEps] = options.eps();
-    update.numbers[kStep] = -(options.lr() / correction1_);
-  }
-
-  /// Neighbours nearly always have the same betas and steps, and powers take time.
-  void correct_bias(double beta1, double beta2, int64_t step) {
-    if (step == step_ && beta1 == beta1_ && beta2 == beta2_) return;
+void UpdateReader::set_betas(const std::tuple<double, double>& betas, int64_t step, Update& update) {
+  const auto [beta1, beta2] = betas;
+  if (step != step_ || beta1 != beta1_ || beta2 != beta2_) {
     step_ = step;
     beta1_ = beta1;
     beta2_ = beta2;
     correction1_ = 1 - std::pow(beta1, step);
     root_of_correction2_ = std::sqrt(1 - std::pow(beta2, step));
   }
+  update.numbers[kBeta1] = beta1;
+  update.numbers[kOneMinusBeta1] = 1 - beta1;
+  update.numbers[kBeta2] = beta2;
+  update.numbers[kOneMinusBeta2] = 1 - beta2;
+  update.numbers[kCorrection] = root_of_correction2_;
+}
 
-  void adagrad(const torch::optim::AdagradOptions& options, Update& update) {
+template <class Options>
+void UpdateReader::sgd(const Options& options, Update& update) {
+  decay(options.weight_decay(), update);
+  update.parameter_writes = 0;  // LibTorch writes through data()
+  update.numbers[kStep] = -1 * options.lr();
+  if (options.momentum() == 0) return;
+  update.formula.momentum = true;
+  update.formula.nesterov = options.nesterov();
+  bool first = false;
+  auto& state = state_of<torch::optim::SGDParamState>(update.parameter, [&](auto& made) {
+    made.momentum_buffer(zeros_for(update.parameter));
+    first = true;
+  });
+  update.state = {state.momentum_buffer()};
+  update.numbers[kBeta1] = options.momentum();
+  update.numbers[kOneMinusBeta1] = first ? 1 : 1 - options.dampening();
+  if (first) update.state_writes[0] = 0;
+}
+
+template <class State, class Options>
+void UpdateReader::adam(const Options& options, Update& update) {
+  update.formula.amsgrad = options.amsgrad();
+  if (method_ == Method::AdamW) {
+    decay_decoupled(options.lr(), options.weight_decay(), update);
+    update.parameter_writes = update.formula.decays ? 2 : 1;
+  } else {
     decay(options.weight_decay(), update);
-    const auto found = optimizer_.state().find(update.parameter.unsafeGetTensorImpl());
-    if (found == optimizer_.state().end() || found->second == nullptr)
-      refuse_tensor("a parameter", update.parameter,
-                    "has no state: Adagrad makes it in its constructor, not for groups that are added later");
-    auto& state = static_cast<torch::optim::AdagradParamState&>(*found->second);
-    update.state = {state.sum()};
-    update.state_writes[0] = 1;
-    const auto step = count(state, update);
-    update.numbers[kEps] = options.eps();
-    update.numbers[kStep] = -(options.lr() / (1 + static_cast<double>(step - 1) * options.lr_decay()));
   }
+  auto& state = state_of<State>(update.parameter, [&](auto& made) {
+    made.step(0);
+    made.exp_avg(zeros_for(update.parameter));
+    made.exp_avg_sq(zeros_for(update.parameter));
+    if (options.amsgrad()) made.max_exp_avg_sq(zeros_for(update.parameter));
+  });
+  update.state = {state.exp_avg(), state.exp_avg_sq()};
+  if (options.amsgrad()) update.state.push_back(state.max_exp_avg_sq());
+  update.state_writes[2] = 1;
+  set_betas(options.betas(), count(state, update), update);
+  update.numbers[kEps] = options.eps();
+  update.numbers[kStep] = -(options.lr() / correction1_);
+}
 
-  void rms_prop(const torch::optim::RMSpropOptions& options, Update& update) {
-    decay(options.weight_decay(), update);
-    update.formula.momentum = options.momentum() > 0;
-    update.formula.centered = options.centered();
-    auto& state = state_of<torch::optim::RMSpropParamState>(update.parameter, [&](auto& made) {
-      made.step(0);
-      made.square_avg(zeros_for(update.parameter));
-      if (options.momentum() > 0) made.momentum_buffer(zeros_for(update.parameter));
-      if (options.centered()) made.grad_avg(zeros_for(update.parameter));
-    });
-    update.state = {state.square_avg()};
-    if (update.formula.momentum) update.state.push_back(state.momentum_buffer());
-    if (update.formula.centered) update.state.push_back(state.grad_avg());
-    count(state, update);
-    update.numbers[kBeta1] = options.momentum();
-    update.numbers[kBeta2] = options.alpha();
-    update.numbers[kOneMinusBeta2] = 1 - options.alpha();
-    update.numbers[kEps] = options.eps();
-    update.numbers[kStep] = -options.lr();
+template <class Options>
+void UpdateReader::adagrad(const Options& options, Update& update) {
+  decay(options.weight_decay(), update);
+  const auto found = optimizer_.state().find(update.parameter.unsafeGetTensorImpl());
+  if (found == optimizer_.state().end() || found->second == nullptr)
+    refuse_tensor("a parameter", update.parameter,
+                  "has no state: Adagrad makes it in its constructor, not for groups that are added later");
+  auto& state = static_cast<torch::optim::AdagradParamState&>(*found->second);
+  update.state = {state.sum()};
+  update.state_writes[0] = 1;
+  const auto step = count(state, update);
+  update.numbers[kEps] = options.eps();
+  update.numbers[kStep] = -(options.lr() / (1 + static_cast<double>(step - 1) * options.lr_decay()));
+}
+
+template <class Options>
+void UpdateReader::rms_prop(const Options& options, Update& update) {
+  decay(options.weight_decay(), update);
+  update.formula.momentum = options.momentum() > 0;
+  update.formula.centered = options.centered();
+  auto& state = state_of<torch::optim::RMSpropParamState>(update.parameter, [&](auto& made) {
+    made.step(0);
+    made.square_avg(zeros_for(update.parameter));
+    if (options.momentum() > 0) made.momentum_buffer(zeros_for(update.parameter));
+    if (options.centered()) made.grad_avg(zeros_for(update.parameter));
+  });
+  update.state = {state.square_avg()};
+  if (update.formula.momentum) update.state.push_back(state.momentum_buffer());
+  if (update.formula.centered) update.state.push_back(state.grad_avg());
+  count(state, update);
+  update.numbers[kBeta1] = options.momentum();
+  update.numbers[kBeta2] = options.alpha();
+  update.numbers[kOneMinusBeta2] = 1 - options.alpha();
+  update.numbers[kEps] = options.eps();
+  update.numbers[kStep] = -options.lr();
+}
+
+void UpdateReader::fill(OptimizerOptions& options, Update& update) {
+  switch (method_) {
+    case Method::Sgd:
+      return sgd(static_cast<torch::optim::SGDOptions&>(options), update);
+    case Method::Adam:
+      return adam<torch::optim::AdamParamState>(static_cast<torch::optim::AdamOptions&>(options), update);
+    case Method::AdamW:
+      return adam<torch::optim::AdamWParamState>(static_cast<torch::optim::AdamWOptions&>(options), update);
+    case Method::Adagrad:
+      return adagrad(static_cast<torch::optim::AdagradOptions&>(options), update);
+    case Method::RmsProp:
+      return rms_prop(static_cast<torch::optim::RMSpropOptions&>(options), update);
+    default:
+      return fill_own(options, update);
   }
-
-  Optimizer& optimizer_;
-  const Method method_;
-  Updates out_;
-  std::unordered_map<const void*, int> rounds_;  ///< updates so far, per parameter
-  int64_t step_ = -1;
-  double beta1_ = 0, beta2_ = 0, correction1_ = 0, root_of_correction2_ = 0;
-};
-
-}  // namespace
+}
 
 std::optional<Method> method_of(const Optimizer& optimizer) {
   const auto& type = typeid(optimizer);
@@ -238,17 +213,34 @@ std::optional<Method> method_of(const Optimizer& optimizer) {
   if (type == typeid(torch::optim::AdamW)) return Method::AdamW;
   if (type == typeid(torch::optim::Adagrad)) return Method::Adagrad;
   if (type == typeid(torch::optim::RMSprop)) return Method::RmsProp;
+  if (type == typeid(Lion)) return Method::Lion;
+  if (type == typeid(NAdam)) return Method::NAdam;
+  if (type == typeid(Lamb)) return Method::Lamb;
+  if (type == typeid(Adafactor)) return Method::Adafactor;
+  if (type == typeid(Muon)) return Method::Muon;
   return std::nullopt;
 }
 
-Updates updates_of(Optimizer& optimizer, Method method, GradientOf gradient_of) {
+static Updates read(Optimizer& optimizer, Method method, bool plain, GradientOf gradient_of) {
   const at::NoGradGuard no_grad;
-  Reader reader(optimizer, method);
+  UpdateReader reader(optimizer, method, plain);
   for (auto& group : optimizer.param_groups())
     for (const auto& parameter : group.params())
       if (const auto gradient = gradient_of(parameter); gradient.defined())
         reader.add(group.options(), parameter, gradient);
   return reader.take();
+}
+
+Updates updates_of(Optimizer& optimizer, Method method, GradientOf gradient_of) {
+  return read(optimizer, method, true, gradient_of);
+}
+Updates eager_updates_of(Optimizer& optimizer, Method method, GradientOf gradient_of) {
+  return read(optimizer, method, false, gradient_of);
+}
+
+void count(const Update& update) {
+  if (update.steps != nullptr) ++*update.steps;
+  if (update.product != nullptr) *update.product = update.new_product;
 }
 
 void hand_over(std::vector<NewState> made, Optimizer& optimizer) {

@@ -22,7 +22,9 @@ struct Update {
   /// How many in-place ops of LibTorch's step write to the parameter and to each tensor of the state.
   int parameter_writes = 1;
   std::array<int, 4> state_writes{2, 2, 2, 2};
-  int round = 0;  ///< how many earlier updates are of the same parameter
+  int round = 0;              ///< how many earlier updates are of the same parameter
+  double* product = nullptr;  ///< NAdam: what becomes `new_product` after the step
+  double new_product = 1;
 };
 
 /// State of parameters that the optimizer has not seen yet. It becomes the optimizer's when the step is made.
@@ -39,12 +41,19 @@ struct Updates {
 /// Returns the gradient of a parameter; undefined when there is none.
 using GradientOf = c10::function_ref<at::Tensor(const at::Tensor& parameter)>;
 
-/// Returns the method of an optimizer, or nothing for classes that LibTorch does not define.
+/// Returns the method of an optimizer, or nothing for other classes.
 std::optional<Method> method_of(const torch::optim::Optimizer& optimizer);
 
 /// Returns what a step of the optimizer would do, and changes nothing. Throws Error(UnsupportedTensor) for
 /// tensors that kernels cannot update, and LibTorch's error for gradients that it refuses.
 Updates updates_of(torch::optim::Optimizer& optimizer, Method method, GradientOf gradient_of);
+
+/// The same for tensors of any kind, which LibTorch's ops update. Throws LibTorch's error for gradients that
+/// the optimizer refuses.
+Updates eager_updates_of(torch::optim::Optimizer& optimizer, Method method, GradientOf gradient_of);
+
+/// Counts a step that has been made.
+void count(const Update& update);
 
 /// Makes new state the optimizer's. When it throws, the optimizer is as it was.
 void hand_over(std::vector<NewState> made, torch::optim::Optimizer& optimizer);

@@ -1,5 +1,6 @@
 // What compiled_step() refuses, and that a step that fails changes nothing.
 #include <antegrad/optim.h>
+#include <antegrad/optimizers.h>
 
 #include "error/expect_error.h"
 #include "runtime/memory_pool.h"
@@ -120,6 +121,42 @@ TEST(CompiledStepErrors, RefusesNormsThatAreNotFinite) {
                  [&] { compiled_step(optimizer, options)(); });
   EXPECT_TRUE(at::equal(p, torch::ones({3})));
   EXPECT_TRUE(optimizer.state().empty());
+}
+
+TEST(CompiledStepErrors, ChangesNothingWhenMemoryOfAFunctionRunsOut) {
+  if (runs_libtorch_kernels()) return;  // LibTorch's own steps stop in the middle
+  auto& allocator = CountingAllocator::installed();
+  for (const auto& make : {maker<Lamb>(LambOptions(0.1)), maker<Adafactor>(AdafactorOptions(0.1)),
+                           maker<Muon>(MuonOptions(0.1).ns_dtype(at::kFloat).ns_steps(2))}) {
+    Twins twins({{torch::randn({40, 50})}, {torch::randn({50, 40})}}, make);
+    twins.set_gradients({torch::randn({40, 50}), torch::randn({50, 40})});
+    twins.step();
+    twins.align();
+    const auto &p = twins.compiled_parameters[0], &q = twins.compiled_parameters[1];
+    const auto before = p.detach().clone(), other_before = q.detach().clone();
+    const auto state_before = state_of(*twins.compiled, p).tensors[0].clone();
+    int failures = 0;
+    for (int n = 0;; ++n) {
+      ASSERT_LT(n, 200);
+      runtime::memory_pool::clear();
+      allocator.fail_after(n);
+      try {
+        twins.compiled_step()();
+      } catch (const std::exception&) {
+      }
+      const bool failed = allocator.failed();
+      allocator.fail_after(-1);
+      if (!failed) break;
+      ++failures;
+      ASSERT_TRUE(at::equal(before, p)) << n;
+      ASSERT_TRUE(at::equal(other_before, q)) << n;
+      ASSERT_TRUE(at::equal(state_before, state_of(*twins.compiled, p).tensors[0])) << n;
+    }
+    EXPECT_GT(failures, 0);
+    EXPECT_FALSE(at::equal(before, p));
+    twins.eager->step();
+    EXPECT_TRUE(at::allclose(twins.eager_parameters[0], p, 1e-4, 1e-5));
+  }
 }
 
 TEST(CompiledStepErrors, ChangesNothingWhenMemoryRunsOut) {

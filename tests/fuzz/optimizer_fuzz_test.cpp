@@ -10,33 +10,72 @@ namespace {
 using at::Tensor;
 using test::Twins;
 namespace to = torch::optim;
+namespace own = antegrad;
 
 double share(Rng& rng) { return static_cast<double>(rng.range(1, 95)) / 100; }
 /// Often zero, which switches something off.
 double maybe(Rng& rng) { return rng.percent(50) ? share(rng) / 5 : 0; }
 
+enum Kind : int64_t { kSgd, kAdam, kAdamW, kAdagrad, kRmsProp, kLion, kNAdam, kLamb, kAdafactor, kMuon };
+
+/// Options of optimizers that LibTorch lacks.
+std::unique_ptr<to::OptimizerOptions> random_own_options(Rng& rng, int64_t kind, double lr) {
+  const own::LionOptions::betas_t betas(share(rng), share(rng));
+  switch (kind) {
+    case kLion:
+      return std::make_unique<own::LionOptions>(own::LionOptions(lr).betas(betas).weight_decay(maybe(rng)));
+    case kNAdam:
+      return std::make_unique<own::NAdamOptions>(own::NAdamOptions(lr)
+                                                     .betas(betas)
+                                                     .eps(maybe(rng) + 0.01)
+                                                     .weight_decay(maybe(rng))
+                                                     .momentum_decay(maybe(rng))
+                                                     .decoupled_weight_decay(rng.percent(40)));
+    case kLamb:
+      return std::make_unique<own::LambOptions>(
+          own::LambOptions(lr).betas(betas).eps(maybe(rng) + 0.01).weight_decay(maybe(rng)));
+    case kAdafactor:
+      return std::make_unique<own::AdafactorOptions>(own::AdafactorOptions(lr)
+                                                         .beta2_decay(-share(rng))
+                                                         .eps1(maybe(rng) + 0.01)
+                                                         .eps2(maybe(rng))
+                                                         .d(1 + maybe(rng))
+                                                         .weight_decay(maybe(rng)));
+    default:  // each iteration amplifies rounding errors by the first coefficient
+      return std::make_unique<own::MuonOptions>(own::MuonOptions(lr)
+                                                    .weight_decay(maybe(rng))
+                                                    .momentum(share(rng))
+                                                    .nesterov(rng.percent(50))
+                                                    .ns_coefficients({1.5, -0.5, share(rng) / 10})
+                                                    .ns_steps(rng.range(0, 3))
+                                                    .adjust_lr(own::MuonRate(rng.below(2)))
+                                                    .ns_dtype(at::kDouble));
+  }
+}
+
 /// Methods that divide a gradient by its size amplify its rounding errors by 1 / eps.
 std::unique_ptr<to::OptimizerOptions> random_options(Rng& rng, int64_t kind) {
   const double lr = rng.percent(10) ? 0 : share(rng) / 10;
+  if (kind > kRmsProp) return random_own_options(rng, kind, lr);
   switch (kind) {
-    case 0: {
+    case kSgd: {
       auto options = to::SGDOptions(lr).weight_decay(maybe(rng)).momentum(rng.percent(70) ? share(rng) : 0);
       rng.percent(40) && options.momentum() > 0 ? options.nesterov(true) : options.dampening(maybe(rng));
       return std::make_unique<to::SGDOptions>(options);
     }
-    case 1:
+    case kAdam:
       return std::make_unique<to::AdamOptions>(to::AdamOptions(lr)
                                                    .betas({share(rng), share(rng)})
                                                    .eps(maybe(rng) + 0.01)
                                                    .weight_decay(maybe(rng))
                                                    .amsgrad(rng.percent(40)));
-    case 2:
+    case kAdamW:
       return std::make_unique<to::AdamWOptions>(to::AdamWOptions(lr)
                                                     .betas({share(rng), share(rng)})
                                                     .eps(maybe(rng) + 0.01)
                                                     .weight_decay(maybe(rng))
                                                     .amsgrad(rng.percent(40)));
-    case 3:
+    case kAdagrad:
       return std::make_unique<to::AdagradOptions>(to::AdagradOptions(lr)
                                                       .lr_decay(maybe(rng))
                                                       .weight_decay(maybe(rng))
@@ -63,20 +102,31 @@ std::unique_ptr<to::Optimizer> make_optimizer(int64_t kind,
                                               const std::vector<to::OptimizerParamGroup>& groups,
                                               const to::OptimizerOptions& options) {
   switch (kind) {
-    case 0:
+    case kSgd:
       return made<to::SGD, to::SGDOptions>(groups, options);
-    case 1:
+    case kAdam:
       return made<to::Adam, to::AdamOptions>(groups, options);
-    case 2:
+    case kAdamW:
       return made<to::AdamW, to::AdamWOptions>(groups, options);
-    case 3:
+    case kAdagrad:
       return made<to::Adagrad, to::AdagradOptions>(groups, options);
-    default:
+    case kRmsProp:
       return made<to::RMSprop, to::RMSpropOptions>(groups, options);
+    case kLion:
+      return made<own::Lion, own::LionOptions>(groups, options);
+    case kNAdam:
+      return made<own::NAdam, own::NAdamOptions>(groups, options);
+    case kLamb:
+      return made<own::Lamb, own::LambOptions>(groups, options);
+    case kAdafactor:
+      return made<own::Adafactor, own::AdafactorOptions>(groups, options);
+    default:
+      return made<own::Muon, own::MuonOptions>(groups, options);
   }
 }
 
-Tensor random_parameter(Rng& rng, at::ScalarType dtype) {
+Tensor random_parameter(Rng& rng, at::ScalarType dtype, bool is_matrix) {
+  if (is_matrix) return torch::randn({rng.range(1, 9), rng.range(1, 9)}, dtype);
   std::vector<int64_t> sizes;
   for (auto rank = rng.below(5); rank > 0; --rank) sizes.push_back(rng.percent(3) ? 0 : rng.range(1, 9));
   if (rng.percent(10)) sizes = {rng.range(1, 20'000)};
@@ -99,15 +149,21 @@ std::string difference_of_averages(const std::vector<Tensor>& parameters, const 
   return "";
 }
 
+at::ScalarType random_dtype(Rng& rng, int64_t kind) {
+  if (kind == kLion) return at::kDouble;  // the sign of a number that is almost nothing depends on rounding
+  return rng.pick(std::vector{at::kFloat, at::kFloat, at::kDouble, at::kBFloat16});
+}
+
 std::string check_optimizer(uint64_t seed) {
   Rng rng(seed);
   torch::manual_seed(seed);
-  const auto kind = rng.below(5);
-  const auto dtype = rng.pick(std::vector{at::kFloat, at::kFloat, at::kDouble, at::kBFloat16});
+  // Steps of the last three are functions with kernels for their sizes, which take long to compile.
+  const auto kind = rng.percent(97) ? rng.below(kLamb) : rng.range(kLamb, kMuon);
+  const auto dtype = random_dtype(rng, kind);
   std::vector<std::vector<Tensor>> groups(static_cast<size_t>(rng.range(1, 3)));
   std::vector<std::unique_ptr<to::OptimizerOptions>> options;
   for (auto& group : groups) {
-    for (auto n = rng.range(1, 4); n > 0; --n) group.push_back(random_parameter(rng, dtype));
+    for (auto n = rng.range(1, 4); n > 0; --n) group.push_back(random_parameter(rng, dtype, kind == kMuon));
     options.push_back(random_options(rng, kind));
   }
   const auto defaults = random_options(rng, kind);

@@ -3,6 +3,7 @@
 // ones. Everything that can be seen must be equal after each of them. LibTorch rounds half types after each
 // op, which a step amplifies: kernels, which do not, are compared with LibTorch's step in double.
 #include <antegrad/optim.h>
+#include <antegrad/optimizers.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
@@ -38,6 +39,16 @@ inline SeenState state_of(torch::optim::Optimizer& optimizer, const at::Tensor& 
   if (auto* s = dynamic_cast<to::AdagradParamState*>(state)) return {true, s->step(), {s->sum()}};
   if (auto* s = dynamic_cast<to::RMSpropParamState*>(state))
     return {true, s->step(), {s->square_avg(), s->momentum_buffer(), s->grad_avg()}};
+  namespace own = antegrad;
+  if (auto* s = dynamic_cast<own::LionParamState*>(state)) return {true, 0, {s->exp_avg()}};
+  if (auto* s = dynamic_cast<own::NAdamParamState*>(state))
+    return {
+        true, s->step(), {s->exp_avg(), s->exp_avg_sq(), at::scalar_tensor(s->mu_product(), at::kDouble)}};
+  if (auto* s = dynamic_cast<own::LambParamState*>(state))
+    return {true, s->step(), {s->exp_avg(), s->exp_avg_sq()}};
+  if (auto* s = dynamic_cast<own::AdafactorParamState*>(state))
+    return {true, s->step(), {s->row_var(), s->col_var(), s->variance()}};
+  if (auto* s = dynamic_cast<own::MuonParamState*>(state)) return {true, 0, {s->momentum_buffer()}};
   ADD_FAILURE() << "a state of unknown type";
   return {};
 }

@@ -8,6 +8,7 @@ namespace {
 
 using at::Tensor;
 namespace to = torch::optim;
+namespace own = antegrad;
 
 struct NamedMaker {
   const char* name;
@@ -31,6 +32,12 @@ std::vector<NamedMaker> every_optimizer() {
       {"RMSprop, centered", maker<to::RMSprop>(to::RMSpropOptions(0.01).centered(true))},
       {"RMSprop, both",
        maker<to::RMSprop>(to::RMSpropOptions(0.01).centered(true).momentum(0.9).weight_decay(0.1))},
+      {"Lion", maker<own::Lion>(own::LionOptions(0.01).weight_decay(0.1))},
+      {"NAdam", maker<own::NAdam>(own::NAdamOptions(0.01))},
+      {"NAdam, decoupled",
+       maker<own::NAdam>(own::NAdamOptions(0.01).weight_decay(0.1).decoupled_weight_decay(true))},
+      {"Lamb", maker<own::Lamb>(own::LambOptions(0.01))},
+      {"Adafactor", maker<own::Adafactor>(own::AdafactorOptions(0.01).eps1(1e-6).weight_decay(0.1))},
   };
 }
 
