@@ -3,6 +3,7 @@
 // <antegrad/program.h> (programs of torch.export), <antegrad/trace.h> (traces) and <antegrad/c.h> (the C API).
 #include "antegrad/cache.h"
 #include "antegrad/compile.h"
+#include "antegrad/control.h"
 #include "antegrad/error.h"
 #include "antegrad/export.h"
 #include "antegrad/grad.h"

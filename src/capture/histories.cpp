@@ -13,17 +13,6 @@ namespace {
 namespace impl = torch::autograd::impl;
 using torch::autograd::Node;
 
-bool has_hooks(Node& node) {
-  return !node.pre_hooks().empty() || !node.post_hooks().empty() || !node.tensor_pre_hooks().empty() ||
-         !node.retains_grad_hooks().empty();
-}
-
-/// Whether LibTorch makes such a node whenever the op is called.
-bool is_of_op(Node& node) {
-  return node.is_traceable() || dynamic_cast<torch::autograd::CopySlices*>(&node) != nullptr ||
-         dynamic_cast<torch::autograd::CopyBackwards*>(&node) != nullptr;
-}
-
 bool has_decorations(const at::Tensor& tensor) {
   const auto* meta = impl::get_autograd_meta(tensor);
   return meta != nullptr && (meta->retains_grad_ || meta->cpp_hooks_list_ != nullptr ||
@@ -46,6 +35,16 @@ void add_history(const at::Tensor& tensor, std::vector<Node*>& nodes) {
 }
 
 }  // namespace
+
+bool has_hooks(Node& node) {
+  return !node.pre_hooks().empty() || !node.post_hooks().empty() || !node.tensor_pre_hooks().empty() ||
+         !node.retains_grad_hooks().empty();
+}
+
+bool is_of_op(Node& node) {
+  return node.is_traceable() || dynamic_cast<torch::autograd::CopySlices*>(&node) != nullptr ||
+         dynamic_cast<torch::autograd::CopyBackwards*>(&node) != nullptr;
+}
 
 bool histories_are_of_ops(Recorder& recorder, uint64_t first_sequence) {
   if (!recorder.outside().changed_by_ops_only()) return false;

@@ -85,10 +85,10 @@ void HostMemory::check_closed() {
   }
 }
 
-void HostMemory::make_constants(ir::Graph& graph) {
+void HostMemory::make_constants(ir::Graph& graph, size_t first) {
   check_closed();
   for (const auto& [impl, buffer] : buffers_) {
-    if (!buffer.snapshot) continue;
+    if (!buffer.snapshot || buffer.node < first) continue;
     auto& node = graph.nodes[buffer.node];
     const auto& type = graph.tensor_type(node.outputs[0]);
     const size_t bytes = type.numel().constant() * ir::size_in_bytes(type.dtype);

@@ -30,8 +30,12 @@ class HostMemory {
   bool empty() const { return buffers_.empty(); }
   bool holds(const c10::StorageImpl* storage) const { return buffers_.count(storage) > 0; }
 
-  /// Turns the empty() nodes whose memory the host wrote into constants.
-  void make_constants(ir::Graph& graph);
+  /// Turns the empty() nodes from number `first` on whose memory the host wrote into constants.
+  void make_constants(ir::Graph& graph, size_t first = 0);
+  /// Forgets the memory of these nodes, which are taken out of the graph.
+  void forget(size_t first) {
+    std::erase_if(buffers_, [&](const auto& entry) { return entry.second.node >= first; });
+  }
 
  private:
   struct Buffer {

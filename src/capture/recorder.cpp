@@ -150,6 +150,7 @@ at::Tensor Recorder::twin_of(const at::Tensor& tensor) {
       throw Error(ErrorCode::ForeignFake, "capture",
                   fmt::format("a tensor of capture {} is used in capture {}", fake->capture_id(), id_),
                   "Return tensors from the captured function instead of keeping them in outer variables");
+    if (!cut_.empty()) check_uncut(*fake);
     if (!fake->meta().defined()) fake->set_meta(make_twin(*fake));
     return fake->meta();
   }
@@ -161,10 +162,19 @@ at::Tensor Recorder::twin_of(const at::Tensor& tensor) {
   return known->meta;
 }
 
+void Recorder::check_uncut(const FakeTensor& fake) const {
+  for (const auto& [first, last] : cut_)
+    if (fake.value().index >= first && fake.value().index < last)
+      throw Error(ErrorCode::UnsupportedOp, "capture:region",
+                  "a tensor that was made inside a region is used outside of it",
+                  "Return it from the body of the region");
+}
+
 ir::ValueId Recorder::value_of(const at::Tensor& tensor) {
   auto* fake = as_fake(tensor);
   if (fake == nullptr || fake->capture_id() != id_) twin_of(tensor);  // a real tensor becomes known
   if (fake != nullptr) {
+    if (!cut_.empty()) check_uncut(*fake);
     check_undecorated(tensor, "capture");
     host_memory_.on_read(tensor.storage());
     if (outside_.has_borrowed())
@@ -203,6 +213,27 @@ c10::intrusive_ptr<FakeTensor> Recorder::add_alias(const at::Tensor& tensor) {
   return make_fake(std::move(meta), tensor.device(), value, storage_for(tensor));
 }
 
+std::vector<at::Tensor> Recorder::add_own(ir::Node node, const std::vector<ir::TensorType>& results) {
+  const RecordingLock lock;
+  determinants_.watch();
+  const BelowRecording below;
+  std::vector<at::Tensor> tensors;
+  for (const auto& type : results) {
+    auto meta = make_meta(type);
+    const auto device = to_torch(type.device);
+    const auto bytes = meta.storage().nbytes();
+    const auto value = graph_.add_value(type);
+    node.outputs.push_back(value);
+    tensors.emplace_back(make_fake(std::move(meta), device, value, make_fake_storage(bytes, device)));
+  }
+  if (c10::GradMode::is_enabled())
+    node.provenance.sequence = static_cast<int64_t>(at::sequence_number::peek()) - first_sequence_;
+  node.provenance.scope = current_scope();
+  note_backward(node);
+  graph_.add_node(std::move(node));
+  return tensors;
+}
+
 c10::intrusive_ptr<FakeTensor> Recorder::alias_of(const FakeTensor& fake, bool is_result) {
   auto* recorder = active_recorder();
   // Takes a reference, which `tensor` releases.
@@ -210,7 +241,7 @@ c10::intrusive_ptr<FakeTensor> Recorder::alias_of(const FakeTensor& fake, bool i
       c10::intrusive_ptr<c10::TensorImpl>::unsafe_reclaim_from_nonowning(const_cast<FakeTensor*>(&fake)));
   if (recorder != nullptr && recorder->id_ == fake.capture_id()) {
     auto alias = recorder->add_alias(tensor);
-    if (is_result && recorder->tape != nullptr)
+    if (is_result && (recorder->tape != nullptr || recorder->bodies > 0))
       recorder->graph_.nodes.back().attrs.push_back({kResultAlias, true});
     return alias;
   }

@@ -52,6 +52,13 @@ class Recorder {
   /// own, undefined where it has none. Returns its outputs.
   std::vector<at::Tensor> paste(const ir::Graph& graph, const std::vector<at::Tensor>& inputs);
 
+  /// Appends a node that is no call of LibTorch, and returns tensors for its results, each on memory of its
+  /// own.
+  std::vector<at::Tensor> add_own(ir::Node node, const std::vector<ir::TensorType>& results);
+  /// From here on, using a fake of these values is an error: the nodes that compute them are gone
+  /// (regions/body.h).
+  void cut(int32_t first, int32_t last) { cut_.emplace_back(first, last); }
+
   /// Returns a new tensor object on the memory of `tensor`, as detach() does.
   c10::intrusive_ptr<FakeTensor> add_alias(const at::Tensor& tensor);
   /// For FakeTensor: returns an alias in the running capture, or an unrecorded copy when the fake's capture
@@ -93,6 +100,7 @@ class Recorder {
   const Reached* backward = nullptr;              ///< non-null while gradients are recorded
   Tape* tape = nullptr;                           ///< the tape that it records for; null in a capture
   bool has_assumptions = false;  ///< the graph checks answers that were assumed of data (assumption.h)
+  int bodies = 0;                ///< how many bodies of regions are being recorded, one in the other
 
  private:
   struct Call;
@@ -104,6 +112,7 @@ class Recorder {
   c10::intrusive_ptr<FakeTensor> make_expected(ir::ValueId expected, c10::Storage storage);
   at::Tensor make_twin(const FakeTensor& fake);
   at::Tensor twin_of(const at::Tensor& tensor);
+  void check_uncut(const FakeTensor& fake) const;
   c10::IValue with_twins(const c10::IValue& value, Call& call);
   void note_argument(const at::Tensor& tensor, const at::Tensor& twin, Call& call);
   at::Tensor take_generator(const aten::OpSchema& schema, Call& call);
@@ -136,6 +145,7 @@ class Recorder {
   /// Per storage of fakes: that of their twins, while there are fakes without one.
   std::unordered_map<const c10::StorageImpl*, c10::Storage> twin_storages_;
   std::set<ir::ValueId> reshaped_;  ///< roots of views whose shape was changed in place
+  std::vector<std::pair<int32_t, int32_t>> cut_;
 };
 
 }  // namespace antegrad::capture

@@ -40,7 +40,17 @@ class Substitution {
       arg = real->evaluate(value_of_);
     } else if (auto* list = std::get_if<Arg::List>(&arg.v)) {
       for (auto& element : *list) apply(element);
+    } else if (auto* graph = std::get_if<GraphPtr>(&arg.v); graph != nullptr && !(*graph)->symbols.empty()) {
+      auto copy = **graph;
+      apply(copy);
+      *graph = std::make_shared<const Graph>(std::move(copy));
     }
+  }
+  void apply(Graph& graph) const {
+    for (auto& value : graph.values)
+      if (auto* tensor = value.type.tensor()) apply(*tensor);
+    for (auto& node : graph.nodes) apply(node);
+    graph.symbols.clear();
   }
   void apply(Node& node) const {
     for (auto& arg : node.args) apply(arg);
@@ -77,6 +87,9 @@ class Comparison {
   }
   bool equal(const Arg& a, const Arg& b) const {
     if (const auto* real = a.as<Real>()) return Arg(real->evaluate(value_of_)) == b;
+    const auto* graph = a.as<GraphPtr>();
+    if (graph != nullptr && !(*graph)->symbols.empty() && b.as<GraphPtr>() != nullptr)
+      return substitute(a, values_) == b;
     const auto* dim = a.as<Dim>();
     const auto* list = a.as<Arg::List>();
     if (dim == nullptr && list == nullptr) return a == b;
@@ -147,11 +160,7 @@ TensorType substitute(const TensorType& type, const std::vector<int64_t>& values
 
 Graph substitute(const Graph& graph, const std::vector<int64_t>& values) {
   auto out = graph;
-  const Substitution substitution(values);
-  for (auto& value : out.values)
-    if (auto* tensor = value.type.tensor()) substitution.apply(*tensor);
-  for (auto& node : out.nodes) substitution.apply(node);
-  out.symbols.clear();
+  Substitution(values).apply(out);
   return out;
 }
 

@@ -49,6 +49,16 @@ void check_guards(const Version& version, const std::string& what) {
                       "Pass a tensor that has these elements");
 }
 
+/// Bodies of regions are compiled by functions of their own, which packages do not hold.
+void check_regions(const Version& version, const std::string& what) {
+  if (version.is_eager()) return;
+  for (const auto& node : version.compiled().captured().nodes)
+    if (node.op.starts_with("antegrad.region."))
+      refuse_function(
+          what, fmt::format("it contains a region ({})", node.op),
+          "Package functions without cond(), while_loop(), scan(), map(), region() and checkpoint()");
+}
+
 /// Instances that differ in nothing but sizes, by the numbers that they were called with.
 std::map<std::vector<int64_t>, std::vector<InstancePtr>> by_numbers(const Version& version) {
   std::map<std::vector<int64_t>, std::vector<InstancePtr>> groups;
@@ -243,6 +253,7 @@ Collector::Added Collector::add_versions(const Versions& versions, const std::st
   std::map<std::string, const Version*> keys;
   for (const auto& version : versions) {
     check_guards(*version, what);
+    check_regions(*version, what);
     for (const auto& [numbers, instances] : by_numbers(*version)) {
       VersionRecord record;
       if (origin != nullptr) record.structure = structure_of(*instances.front(), *origin, what);

@@ -130,6 +130,8 @@ ir::OpInfo op_info(const ir::Node& node) {
       {"antegrad.alias", View, Free, ""},       {"antegrad.restride", Gather, Cheap, ""},
       {"antegrad.resize", Gather, Cheap, ""},   {"antegrad.strided_scatter", Scatter, Cheap, ""},
   };
+  // What a region keeps for its backward pass cannot be had twice.
+  if (node.op.starts_with("antegrad.region.")) return {node.op, Extern, Never, ""};
   for (const auto& row : kOwn)
     if (row.name == node.op) return row;
   return {node.op, Extern, Expensive, ""};

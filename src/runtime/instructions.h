@@ -43,6 +43,9 @@ const aten::OpSchema* in_place_of(std::string_view op);
 /// Returns whether only its register holds the tensor and its memory, all of which it covers.
 bool is_owned(const at::Tensor& tensor);
 
+/// Returns a tensor with the contents of an antegrad.constant node.
+at::Tensor constant_tensor(const ir::Node& node, const ir::TensorType& type);
+
 /// Copies contents into memory that may overlap itself (an expanded tensor), which copy_ refuses.
 void copy_memory(at::Tensor to, at::Tensor from);
 at::Tensor empty_with_offset(at::IntArrayRef sizes, at::IntArrayRef strides, int64_t offset,

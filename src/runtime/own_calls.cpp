@@ -8,6 +8,7 @@
 #include "aten/below_recording.h"
 #include "aten/convert.h"
 #include "runtime/instructions.h"
+#include "runtime/regions.h"
 
 namespace antegrad::runtime {
 namespace {
@@ -88,6 +89,10 @@ at::Tensor run_resize(const Layout::Call& call, Registers& registers) {
   return result;
 }
 
+MakeRegionCall make_region_call = nullptr;
+
+}  // namespace
+
 at::Tensor constant_tensor(const ir::Node& node, const ir::TensorType& type) {
   aten::BelowRecording below;
   auto tensor = at::empty(aten::constants(type.sizes), at::TensorOptions(aten::to_torch(type.dtype)));
@@ -106,7 +111,10 @@ at::Tensor constant_tensor(const ir::Node& node, const ir::TensorType& type) {
   return tensor;
 }
 
-}  // namespace
+bool set_region_calls(MakeRegionCall make) {
+  make_region_call = make;
+  return true;
+}
 
 void copy_memory(at::Tensor to, at::Tensor from) {
   if (to.numel() == 0) return;
@@ -138,6 +146,7 @@ at::Tensor clone_with_strides(const at::Tensor& tensor) {
 std::unique_ptr<Instruction> make_own_call(const ir::Node& node, const ir::Graph& graph,
                                            const RegisterMap& register_of) {
   if (node.op.rfind("antegrad.", 0) != 0) return nullptr;
+  if (node.op.starts_with("antegrad.region.")) return make_region_call(node, graph, register_of);
   auto slot = [&](ir::ValueId value) { return register_of[value]; };
   const auto output = slot(node.outputs.at(0));
   if (node.op == "antegrad.constant")

@@ -34,7 +34,8 @@ bool all_equal(const Same<T>& all) {
 
 class Merger {
  public:
-  explicit Merger(Solver& solver) : solver_(solver) {}
+  explicit Merger(Solver& solver, std::vector<ir::Symbol> symbols = {})
+      : solver_(solver), symbols_(std::move(symbols)) {}
 
   ir::Graph graph(const Same<ir::Graph>& graphs) {
     auto out = *graphs[0];
@@ -178,6 +179,14 @@ class Merger {
       return out;
     }
     if (all_equal(args)) return first;
+    if (first.as<ir::GraphPtr>() != nullptr) {
+      const auto where = where_;
+      auto merged =
+          graph(project(args, [](const Arg& a) -> const ir::Graph& { return **a.as<ir::GraphPtr>(); }));
+      where_ = where;
+      merged.symbols = symbols_;
+      return std::make_shared<const ir::Graph>(std::move(merged));
+    }
     if (first.as<double>() != nullptr) {
       std::vector<double> values;
       for (const auto* one : args) values.push_back(*one->as<double>());
@@ -211,6 +220,7 @@ class Merger {
   }
 
   Solver& solver_;
+  const std::vector<ir::Symbol> symbols_;  ///< for graphs that are arguments
   std::string where_ = "the calling convention";
 };
 
@@ -229,7 +239,7 @@ Merged merge(const std::vector<ir::Graph>& graphs, const Shapes& shapes,
   }
   Same<ir::Graph> same;
   for (const auto& graph : graphs) same.push_back(&graph);
-  Merged merged{Merger(solver).graph(same)};
+  Merged merged{Merger(solver, shapes.symbols).graph(same)};
   merged.graph.symbols = shapes.symbols;
   merged.sure = !solver.guesses();
   return merged;

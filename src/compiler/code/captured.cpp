@@ -9,6 +9,7 @@
 #include "aten/generators.h"
 #include "capture/met_generators.h"
 #include "compiler/code/kept.h"
+#include "compiler/regions/region.h"
 #include "ir/text.h"
 #include "ir/verify.h"
 #include "passes/pipelines.h"
@@ -148,6 +149,7 @@ capture::Trace trace_call(const CaptureSettings& settings, const std::vector<at:
         const KeepSettings keep;
         std::optional<KeepSeed> seed;
         if (!process_end::destroys_statics()) seed.emplace();  // the generator is a static
+        const CapturesRegions regions(settings.options);
         auto outcome = run(fakes);
         keep.check();
         if (seed) seed->check();

@@ -10,6 +10,8 @@
 #include "antegrad/options.h"
 #include "aten/convert.h"
 #include "capture/scope.h"
+#include "compiler/regions/emit.h"
+#include "runtime/instructions.h"
 
 namespace antegrad::compiler {
 namespace {
@@ -64,7 +66,8 @@ at::Tensor wrapped(double number) {
 }  // namespace
 
 Replay::Replay(const Piece& piece, bool any_reals, SizeRules rules)
-    : value_count_(piece.stretch.graph.values.size()),
+    : types_(piece.stretch.graph.values),
+      value_count_(piece.stretch.graph.values.size()),
       any_reals_(any_reals),
       rules_(std::move(rules)),
       inputs_(piece.stretch.input_values),
@@ -81,6 +84,10 @@ Replay::Replay(const Piece& piece, bool any_reals, SizeRules rules)
       continue;
     }
     step.schema = aten::find_schema(node.op);
+    if (step.schema == nullptr) {
+      steps_.push_back(std::move(step));
+      continue;
+    }
     const auto returned_arguments = std::count_if(
         step.schema->return_is_arg.begin(), step.schema->return_is_arg.end(), [](int a) { return a >= 0; });
     const auto own = own_outputs(node, *step.schema);
@@ -128,8 +135,25 @@ Replay::Inputs Replay::inputs_of(std::vector<at::Tensor> tensors, std::span<cons
   return inputs;
 }
 
+/// A constant has a tensor of its own in each run, so that a capture finds it to be one.
+void Replay::run_own(const ir::Node& node, const ir::PerValue<ir::Value>& types,
+                     ir::PerValue<at::Tensor>& values) {
+  if (node.op == "antegrad.constant") {
+    values[node.outputs[0]] = runtime::constant_tensor(node, *types[node.outputs[0]].type.tensor());
+    return;
+  }
+  std::vector<at::Tensor> operands;
+  for (auto value : operands_of(node)) operands.push_back(values[value]);
+  const auto results = call_region(node, operands);
+  for (size_t i = 0; i < results.size(); ++i) values[node.outputs[i]] = results[i];
+}
+
 void Replay::run(const Step& step, ir::PerValue<at::Tensor>& values) const {
   const auto& node = step.node;
+  if (step.schema == nullptr && node.op != kAlias) {
+    const c10::AutoGradMode grad_mode(step.grad_mode);
+    return run_own(node, types_, values);
+  }
   if (step.schema == nullptr) {
     const auto& source = values[*node.args[0].as<ir::ValueId>()];
     values[node.outputs[0]] = node.attrs.empty() ? source.variable_data() : source;

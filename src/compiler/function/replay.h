@@ -12,8 +12,8 @@
 
 namespace antegrad::compiler {
 
-/// A piece of a stretch as a function of its input tensors: calls the recorded ops again, through autograd, in the grad
-/// mode and the scope that each was recorded in.
+/// A piece of a stretch, or the body of a region, as a function of its input tensors: calls the recorded ops
+/// again, through autograd, in the grad mode and the scope that each was recorded in.
 class Replay {
  public:
   /// `any_reals`: the real numbers of the piece are inputs too. `rules`: as in literals.h, or empty where
@@ -32,17 +32,20 @@ class Replay {
  private:
   struct Step {
     ir::Node node;
-    const aten::OpSchema* schema = nullptr;  ///< null for an alias
+    const aten::OpSchema* schema = nullptr;  ///< null for an alias and for what only bodies of regions have
     bool grad_mode = false;
     bool changes_arguments = false;  ///< arguments that it returns are new values
-    bool has_reals = false;     ///< some of its arguments are among the numbers
-    bool has_integers = false;  ///< some of its arguments follow sizes
-    size_t first_integer = 0;   ///< of the piece's, that is among its arguments
+    bool has_reals = false;          ///< some of its arguments are among the numbers
+    bool has_integers = false;       ///< some of its arguments follow sizes
+    size_t first_integer = 0;        ///< of the piece's, that is among its arguments
   };
   void take_reals(Step& step);
   void take_integers(Step& step, size_t& next_integer);
   void run(const Step& step, ir::PerValue<at::Tensor>& values) const;
+  static void run_own(const ir::Node& node, const ir::PerValue<ir::Value>& types,
+                      ir::PerValue<at::Tensor>& values);
 
+  ir::PerValue<ir::Value> types_;
   size_t value_count_ = 0;
   bool any_reals_;
   SizeRules rules_;

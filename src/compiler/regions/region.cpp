@@ -1,0 +1,184 @@
+#include "compiler/regions/region.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "antegrad/error.h"
+
+namespace antegrad::compiler {
+namespace {
+
+constexpr std::array<std::string_view, 6> kNames = {"cond", "while_loop", "scan",
+                                                    "map",  "call",       "checkpoint"};
+
+ir::Arg to_arg(const std::vector<std::vector<int64_t>>& lists) {
+  ir::Arg::List out;
+  for (const auto& list : lists) out.push_back(compiler::to_arg(list));
+  return out;
+}
+
+std::vector<std::vector<int64_t>> lists_of(const ir::Arg& arg) {
+  std::vector<std::vector<int64_t>> out;
+  if (const auto* lists = arg.as<ir::Arg::List>())
+    for (const auto& list : *lists) out.push_back(integers_of(list));
+  return out;
+}
+
+ir::Arg::List values(const std::vector<ir::ValueId>& ids) { return ir::Arg::List(ids.begin(), ids.end()); }
+
+[[noreturn]] void refuse_node(const ir::Node& node, const char* fact) {
+  throw Error(ErrorCode::InvalidArgument, "run:" + node.op, fact, "Check the graph text");
+}
+
+thread_local const Options* captured_options = nullptr;
+
+}  // namespace
+
+std::vector<int64_t> integers_of(const ir::Arg& arg) {
+  std::vector<int64_t> out;
+  if (const auto* list = arg.as<ir::Arg::List>())
+    for (const auto& element : *list)
+      if (const auto* dim = element.as<ir::Dim>()) out.push_back(dim->constant());
+  return out;
+}
+
+ir::Arg to_arg(const std::vector<int64_t>& integers) {
+  ir::Arg::List out;
+  for (const auto integer : integers) out.emplace_back(integer);
+  return out;
+}
+
+const ir::Arg* find_attr(const ir::Node& node, std::string_view name) {
+  for (const auto& attr : node.attrs)
+    if (attr.name == name) return &attr.value;
+  return nullptr;
+}
+
+ir::Node to_node(const Region& region, const std::vector<ir::ValueId>& operands) {
+  ir::Node node;
+  node.op = std::string(kRegionOp) + std::string(kNames[static_cast<size_t>(region.kind)]);
+  for (const auto& body : region.bodies) node.args.emplace_back(body);
+  node.args.emplace_back(values(operands));
+  if (!region.name.empty()) node.attrs.push_back({"name", region.name});
+  if (region.carried > 0) node.attrs.push_back({"carried", region.carried});
+  if (region.sliced > 0) node.attrs.push_back({"sliced", region.sliced});
+  node.attrs.push_back({"plain", to_arg(region.plain)});
+  node.attrs.push_back({"reached", to_arg(region.reached)});
+  if (!region.derivatives.empty()) {
+    std::vector<std::vector<int64_t>> lists;
+    for (const auto& derivative : region.derivatives)
+      lists.insert(lists.end(), {derivative.results, derivative.operands});
+    node.attrs.push_back({"derivatives", to_arg(lists)});
+  }
+  node.attrs.push_back({"settings", compiler::to_arg(region.settings)});
+  if (!region.cache_tag.empty()) node.attrs.push_back({"tag", region.cache_tag});
+  // A derivative draws from the state that it is given.
+  node.effects.random = region.random && region.derivatives.empty();
+  node.effects.ordered = region.ordered;
+  if (region.random && !region.derivatives.empty()) node.attrs.push_back({"random", true});
+  return node;
+}
+
+Region region_of(const ir::Node& node) {
+  Region region;
+  const auto kind =
+      std::find(kNames.begin(), kNames.end(), std::string_view(node.op).substr(kRegionOp.size()));
+  if (!node.op.starts_with(kRegionOp) || kind == kNames.end()) refuse_node(node, "there is no such region");
+  region.kind = static_cast<RegionKind>(kind - kNames.begin());
+  for (const auto& arg : node.args)
+    if (const auto* graph = arg.as<ir::GraphPtr>()) region.bodies.push_back(*graph);
+  const size_t bodies = region.kind == RegionKind::Cond || region.kind == RegionKind::WhileLoop ? 2 : 1;
+  if (region.bodies.size() != bodies || node.args.size() != bodies + 1)
+    refuse_node(node, "it has another number of graphs");
+  const auto integer = [&](const char* name) {
+    const auto* arg = find_attr(node, name);
+    return arg != nullptr && arg->as<ir::Dim>() ? arg->as<ir::Dim>()->constant() : 0;
+  };
+  const auto text = [&](const char* name) {
+    const auto* arg = find_attr(node, name);
+    return arg != nullptr && arg->as<std::string>() ? *arg->as<std::string>() : std::string();
+  };
+  const auto lists = [&](const char* name) {
+    const auto* arg = find_attr(node, name);
+    return arg != nullptr ? lists_of(*arg) : std::vector<std::vector<int64_t>>();
+  };
+  region.name = text("name");
+  region.carried = integer("carried");
+  region.sliced = integer("sliced");
+  region.plain = lists("plain");
+  region.plain.resize(bodies);
+  region.reached = lists("reached");
+  const auto derivatives = lists("derivatives");
+  for (size_t i = 0; i + 1 < derivatives.size(); i += 2)
+    region.derivatives.push_back({derivatives[i], derivatives[i + 1]});
+  region.random = node.effects.random || find_attr(node, "random") != nullptr;
+  region.ordered = node.effects.ordered;
+  if (const auto* settings = find_attr(node, "settings")) region.settings = integers_of(*settings);
+  region.cache_tag = text("tag");
+  return region;
+}
+
+std::vector<ir::ValueId> operands_of(const ir::Node& node) {
+  std::vector<ir::ValueId> out;
+  ir::for_each_input(node, [&](ir::ValueId v) { out.push_back(v); });
+  return out;
+}
+
+ir::Node backward_node(ir::ValueId session, const std::vector<ir::ValueId>& tangents,
+                       const RegionDerivative& derivative) {
+  ir::Node node;
+  node.op = std::string(kRegionBackwardOp);
+  node.args = {session, values(tangents)};
+  node.attrs = {{"results", compiler::to_arg(derivative.results)},
+                {"operands", compiler::to_arg(derivative.operands)}};
+  return node;
+}
+
+RegionDerivative derivative_of(const ir::Node& backward) {
+  const auto* results = find_attr(backward, "results");
+  const auto* operands = find_attr(backward, "operands");
+  if (results == nullptr || operands == nullptr) refuse_node(backward, "it lacks its lists");
+  return {integers_of(*results), integers_of(*operands)};
+}
+
+std::vector<int64_t> settings_of(const Options& options) {
+  return {static_cast<int64_t>(options.backend),
+          static_cast<int64_t>(options.rng),
+          static_cast<int64_t>(options.toolchain),
+          static_cast<int64_t>(options.isa),
+          options.cuda_kernels,
+          static_cast<int64_t>(options.compile_failure),
+          options.debug_compare,
+          static_cast<int64_t>(options.cache)};
+}
+
+Options options_of(const Region& region) {
+  Options options;
+  options.name = region.name.empty() ? "region" : region.name;
+  auto settings = region.settings;
+  if (settings.size() == 8) {
+    options.backend = static_cast<Backend>(settings[0]);
+    options.rng = static_cast<Rng>(settings[1]);
+    options.toolchain = static_cast<ToolchainChoice>(settings[2]);
+    options.isa = static_cast<Isa>(settings[3]);
+    options.cuda_kernels = settings[4] != 0;
+    options.compile_failure = static_cast<CompileFailure>(settings[5]);
+    options.debug_compare = settings[6] != 0;
+    options.cache = static_cast<Cache>(settings[7]);
+  }
+  options.cache_tag = region.cache_tag;
+  options.dynamic = Dynamic::None;
+  options.writable_inputs = true;  // what a body has read may be written later
+  options.max_versions = 64;
+  return options;
+}
+
+CapturesRegions::CapturesRegions(const Options& options) : outer_(captured_options) {
+  captured_options = &options;
+}
+CapturesRegions::~CapturesRegions() { captured_options = outer_; }
+const Options* CapturesRegions::options() { return captured_options; }
+
+}  // namespace antegrad::compiler

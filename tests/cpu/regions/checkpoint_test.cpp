@@ -1,0 +1,128 @@
+// antegrad::checkpoint and antegrad::region.
+#include <antegrad/control.h>
+
+#include "support/derivatives.h"
+#include "support/seeds.h"
+
+namespace antegrad::test {
+namespace {
+
+using at::Tensor;
+using Tensors = std::vector<Tensor>;
+
+template <class F, class G>
+void same_derivatives(const F& plain, const G& other, const Tensors& leaves, const std::string& what,
+                      int order = 2) {
+  const auto x = leaves[0];
+  expect_same_derivatives(derivatives([&] { return Tensors{plain(x)}; }, leaves, order),
+                          derivatives([&] { return Tensors{other(x)}; }, leaves, order), what);
+}
+
+TEST(Checkpoint, SeveralThatShareALeaf) {
+  manual_seed(1);
+  const auto w = torch::randn({4, 4}, torch::kF64).requires_grad_();
+  const auto b = torch::randn({4}, torch::kF64).requires_grad_();
+  const auto layer = [w, b](const Tensor& x) { return (x.matmul(w) + b).tanh(); };
+  const auto plain = [=](const Tensor& x) { return layer(layer(layer(x) * b)); };
+  const auto saving = [=](const Tensor& x) {
+    return checkpoint(layer, checkpoint(layer, checkpoint(layer, x) * b));
+  };
+  const auto x = torch::randn({2, 4}, torch::kF64).requires_grad_();
+  same_derivatives(plain, saving, {x, w, b}, "eager");
+  same_derivatives(plain, compile(saving), {x, w, b}, "compiled");
+}
+
+TEST(Checkpoint, CallsTheFunctionAgain) {
+  int calls = 0;
+  const auto x = torch::ones({2}).requires_grad_();
+  auto y = checkpoint(
+      [&](const Tensor& x) {
+        ++calls;
+        return x.exp();
+      },
+      x);
+  EXPECT_EQ(calls, 1);
+  y.sum().backward();
+  EXPECT_EQ(calls, 2);
+  EXPECT_TRUE(torch::equal(x.grad(), x.exp()));
+}
+
+TEST(Checkpoint, DrawsTheSameNumbersAgain) {
+  const auto function = [](const Tensor& x) {
+    return checkpoint([](const Tensor& x) { return torch::dropout(x * 3, 0.5, true); }, x) + 1;
+  };
+  for (const bool is_compiled : {false, true})
+    for (const auto rng : {Rng::Fused, Rng::Eager}) {
+      manual_seed(1);
+      Options options;
+      options.rng = rng;
+      const auto compiled = compile(function, options);
+      for (int k = 0; k < 3; ++k) {
+        const auto x = torch::ones({50}).requires_grad_();
+        const auto y = is_compiled ? compiled(x) : function(x);
+        const auto other = torch::rand({3});  // the generator goes on
+        y.sum().backward();
+        EXPECT_TRUE(torch::equal(x.grad(), (y - 1).detach())) << is_compiled << k;
+        EXPECT_GT((y - 1).count_nonzero().item<int64_t>(), 5);
+        EXPECT_LT((y - 1).count_nonzero().item<int64_t>(), 45);
+      }
+    }
+}
+
+TEST(Region, SecondDerivativesOfRandomNumbers) {
+  manual_seed(1);
+  const auto compiled = compile([](const Tensor& x) {
+    return region(
+        "noise", [](const Tensor& x) { return torch::dropout(x * x * x, 0.5, true); }, x);
+  });
+  const auto x = (torch::rand({40}, torch::kF64) + 1).requires_grad_();
+  const auto y = compiled(x);
+  const auto g = torch::autograd::grad({y.sum()}, {x}, {}, true, true)[0];
+  const auto h = torch::autograd::grad({g.sum()}, {x})[0];
+  EXPECT_TRUE(torch::allclose(g.detach(), 3 * y.detach() / x.detach()));
+  EXPECT_TRUE(torch::allclose(h, 6 * y.detach() / (x * x).detach()));
+}
+
+TEST(Region, LayersThatAreAlike) {
+  manual_seed(1);
+  Tensors weights;
+  for (int i = 0; i < 4; ++i) weights.push_back((torch::randn({4, 4}, torch::kF64) * 0.5).requires_grad_());
+  const auto layer = [](const Tensor& x, const Tensor& w) { return (x.matmul(w).sin() + x).cos(); };
+  const auto plain = [&](Tensor x) {
+    for (const auto& w : weights) x = layer(x, w);
+    return x;
+  };
+  const auto net = [&](Tensor x) {
+    for (const auto& w : weights) x = region("layer", layer, x, w);
+    return x;
+  };
+  auto leaves = weights;
+  leaves.insert(leaves.begin(), torch::randn({3, 4}, torch::kF64).requires_grad_());
+  same_derivatives(plain, net, leaves, "eager");
+  const auto compiled = compile(net);
+  same_derivatives(plain, compiled, leaves, "compiled");
+  Tensor none;
+  {
+    const torch::NoGradGuard guard;
+    EXPECT_TRUE(same_values(plain(leaves[0]), compiled(leaves[0])));
+  }
+}
+
+TEST(Region, BufferIsReadAsItIsAtTheCall) {
+  auto scale = torch::ones({2}, torch::kF64);
+  const auto compiled = compile([&](const Tensor& x) {
+    return region(
+               "scaled", [&](const Tensor& x) { return x * scale; }, x) +
+           scale;
+  });
+  const auto x = torch::ones({2}, torch::kF64).requires_grad_();
+  for (int k = 0; k < 3; ++k) {
+    const auto y = compiled(x);
+    EXPECT_TRUE(torch::equal(y.detach(), 2 * scale));
+    EXPECT_TRUE(torch::equal(torch::autograd::grad({y.sum()}, {x})[0], scale));
+    scale.add_(1);
+  }
+}
+
+}  // namespace
+}  // namespace antegrad::test
