@@ -469,6 +469,16 @@ using ShapeFunction = std::function<std::vector<c10::IValue>(const std::vector<c
 /// called before the op is defined; a second call replaces the function of the first.
 void register_shape(const std::string& op, ShapeFunction shape, OpEffects effects = OpEffects::Unknown);
 
+/// Says what a custom op does besides computing its results. What is registered last holds.
+void register_effect(const std::string& op, OpEffects effects);
+/// Says that a custom op acts on this resource alone (a file, a device, a log): every call runs, in order
+/// with calls of other ops on the same resource and with ops of unknown effects, but not with other
+/// resources.
+void register_effect(const std::string& op, const std::string& resource);
+inline void register_effect(const std::string& op, const char* resource) {  ///< the same
+  register_effect(op, std::string(resource));
+}
+
 /// Waits for the CUDA devices that generated kernels with indices run on, and throws Error(InvalidArgument)
 /// if one of them found an index out of range. Kernels run after the call that launches them; without this
 /// function, the next call of a compiled function or the next backward() after that throws.

@@ -4,6 +4,7 @@
 #include <array>
 #include <mutex>
 
+#include "aten/collectives.h"
 #include "util/fork_mutex.h"
 #include "util/thread_object.h"
 
@@ -168,8 +169,8 @@ OpSchema::OpSchema(const c10::OperatorHandle& op) : handle(op), name(graph_name(
   inplace_view = op.hasTag(at::Tag::inplace_view) || name.rfind("aten.set_.", 0) == 0 ||
                  name == "aten.set_" || name.rfind("aten.resize_", 0) == 0;
   const auto library = library_kind(library_of(op.operator_name()));
-  foreign = library == LibraryKind::Foreign;
   collective = library == LibraryKind::Collective;
+  foreign = library == LibraryKind::Foreign || (collective && find_collective(name) != nullptr);
   has_meta_kernel = runs_on_meta(op, foreign);
   is_composite = is_composite_only(op);
   bumps_below = writes && !op.hasKernelForDispatchKey(c10::DispatchKey::ADInplaceOrView) &&

@@ -10,7 +10,7 @@ namespace antegrad::aten {
 /// Where an op comes from.
 enum class LibraryKind : uint8_t {
   LibTorch,
-  Collective,  ///< of LibTorch; waits for other processes
+  Collective,  ///< of LibTorch; communicates with other processes
   Foreign,     ///< of a library that antegrad knows nothing of
 };
 LibraryKind library_kind(std::string_view library);
@@ -65,8 +65,8 @@ struct OpSchema {
   bool bumps_below = false;   ///< in place, and the ops that it calls increment version counters
   int device_arg = -1;
   int writes_if = -1;       ///< a bool argument without which nothing is written, or -1
-  bool foreign = false;     ///< of a library that antegrad knows nothing of: see foreign_ops.h
-  bool collective = false;  ///< waits for other processes
+  bool foreign = false;     ///< called as it is, with effects that its schema does not show: foreign_ops.h
+  bool collective = false;  ///< communicates with other processes: collectives.h
 };
 
 /// Cached per thread; the reference stays valid for the life of the process.

@@ -10,7 +10,9 @@
 
 #include "antegrad/compile.h"
 #include "antegrad/error.h"
+#include "aten/collectives.h"
 #include "aten/convert.h"
+#include "ir/graph.h"
 
 namespace antegrad {
 namespace capture {
@@ -19,33 +21,35 @@ using namespace aten;
 
 namespace {
 
-struct RegisteredShape {
-  ShapeFunction shape;
-  OpEffects effects;
+/// What was registered about an op.
+struct Description {
+  ShapeFunction shape;  ///< empty when there is none
+  OpEffects effects = OpEffects::Unknown;
+  std::string resource;  ///< with OpEffects::Unknown
 };
-using RegisteredShapePtr = std::shared_ptr<const RegisteredShape>;
 
-/// What register_shape was told, by graph name. Created on first use, because libraries register before
-/// main().
-class RegisteredShapes {
+/// What register_shape and register_effect were told, by graph name. Created on first use, because libraries
+/// register before main().
+class Descriptions {
  public:
-  void add(const std::string& op, RegisteredShape shape) {
+  template <class Change>
+  void change(const std::string& op, Change change) {
     const std::scoped_lock lock(mutex_);
-    shapes_[op] = std::make_shared<const RegisteredShape>(std::move(shape));
+    change(descriptions_[op]);
   }
-  RegisteredShapePtr find(const std::string& op) {
+  Description find(const std::string& op) {
     const std::scoped_lock lock(mutex_);
-    const auto found = shapes_.find(op);
-    return found == shapes_.end() ? nullptr : found->second;
+    const auto found = descriptions_.find(op);
+    return found == descriptions_.end() ? Description() : found->second;
   }
-  static RegisteredShapes& instance() {
-    static auto* shapes = new RegisteredShapes;  // never destroyed: calls may outlive main()
-    return *shapes;
+  static Descriptions& instance() {
+    static auto* descriptions = new Descriptions;  // never destroyed: calls may outlive main()
+    return *descriptions;
   }
 
  private:
   std::mutex mutex_;
-  std::map<std::string, RegisteredShapePtr> shapes_;
+  std::map<std::string, Description> descriptions_;
 };
 
 /// Turns "mylib.op.overload" into LibTorch's "mylib::op.overload".
@@ -106,18 +110,17 @@ bool is_name(std::string_view text) {
 }
 
 /// Turns "mylib::op" or "mylib::op.overload" into the op's name in graphs. Throws for any other text.
-std::string graph_name_of(const std::string& op) {
+std::string graph_name_of(const std::string& op, std::string_view caller) {
   const auto colons = op.find("::");
   const auto library = op.substr(0, colons);
   const auto rest = colons == std::string::npos ? std::string() : op.substr(colons + 2);
   const auto dot = rest.find('.');
   if (!is_name(library) || !is_name(rest.substr(0, dot)) ||
       (dot != std::string::npos && !is_name(rest.substr(dot + 1))))
-    throw Error(ErrorCode::InvalidArgument, "register_shape",
-                fmt::format("\"{}\" is not the name of an op", op),
+    throw Error(ErrorCode::InvalidArgument, caller, fmt::format("\"{}\" is not the name of an op", op),
                 "Write library::op, or library::op.overload");
   if (library_kind(library) != LibraryKind::Foreign)
-    throw Error(ErrorCode::InvalidArgument, "register_shape",
+    throw Error(ErrorCode::InvalidArgument, caller,
                 fmt::format("{} is an op of LibTorch, not of a library of yours", op),
                 "Leave it out: antegrad has its own rules for ops of LibTorch");
   return library + "." + rest;
@@ -126,9 +129,11 @@ std::string graph_name_of(const std::string& op) {
 }  // namespace
 
 void check_recordable(const OpSchema& schema) {
-  if (schema.collective)
-    throw Error(ErrorCode::UnsupportedOp, "capture:" + schema.name, "collectives cannot be captured yet",
-                "Communicate between compiled functions, not inside of one");
+  if (schema.collective && !schema.foreign)
+    throw Error(
+        ErrorCode::UnsupportedOp, "capture:" + schema.name,
+        "it communicates in place, and only collectives that return their results can be captured",
+        "Call antegrad::distributed::all_reduce and the like, or communicate between compiled functions");
   if (!schema.foreign) return;
   for (const auto& result : schema.handle.schema().returns())
     if (result.type()->kind() != c10::TypeKind::TensorType &&
@@ -139,17 +144,26 @@ void check_recordable(const OpSchema& schema) {
                   "Call it outside the compiled function, and pass its result as an argument");
 }
 
-bool may_have_effects(const OpSchema& schema) {
-  if (!schema.foreign || schema.handle.hasTag(at::Tag::pt2_compliant_tag)) return false;
-  const auto registered = RegisteredShapes::instance().find(schema.name);
-  return registered == nullptr || registered->effects != OpEffects::None;
+std::optional<std::string> resource_of(const OpSchema& schema, c10::ArrayRef<c10::IValue> arguments) {
+  if (!schema.foreign) return std::nullopt;
+  if (const auto* collective = find_collective(schema.name))
+    return collective->result == Collective::Result::Waited ? std::string(ir::kWaits)
+                                                            : "group:" + arguments.back().toStringRef();
+  const auto description = Descriptions::instance().find(schema.name);
+  if (description.effects == OpEffects::None) return std::nullopt;
+  if (schema.handle.hasTag(at::Tag::pt2_compliant_tag) && description.resource.empty()) return std::nullopt;
+  return description.resource;
 }
 
 void infer_foreign_results(const OpSchema& schema, torch::jit::Stack& stack) {
   const std::vector<c10::IValue> arguments(stack.begin(), stack.end());
-  const auto registered = RegisteredShapes::instance().find(schema.name);
-  if (registered != nullptr) {
-    stack = registered->shape(arguments);
+  if (const auto* collective = find_collective(schema.name)) {
+    stack = collective_results(*collective, arguments);
+    return;
+  }
+  const auto registered = Descriptions::instance().find(schema.name).shape;
+  if (registered) {
+    stack = registered(arguments);
   } else if (schema.handle.hasKernelForDispatchKey(c10::DispatchKey::Meta)) {  // also one registered late
     schema.handle.callBoxed(stack);
   } else if (gives_only_arguments(schema)) {
@@ -163,17 +177,40 @@ void infer_foreign_results(const OpSchema& schema, torch::jit::Stack& stack) {
                     "dispatch key Meta",
                     dispatcher_name(schema.name)));
   }
-  settle_results(schema, arguments, stack, registered != nullptr);
+  settle_results(schema, arguments, stack, static_cast<bool>(registered));
 }
 
 }  // namespace capture
 
 void register_shape(const std::string& op, ShapeFunction shape, OpEffects effects) {
-  const auto name = capture::graph_name_of(op);
+  const auto name = capture::graph_name_of(op, "register_shape");
   if (!shape)
     throw Error(ErrorCode::InvalidArgument, "register_shape", fmt::format("the function for {} is empty", op),
                 "Pass a function from the op's arguments to its results");
-  capture::RegisteredShapes::instance().add(name, {std::move(shape), effects});
+  capture::Descriptions::instance().change(name, [&](capture::Description& description) {
+    description.shape = std::move(shape);
+    if (effects != OpEffects::Unknown) description.effects = effects;
+  });
+}
+
+void register_effect(const std::string& op, OpEffects effects) {
+  capture::Descriptions::instance().change(capture::graph_name_of(op, "register_effect"),
+                                           [&](capture::Description& description) {
+                                             description.effects = effects;
+                                             description.resource.clear();
+                                           });
+}
+
+void register_effect(const std::string& op, const std::string& resource) {
+  const auto name = capture::graph_name_of(op, "register_effect");
+  if (resource.empty() || resource == ir::kWaits || resource.starts_with("group:"))
+    throw Error(ErrorCode::InvalidArgument, "register_effect",
+                fmt::format("\"{}\" cannot be the resource that {} acts on", resource, op),
+                "Name the resource, or pass OpEffects::Unknown if the op may act on anything");
+  capture::Descriptions::instance().change(name, [&](capture::Description& description) {
+    description.effects = OpEffects::Unknown;
+    description.resource = resource;
+  });
 }
 
 }  // namespace antegrad

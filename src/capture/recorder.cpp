@@ -467,7 +467,9 @@ void Recorder::record(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   take_results(schema, call, node);
   if (schema.inplace_view && !schema.random) node.effects.writes.clear();  // metadata, not memory
   node.effects.random = schema.random && !generator.defined();
-  node.effects.ordered = (schema.returns.empty() && node.effects.writes.empty()) || may_have_effects(schema);
+  const auto resource = resource_of(schema, call.arguments);
+  node.effects.ordered = (schema.returns.empty() && node.effects.writes.empty()) || resource;
+  if (resource) node.effects.resource = *resource;
   if (c10::GradMode::is_enabled())
     node.provenance.sequence = static_cast<int64_t>(at::sequence_number::peek()) - first_sequence_;
   node.provenance.scope = current_scope();

@@ -133,16 +133,18 @@ class GraphWriter {
 
   void node(const Node& node) {
     const auto bit = [](bool is, NodeBit bit) { return is ? static_cast<int>(bit) : 0; };
-    const auto& [random, ordered, writes] = node.effects;
+    const auto& [random, ordered, resource, writes] = node.effects;
     const auto& from = node.provenance;
-    to_.out.u8(static_cast<uint8_t>(bit(node.functional, kFunctional) | bit(random, kRandom) |
-                                    bit(ordered, kOrdered) | bit(from.backward, kBackward) |
-                                    bit(!node.attrs.empty(), kAttrs) | bit(!node.returns.empty(), kReturns) |
-                                    bit(!writes.empty(), kWrites) | bit(from.roots != 0, kRoots)));
+    to_.out.u8(static_cast<uint8_t>(
+        bit(node.functional, kFunctional) | bit(random, kRandom) | bit(ordered, kOrdered) |
+        bit(from.backward, kBackward) | bit(!node.attrs.empty() || !resource.empty(), kAttrs) |
+        bit(!node.returns.empty(), kReturns) | bit(!writes.empty(), kWrites) | bit(from.roots != 0, kRoots)));
     to_.string(node.op);
     args(node.args);
-    if (!node.attrs.empty())
-      to_.list(node.attrs, [&](const NamedArg& attr) {
+    auto attrs = node.attrs;  // the resource is one without a name: other nodes keep the bytes of format 1
+    if (!resource.empty()) attrs.push_back({"", resource});
+    if (!attrs.empty())
+      to_.list(attrs, [&](const NamedArg& attr) {
         to_.string(attr.name);
         arg(attr.value);
       });

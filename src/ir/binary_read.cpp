@@ -119,6 +119,12 @@ class GraphReader {
         std::string name = from_.string();
         return NamedArg{std::move(name), arg()};
       });
+    if (!out.attrs.empty() && out.attrs.back().name.empty()) {
+      const auto* resource = out.attrs.back().value.as<std::string>();
+      if (resource == nullptr || !(bits & kOrdered)) from_.fail("an attribute without a name");
+      out.effects.resource = *resource;
+      out.attrs.pop_back();
+    }
     out.outputs = ids();
     if (bits & kReturns) out.returns = from_.list(1, [&] { return from_.int32(); });
     out.effects.random = bits & kRandom;

@@ -213,6 +213,10 @@ TEST(BinaryKey, EverythingElseCounts) {
       [](Graph& g) { g.nodes[0].returns = {1}; },
       [](Graph& g) { g.nodes[0].effects.random = true; },
       [](Graph& g) { g.nodes[0].effects.ordered = true; },
+      [](Graph& g) {
+        g.nodes[0].effects.ordered = true;
+        g.nodes[0].effects.resource = "disk";
+      },
       [](Graph& g) { g.nodes[0].effects.writes = {{0}}; },
       [](Graph& g) { g.nodes[0].functional = true; },
       [](Graph& g) { g.nodes[0].provenance.backward = true; },

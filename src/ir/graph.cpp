@@ -90,6 +90,11 @@ bool Arg::operator==(const Arg& other) const {
   return v.index() == other.v.index() && std::visit(SameAs{other}, v);
 }
 
+std::string_view acts_on(const Effects& effects) {
+  if (effects.random || !effects.writes.empty()) return {};
+  return effects.resource;
+}
+
 ValueId Graph::add_value(Type type, ValueId base) { return values.push_back({std::move(type), base}); }
 
 ValueId Graph::add_input(Type type, InputRole role, std::string input_name) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -63,11 +64,18 @@ struct NamedArg {
 /// removed.
 struct Effects {
   bool random = false;          ///< draws random numbers from a generator
-  bool ordered = false;         ///< must be kept, in order with the other ordered nodes (assertions, …)
+  bool ordered = false;         ///< must be kept, in order with other ordered nodes: see acts_on()
+  std::string resource;         ///< of an ordered node: what it acts on, "" if that may be anything
   std::vector<ValueId> writes;  ///< tensors whose memory it writes; see Node::functional
   bool none() const { return !random && !ordered && writes.empty(); }
   bool operator==(const Effects&) const = default;
 };
+/// The resource of ordered nodes that wait for something that an earlier node has started. They must be kept,
+/// but only the values that they read and return determine their place.
+constexpr std::string_view kWaits = "waits";
+/// Returns the resource that a node with effects acts on: "", which is ordered with all resources but kWaits,
+/// if it writes, draws random numbers, or is ordered without a resource.
+std::string_view acts_on(const Effects& effects);
 
 struct Provenance {
   std::string scope;      ///< where in the user's program, such as a module path

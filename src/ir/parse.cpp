@@ -189,6 +189,10 @@ void Parser::node_suffixes(Scope& scope, Node& node) {
   }
   node.effects.random = accept("random");
   node.effects.ordered = accept("ordered");
+  if (node.effects.ordered && accept("(")) {
+    node.effects.resource = unescape(expect(Token::Kind::String, "a resource"));
+    expect(")");
+  }
   if (accept("at")) node.provenance.scope = unescape(expect(Token::Kind::String, "a scope"));
   if (accept("seq")) node.provenance.sequence = integer("a sequence number");
   node.provenance.backward = accept("backward");

@@ -138,6 +138,11 @@ void Printer::suffixes(std::string& out, const Node& node) const {
   }
   if (node.effects.random) out += " random";
   if (node.effects.ordered) out += " ordered";
+  if (!node.effects.resource.empty()) {
+    out += '(';
+    print_string(out, node.effects.resource);
+    out += ')';
+  }
   if (!node.provenance.scope.empty()) {
     out += " at ";
     print_string(out, node.provenance.scope);

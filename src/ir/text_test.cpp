@@ -19,7 +19,7 @@ constexpr std::string_view kEverything = R"(graph @forward traced [s0: 2..1024, 
   %4: f32[3,8]{1,3} &%1 = aten.t(%1)
   %5: f32[s0,8] = aten.mm(%0, %4) at "layer1" seq 3
   aten.add_.Scalar(%5, 1) writes(%5)
-  %6: f32[2,8], [%7: f32[1,8], %8: f32[1,8]], [] = aten.some_op(%5, [1, none, %0], 0.5, dim=-1, dtype=f32) random ordered
+  %6: f32[2,8], [%7: f32[1,8], %8: f32[1,8]], [] = aten.some_op(%5, [1, none, %0], 0.5, dim=-1, dtype=f32) random ordered("disk")
   %9: f32[4]{2}+3@cuda:0, %10: bool[] = functional aten.foo_(%6) writes(%6)
   %11: f32[2] = antegrad.constant(data=x"0000803f00000040")
   %12: c64[floor_div(s0+1,2),2*s0*s1]@meta = my.op(2*s0+1, true, complex(1.0, -0.0), "a\n\"b\"\\\xff", cuda, sparse, channels_last, inf, nan)
@@ -50,6 +50,7 @@ TEST(Text, ParsesIntoTheRightData) {
   const Node& some = graph.nodes[3];
   EXPECT_EQ(some.returns, (std::vector<int32_t>{-1, 2, 0}));
   EXPECT_TRUE(some.effects.random && some.effects.ordered);
+  EXPECT_EQ(some.effects.resource, "disk");
   EXPECT_EQ(some.args[1], Arg(Arg::List{1, None{}, ValueId{0}}));
   EXPECT_EQ(some.attrs[1], (NamedArg{"dtype", DType::F32}));
   EXPECT_TRUE(graph.nodes[4].functional);

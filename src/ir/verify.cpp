@@ -223,6 +223,8 @@ void Verifier::check_effects(const Node& node) {
     check_use(id);
     if (!graph_.type_of(id).tensor()) fail(fmt::format("value %{} is written and is no tensor", id.index));
   }
+  if (!node.effects.ordered && !node.effects.resource.empty())
+    fail(fmt::format("\"{}\" is the resource of a node that is not ordered", node.effects.resource));
   if (node.functional && graph_.stage == Stage::Traced) fail("a traced graph has no functional nodes");
   if (!node.effects.writes.empty() && !node.functional && graph_.stage != Stage::Traced)
     fail(fmt::format("a {} graph writes only in functional nodes", name(graph_.stage)));

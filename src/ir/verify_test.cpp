@@ -215,6 +215,8 @@ TEST(Verify, Effects) {
   expect_fact([](Graph& g) { g.nodes[2].functional = false; },
               "a functional graph writes only in functional nodes", "%6:");
   expect_fact([](Graph& g) { g.stage = Stage::Traced; }, "a traced graph has no functional nodes", "%6:");
+  expect_fact([](Graph& g) { g.nodes[0].effects.resource = "disk"; },
+              "\"disk\" is the resource of a node that is not ordered", "%2:");
   expect_fact([](Graph& g) { g.values[{3}].type = ScalarKind::Float; },
               "value %3 is written and is no tensor", "%6:");
 }

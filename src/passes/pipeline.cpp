@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <map>
 
 #include "antegrad/error.h"
 #include "ir/text.h"
@@ -19,6 +20,7 @@
 #include "passes/simplify/dead_code.h"
 #include "passes/simplify/gather_early.h"
 #include "passes/simplify/keep_errors.h"
+#include "passes/simplify/late_waits.h"
 #include "passes/simplify/merge_pads.h"
 #include "passes/simplify/remove_noop.h"
 #include "passes/simplify/unread_statistics.h"
@@ -56,25 +58,38 @@ bool run_named(ir::Graph& graph, const Pass& pass) {
   }
 }
 
-/// The ops of the ordered nodes, in order.
-std::vector<std::string> ordered_ops(const ir::Graph& graph) {
-  std::vector<std::string> ops;
+/// Ops of ordered nodes, by the resource that they act on. Those that act on anything are listed for all.
+using OrderedOps = std::map<std::string, std::vector<std::string>>;
+
+OrderedOps ordered_ops(const ir::Graph& graph) {
+  OrderedOps ops;
   for (const auto& node : graph.nodes)
-    if (node.effects.ordered) ops.push_back(node.op);
+    if (node.effects.ordered) ops[std::string(ir::acts_on(node.effects))];
+  for (const auto& node : graph.nodes) {
+    if (!node.effects.ordered) continue;
+    const auto resource = ir::acts_on(node.effects);
+    for (auto& [of, list] : ops)
+      if (of == resource || (resource.empty() && of != ir::kWaits)) list.push_back(node.op);
+  }
+  if (const auto waits = ops.find(std::string(ir::kWaits)); waits != ops.end())
+    std::ranges::sort(waits->second);  // they may move, but not vanish
   return ops;
 }
 
 /// A pass may add ordered nodes, but must not remove, merge or move existing ones.
-void verify_order(const std::vector<std::string>& before, const ir::Graph& graph, const Pass& pass) {
-  auto next = before.begin();
-  for (const auto& op : ordered_ops(graph))
-    if (next != before.end() && *next == op) ++next;
-  if (next != before.end())
+void verify_order(const OrderedOps& before, const ir::Graph& graph, const Pass& pass) {
+  auto after = ordered_ops(graph);
+  for (const auto& [resource, ops] : before) {
+    auto next = ops.begin();
+    for (const auto& op : after[resource])
+      if (next != ops.end() && *next == op) ++next;
+    if (next == ops.end()) continue;
     throw Error(
         ErrorCode::Verify, fmt::format("pass:{}", pass.name),
         fmt::format("removed or moved a call of {}, which has effects", *next),
         fmt::format("This is a defect of antegrad; disable the pass {} meanwhile (Options::disabled_passes)",
                     pass.name));
+  }
 }
 
 void verify_after(const ir::Graph& graph, const Pass& pass) {
@@ -109,6 +124,7 @@ const std::vector<Pass>& all_passes() {
       {"small_matmul", small_matmul, "rewrite small matrix products as pointwise products and sums"},
       {"merge_pads", merge_pads, "replace sums of adjacent padded tensors by one concatenation"},
       {"gather_early", gather_early, "read the few elements that are used before computing on all of them"},
+      {"late_waits", late_waits, "wait for what was started just before its result is needed"},
   };
   return passes;
 }
@@ -131,7 +147,7 @@ std::vector<PassRecord> run_pipeline(ir::Graph& graph, const std::vector<Pass>& 
   for (const auto& pass : passes) {
     if (std::ranges::find(options.disabled, pass.name) != options.disabled.end()) continue;
     const trace::Span span("pass", pass.name);
-    const auto ordered = options.verify ? ordered_ops(graph) : std::vector<std::string>();
+    const auto ordered = options.verify ? ordered_ops(graph) : OrderedOps();
     const auto start = std::chrono::steady_clock::now();
     PassRecord record{pass.name, 0, run_named(graph, pass), {}};
     record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -186,6 +186,24 @@ TEST(Pipeline, VerifiesThatCallsWithEffectsStay) {
   auto graph = ir::parse(text);
   run_pipeline(graph, functional_passes(kPlain), {.disabled = {}, .verify = true});
   EXPECT_EQ(graph.nodes.size(), 3U) << "unread, and two of them equal";
+  auto other = ir::parse(R"(graph @f functional {
+  in %0: f32[4] user "x"
+  mylib.log(%0) ordered("log")
+  mylib.send(%0) ordered("net")
+  mylib.any(%0) ordered
+  out %0 user
+}
+)");
+  const auto swapping = [](size_t i, size_t k) {
+    return Pass{"swaps", [=](ir::Graph& g) {
+                  std::swap(g.nodes[i], g.nodes[k]);
+                  return true;
+                }};
+  };
+  run_pipeline(other, {swapping(0, 1)}, {.disabled = {}, .verify = true});  // of two resources
+  EXPECT_EQ(other.nodes[0].op, "mylib.send");
+  error_of(ErrorCode::Verify,
+           [&] { run_pipeline(other, {swapping(1, 2)}, {.disabled = {}, .verify = true}); });
 }
 
 }  // namespace

@@ -49,7 +49,7 @@ const std::vector<Pipeline>& all_pipelines() {
       {"functional",
        "for every captured graph",
        {kFunctionalRng, kKeepErrors, "unread_statistics", kRemoveNoop, "constant_folding",
-        "common_subexpressions", "dead_code"}},
+        "common_subexpressions", "dead_code", "late_waits"}},
       {"before_fusion",
        "after `functional`, for graphs that kernels are generated for",
        {"decompose", "small_matmul", "merge_pads", "sum_products", "row_major_weights", "gather_early",

@@ -1,7 +1,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <ranges>
+#include <utility>
+
 #include "antegrad/error.h"
+#include "aten/collectives.h"
 #include "aten/convert.h"
 #include "runtime/instructions.h"
 
@@ -52,7 +56,7 @@ class ForeignCall final : public Instruction {
  public:
   ForeignCall(const ir::Node& node, const aten::OpSchema& schema, const ir::Graph& graph,
               const RegisterMap& register_of)
-      : op_(node.op), call_(make_boxed_call(node, schema, register_of)) {
+      : op_(node.op), input_(input_of(node)), call_(make_boxed_call(node, schema, register_of)) {
     const auto slot_of = [&](ir::ValueId v) { return register_of[v]; };
     ir::for_each_input(node, [&](ir::ValueId v) {
       if (slot_of(v) >= 0) arguments_.push_back(slot_of(v));
@@ -62,17 +66,37 @@ class ForeignCall final : public Instruction {
 
   void run(Registers& registers) const override {
     const auto at = [&](int32_t slot) -> at::Tensor& { return registers[slot]; };
-    // The arena's memory is soon reused, which anyone who keeps the argument would see.
-    for (auto slot : arguments_)
-      if (at(slot).defined() && registers.arena_storage &&
-          at(slot).storage().is_alias_of(registers.arena_storage))
-        at(slot) = clone_with_strides(at(slot));
+    std::vector<std::pair<int32_t, at::Tensor>> originals;
+    for (auto slot : arguments_) {
+      if (!at(slot).defined() || !must_copy(at(slot), registers)) continue;
+      auto copy = clone_with_strides(at(slot));
+      originals.emplace_back(slot, std::exchange(at(slot), std::move(copy)));
+    }
     call_->run(registers);
+    if (input_ == Input::IsReadLater)
+      for (auto& [slot, tensor] : originals | std::views::reverse) at(slot) = std::move(tensor);
     for (size_t i = 0; i < results_.size(); ++i)
       if (results_[i].slot >= 0) settle(i, at(results_[i].slot), registers);
   }
 
  private:
+  /// What the op does with the memory of its arguments.
+  enum class Input : uint8_t {
+    MayBeKept,    ///< anyone who keeps an argument would see that the arena's memory is soon reused
+    IsCopied,     ///< it is not read after the call
+    IsReadLater,  ///< a communication reads it until somebody waits for it
+  };
+  static Input input_of(const ir::Node& node) {
+    const auto* collective = aten::find_collective(node.op);
+    if (collective == nullptr) return Input::MayBeKept;
+    const bool is_read = collective->copies_input || collective->result == aten::Collective::Result::Waited;
+    return is_read ? Input::IsCopied : Input::IsReadLater;
+  }
+  bool must_copy(const at::Tensor& argument, const Registers& registers) const {
+    if (input_ != Input::MayBeKept) return input_ == Input::IsReadLater;
+    return registers.arena_storage && argument.storage().is_alias_of(registers.arena_storage);
+  }
+
   void settle(size_t i, at::Tensor& result, const Registers& registers) const {
     const auto& expected = results_[i];
     if (!expected.fits(result))
@@ -91,6 +115,7 @@ class ForeignCall final : public Instruction {
   }
 
   std::string op_;
+  Input input_;
   std::unique_ptr<Instruction> call_;
   std::vector<int32_t> arguments_;
   std::vector<Expected> results_;

@@ -44,11 +44,17 @@ void Fusion::add_node(ir::NodeId index) {
   for (auto read : reads) clusters_.depend(cluster, read);
   for (auto read : reads) set_start(cluster, start_of(read));
   for (auto id : node.outputs) extern_cluster_[id] = cluster;
-  if (!node.effects.none()) {  // nodes with effects keep their order
-    if (last_effect_.valid()) clusters_.depend(cluster, last_effect_);
-    last_effect_ = cluster;
-  }
+  keep_order(cluster, node.effects);
   externs_.push_back({index, std::move(why), cluster});
+}
+
+/// Makes a node with effects depend on earlier ones that it must not overtake.
+void Fusion::keep_order(ClusterId cluster, const ir::Effects& effects) {
+  if (effects.none() || ir::acts_on(effects) == ir::kWaits) return;
+  const std::string resource(ir::acts_on(effects));
+  for (const auto& [other, last] : last_effects_)
+    if (other == resource || other.empty() || resource.empty()) clusters_.depend(cluster, last);
+  last_effects_[resource] = cluster;
 }
 
 /// Returns an item that copies the initial contents of a scatter to its output.

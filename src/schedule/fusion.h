@@ -92,6 +92,7 @@ class Fusion {
   bool reads_agree(GroupId into, GroupId other, const std::map<int32_t, int32_t>& map);
   void absorb(GroupId into, GroupId other, const std::map<int32_t, int32_t>& map);
   void materialise_free();
+  void keep_order(ClusterId cluster, const ir::Effects& effects);
   std::vector<ClusterId> clusters_read(const Item& item) const;
   int64_t start_of(ClusterId cluster) const;
   void set_start(ClusterId cluster, int64_t start);
@@ -118,7 +119,7 @@ class Fusion {
   std::unordered_map<GroupId, ItemId> finishes_;  ///< the first item that finishes a sink of a group
   std::unordered_set<ir::ValueId> stored_free_;   ///< owners for which a free item was also given a kernel
   IdMap<ClusterId, ClusterTime> times_;
-  ClusterId last_effect_;
+  std::map<std::string, ClusterId> last_effects_;  ///< by what they act on
   Clusters clusters_;
 };
 

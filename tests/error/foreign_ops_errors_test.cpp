@@ -146,17 +146,20 @@ TEST(ForeignOpErrors, NamesThatRegisterShapeRefuses) {
                [] { register_shape("lib::op", ShapeFunction()); });
 }
 
-TEST(ForeignOpErrors, CollectivesAreNotCaptured) {
-  // They would wait for other processes, with tensors that have no contents.
-  const auto reduce = c10::Dispatcher::singleton().findSchema({"_c10d_functional::all_reduce", ""});
+TEST(ForeignOpErrors, CollectivesInPlaceAreNotCaptured) {
+  const auto reduce = c10::Dispatcher::singleton().findSchema({"_c10d_functional::all_reduce_", ""});
   ASSERT_TRUE(reduce.has_value());
-  const auto op = reduce->typed<Tensor(const Tensor&, std::string, std::string)>();
-  auto compiled = compile([&](const Tensor& x) { return op.call(x * 2, "sum", "no such group") + 1; });
+  const auto op = reduce->typed<Tensor&(Tensor&, std::string, std::string)>();
+  auto compiled = compile([&](const Tensor& x) {
+    auto y = x * 2;
+    return op.call(y, "sum", "no such group") + 1;
+  });
   const auto x = torch::randn({3});
   expect_error(
-      ErrorCode::UnsupportedOp, "capture:_c10d_functional.all_reduce",
-      "collectives cannot be captured yet. Communicate between compiled functions, not inside of one.", {x},
-      [&] { compiled(x); });
+      ErrorCode::UnsupportedOp, "capture:_c10d_functional.all_reduce_",
+      "it communicates in place, and only collectives that return their results can be captured. Call "
+      "antegrad::distributed::all_reduce and the like, or communicate between compiled functions.",
+      {x}, [&] { compiled(x); });
 }
 
 }  // namespace
