@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -145,6 +146,30 @@ struct ScopeRule {
   Keep keep = Keep::Auto;  ///< what to do with its values
 };
 
+// --- Data parallel training.
+
+/// How gradients are communicated.
+struct AllReduceOptions {
+  int64_t bucket_bytes = 25 << 20;  ///< gradients that are communicated together
+  bool average = true;              ///< divides by the number of processes
+};
+/// Backward passes add up the gradients of parameters over the processes of a group, see
+/// docs/many-processes.md.
+struct AllReduce {
+  /// `processes`: a distributed::Group.
+  template <class Group>
+  requires requires(const Group& group) { group.name(), group.size(); }
+  AllReduce(const Group& processes, AllReduceOptions options = {})
+      : group(processes.name()),
+        size(processes.size()),
+        bucket_bytes(options.bucket_bytes),
+        average(options.average) {}
+  std::string group;                ///< name of the group
+  int64_t size = 1;                 ///< how many processes the group has
+  int64_t bucket_bytes = 25 << 20;  ///< as in AllReduceOptions
+  bool average = true;              ///< as in AllReduceOptions
+};
+
 /// Whether compiled code is cached on disk. Where: <antegrad/cache.h>.
 enum class Cache {
   On,      ///< cached code is loaded; other code is compiled and stored
@@ -226,6 +251,7 @@ struct Options {
   Rng rng = Rng::Fused;                          ///< source of random numbers
   Policy policy = MinCut{};                      ///< what is saved for the backward pass
   std::vector<ScopeRule> scope_rules;            ///< take precedence over the policy
+  std::optional<AllReduce> gradients;            ///< reduces gradients of parameters over processes
   bool writable_inputs = false;                  ///< allows writes to inputs before backward()
   bool backward_ahead = false;                   ///< compiles the backward pass at the first call
   Backend backend = Backend::Default;            ///< how graphs are run

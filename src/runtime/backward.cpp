@@ -154,6 +154,7 @@ std::vector<at::Tensor> Backward::run(std::vector<at::Tensor> saved, std::vector
 
 const std::string& Backward::identity() const {
   std::call_once(identity_once_, [&] {
+    if (facts_.communicates) return;
     const bool throws =
         std::any_of(facts_.errors.begin(), facts_.errors.end(), [](const auto& e) { return e != nullptr; });
     if (throws || !writes_.empty()) return;

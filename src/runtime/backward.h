@@ -47,6 +47,7 @@ struct BackwardFacts {
   std::shared_ptr<HigherOrder> higher_order;  ///< null when there are no higher-order derivatives
   std::vector<int32_t> late;                  ///< inputs that are read as they are when the pass runs
   std::string runs_once;       ///< an op that higher-order derivatives may not call again, or ""
+  bool communicates = false;   ///< its gradients are sums over several processes
   int32_t rng_slot = -1;       ///< slot of the state of fused random ops, or -1
   bool draws_eagerly = false;  ///< some random op of the forward graph draws from LibTorch's generator
 };

@@ -222,6 +222,10 @@ variable_list CompiledBackward::apply_differentiably(const variable_list& tangen
                          written_.front().sizes(),
                          " that was made outside, which is not supported with create_graph"),
                 "Call backward() without create_graph, or return what is written as a result");
+  if (facts.communicates)
+    throw Error(ErrorCode::NeedsGrad, "backward",
+                "gradients that are summed over processes (Options::gradients) have no derivatives",
+                "Call backward() without create_graph, or sum with antegrad::distributed::all_reduce");
   if (!facts.higher_order)
     throw Error(ErrorCode::NeedsGrad, "backward", "this compiled function has no second derivatives",
                 "Call backward() without create_graph");

@@ -6,6 +6,7 @@ function(antegrad_example_test name)
 endfunction()
 
 antegrad_example_test(train_gpt --steps 20)
+antegrad_example_test(distributed_gpt --steps 20)
 antegrad_example_test(conv_net --steps 20)
 antegrad_example_test(molecular_dynamics --steps 30)
 antegrad_example_test(physics_informed --steps 60)

@@ -33,6 +33,9 @@ std::string options_text(const Options& options) {
                           fmt::join(disabled, " "));
   for (const auto& rule : options.scope_rules)
     text += fmt::format("scope {}: {}\n", rule.scope, static_cast<int>(rule.keep));
+  if (const auto& how = options.gradients)
+    text += fmt::format("gradients over {} of {}, {} bytes, average {}\n", how->group, how->size,
+                        how->bucket_bytes, how->average);
   return text;
 }
 

@@ -14,6 +14,8 @@
 #include "compiler/code/tracing.h"
 #include "compiler/function/gradient_function.h"
 #include "compiler/plan/progress.h"
+#include "passes/communication/agree.h"
+#include "passes/communication/reduce_gradients.h"
 
 namespace antegrad::compiler {
 namespace {
@@ -44,10 +46,22 @@ bool makes_leaves_of_arguments(const capture::Trace& trace) {
   });
 }
 
-std::shared_ptr<const Lowered> lower(const TemplateParts& parts, const ir::Graph& graph) {
+std::shared_ptr<const Lowered> lower(const TemplateParts& parts, ir::Graph graph) {
+  passes::agree_on_communication(graph);
   if (parts.plan.has_kernels) return lower(*parts.lowering, graph, parts.deterministic);
   trace_pass_without_code(graph, false, *parts.lowering);
   return std::make_shared<const Lowered>(graph);
+}
+
+/// Makes gradients of parameters sums over the processes of a group, where the options say so.
+void reduce_gradients(const TemplateParts& parts, ir::Graph& backward) {
+  const auto& how = parts.lowering->gradients();
+  if (!how) return;
+  std::vector<bool> reduced;
+  for (const auto& output : backward.outputs)
+    reduced.push_back(output.role == ir::OutputRole::Grad && output.target >= 0 &&
+                      parts.captured.inputs[static_cast<size_t>(output.target)].role == ir::InputRole::Param);
+  passes::reduce_gradients(backward, reduced, {how->group, how->size, how->bucket_bytes, how->average});
 }
 
 /// Compiles a program over its sizes, or loads it from the cache.
@@ -84,8 +98,30 @@ TemplateParts compile_program(const CaptureSettings& settings, GeneralProgram pr
 
 }  // namespace
 
+/// Calls that run uncompiled would leave their gradients as they are, and other processes waiting.
+static void check_gradients(const Options& options) {
+  if (!options.gradients) return;
+  const auto refuse = [](std::string_view fact, std::string_view way_out) {
+    throw Error(ErrorCode::InvalidArgument, "options", fact, way_out);
+  };
+  if (options.unsupported != Unsupported::Error)
+    refuse(
+        "Options::gradients needs a function that is compiled as a whole, and Options::unsupported allows "
+        "less",
+        "Set Options::unsupported to Error");
+  if (options.compile != Compile::Blocking)
+    refuse("Options::gradients does not work with calls that run uncompiled while others compile",
+           "Set Options::compile to Blocking");
+  if (options.gradients->bucket_bytes < 1 || options.gradients->size < 1)
+    refuse(fmt::format("Options::gradients has buckets of {} bytes and {} processes",
+                       options.gradients->bucket_bytes, options.gradients->size),
+           "Make it of a group, with buckets of at least one byte");
+}
+
 Driver::Driver(const CaptureSettings& settings)
-    : settings_(settings), sizes_(settings, marks_of(settings.options)) {}
+    : settings_(settings), sizes_(settings, marks_of(settings.options)) {
+  check_gradients(settings.options);
+}
 
 const Captured& Driver::capture(const Call& call, Recorded& recorded) const {
   if (recorded.captured) return *recorded.captured;
@@ -161,7 +197,7 @@ std::shared_ptr<Version> Driver::compile(const Call& call, Recorded& recorded) c
   const auto& trace = captured.trace;
   check_changed_inputs(captured, call.leaves);
   std::shared_ptr<detail::Function> gradients;
-  if (trace.differentiable && trace.views.empty() && !makes_leaves_of_arguments(trace))
+  if (trace.differentiable && trace.views.empty() && !makes_leaves_of_arguments(trace) && !options.gradients)
     gradients = GradientFunction::make_function(options);
   auto parts =
       compile_program(settings_, std::move(*recorded.program), facts_of(trace), call.ambient.deterministic);
@@ -190,8 +226,9 @@ std::shared_ptr<const Lowered> compile_backward(const TemplateParts& parts,
     return code;
   }
   const auto start = Clock::now();
-  const auto graph = specialised();                              // passes/
-  auto code = lower(parts, graph);                               // schedule/, codegen/, toolchain/
+  auto graph = specialised();                                    // passes/
+  reduce_gradients(parts, graph);                                // passes/
+  auto code = lower(parts, std::move(graph));                    // schedule/, codegen/, toolchain/
   parts.cache.store_backward(key, *code, seconds_since(start));  // cache/
   return code;
 }

@@ -96,6 +96,7 @@ runtime::BackwardFacts Template::backward_facts(const aot::Signature& signature,
   std::erase_if(facts.primals,
                 [&](int32_t slot) { return std::count(facts.late.begin(), facts.late.end(), slot) > 0; });
   facts.reached_by = parts_.facts.reached_by;
+  facts.communicates = parts_.lowering->gradients().has_value();
   facts.saving_nodes = saving_nodes(parts_.captured);
   for (const auto& gradient : trace.gradients) facts.fails_for.push_back(gradient.fails_for);
   for (const auto& tangent : trace.tangents) facts.errors.push_back(tangent.error);
@@ -105,8 +106,9 @@ runtime::BackwardFacts Template::backward_facts(const aot::Signature& signature,
   facts.draws_eagerly = std::any_of(forward.nodes.begin(), forward.nodes.end(),
                                     [](const ir::Node& node) { return node.effects.random; });
   for (const auto& node : forward.nodes)
-    if (const auto* schema = aten::find_schema(node.op);
-        node.effects.ordered && schema != nullptr && schema->foreign)
+    if (const auto* schema = aten::find_schema(node.op); node.effects.ordered && !node.outputs.empty() &&
+                                                         schema != nullptr && schema->foreign &&
+                                                         !schema->collective)
       facts.runs_once = node.op;
   return facts;
 }

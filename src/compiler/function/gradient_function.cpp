@@ -160,6 +160,9 @@ detail::Outcome GradientFunction::Recipe::run_gradients(const std::vector<at::Te
     throw Error(ErrorCode::GraphChanged, "backward",
                 fmt::format("'{}' does something else than when its result was computed", name),
                 "Do not change modules or captured variables between a call and its backward(create_graph)");
+  // What the forward pass did to the outside was done by the call whose gradients these are.
+  for (auto& node : recorder.graph().nodes)
+    if (node.outputs.empty() && node.effects.writes.empty()) node.effects = {};
   for (const auto& output : outputs)
     if (output.defined()) recorder.value_of(output);  // also lifts a captured tensor that is only returned
   auto roots = capture::find_roots(recorder, own, edges, outputs);

@@ -84,6 +84,7 @@ class Lowering {
   };
   Failures failures() const;
   bool debug_compare() const { return options_.debug_compare; }
+  const std::optional<AllReduce>& gradients() const { return options_.gradients; }
   CacheLog& cache_log() const { return cache_log_; }
 
  private:

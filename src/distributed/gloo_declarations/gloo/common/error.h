@@ -1,0 +1,2 @@
+#pragma once
+// See algorithm.h.

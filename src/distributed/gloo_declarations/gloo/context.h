@@ -1,0 +1,10 @@
+#pragma once
+// See algorithm.h.
+#include <chrono>
+
+namespace gloo {
+class Context {
+ public:
+  void setTimeout(std::chrono::milliseconds timeout);
+};
+}  // namespace gloo

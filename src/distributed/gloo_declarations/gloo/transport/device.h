@@ -1,0 +1,9 @@
+#pragma once
+// See algorithm.h.
+namespace gloo::transport {
+class Device;
+class UnboundBuffer {
+ public:
+  virtual ~UnboundBuffer();
+};
+}  // namespace gloo::transport

@@ -1,0 +1,21 @@
+#pragma once
+#include <string>
+
+#include "antegrad/distributed.h"
+
+/// What is needed of c10d. One of c10d_groups.cpp and no_groups.cpp is compiled.
+namespace antegrad::distributed {
+
+struct Place {
+  int64_t rank = 0;
+  int64_t size = 1;
+};
+/// Returns where this process is in a group. Throws Error(InvalidArgument) for an unknown name,
+/// Error(UnsupportedOp) when LibTorch was built without c10d.
+Place place_in(const std::string& group);
+
+/// Compares a text with those of the other processes when this process first has it. Throws
+/// Error(GraphChanged) if they differ, and Error(Io) when a process does not come within the group's timeout.
+void agree(const std::string& text, const std::string& group);
+
+}  // namespace antegrad::distributed
