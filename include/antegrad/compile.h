@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "antegrad/call.h"
 #include "antegrad/function.h"
 #include "antegrad/options.h"
 #include "antegrad/tree.h"
-#include "antegrad/value.h"
 
 namespace antegrad {
 
@@ -47,9 +47,6 @@ std::conditional_t<kIsDonated<T>, at::Tensor, T&&> take(T&& argument) {
     return std::forward<T>(argument);
 }
 
-struct Nothing {};
-inline auto antegrad_fields(Nothing&) { return std::tie(); }
-
 template <size_t I, class Types>
 struct TakesNumber : std::false_type {};
 template <size_t I, class... P>
@@ -63,14 +60,6 @@ struct TakesNumber<I, TypeList<P...>> {
 /// Whether the callable takes a Number as argument number I.
 template <class F, size_t I>
 inline constexpr bool kTakesNumber = TakesNumber<I, typename Parameters<F>::Types>::value;
-
-/// The result of a run without its tensors, and the arguments that the callable assigned to.
-template <class Result, class... Args>
-struct Pattern {
-  Result result;
-  std::tuple<Args...> arguments;
-  std::array<bool, sizeof...(Args)> assigned{};
-};
 }  // namespace detail
 
 /// A callable that runs captured graphs. Copies share everything. Thread-safe if the callable is.
@@ -110,9 +99,9 @@ class Compiled {
     refuse_call<std::remove_cvref_t<Args>...>();
   }
 
-  F& function() const { return *function_; }                   ///< what was compiled
-  const Options& options() const { return core_->options(); }  ///< including those from the environment
-  Report report() const { return core_->report(); }            ///< statistics since its creation
+  F& function() const { return *static_cast<F*>(function_.get()); }  ///< what was compiled
+  const Options& options() const { return core_->options(); }        ///< including those from the environment
+  Report report() const { return core_->report(); }                  ///< statistics since its creation
   /// The text of the newest captured graph after the passes; empty before the first call.
   std::string graph() const { return core_->graph_text(); }
   /// The forward half of a differentiable graph; empty if the graph is not differentiable.
@@ -139,24 +128,21 @@ class Compiled {
 
   template <class... Args>
   Explanation explain_call(const Args&... args) const {
-    const Shared<Args...> shared(std::array<detail::Place, sizeof...(Args)>{});
-    NumbersOfCall numbers{numbers_};
-    const auto run = [&](const std::vector<at::Tensor>& tensors) {
-      return run_on(*function_, shared, numbers, tensors, args...);
-    };
-    const auto keep = [&] { return keep_run(shared, numbers, args...); };
-    return with_numbers(
-        numbers, [&] { return leaves_of(shared, args...); },
-        [&](const Leaves& leaves) { return core_->explain(leaves, run, keep); });
+    return Calls<Args...>::explain(*core_, callable<Args...>(), numbers_, args...);
   }
 
   template <class... Args>
   using Result = std::conditional_t<std::is_void_v<std::invoke_result_t<F&, Args&...>>, detail::Nothing,
                                     std::remove_cvref_t<std::invoke_result_t<F&, Args&...>>>;
+  template <class Indices, class... Args>
+  struct CallsOf;
+  template <size_t... I, class... Args>
+  struct CallsOf<std::index_sequence<I...>, Args...> {
+    using Type =
+        detail::Calls<std::integer_sequence<bool, detail::kMayAssign<F, I>...>, Result<Args...>, Args...>;
+  };
   template <class... Args>
-  using Pattern = detail::Pattern<Result<Args...>, Args...>;
-  template <class... Args>
-  using Shared = detail::SharedVariables<sizeof...(Args)>;
+  using Calls = typename CallsOf<std::index_sequence_for<Args...>, Args...>::Type;
 
   template <class... Args>
   static void refuse_call() {
@@ -168,15 +154,21 @@ class Compiled {
         "that its parameters can be made of; what a plain function has defaults for must be given too");
   }
 
-  /// A distinct address per list of argument types, to tell calls of a generic callable apart.
-  template <class...>
-  static constexpr char kTypeTag = 0;
-  /// Whether all arguments and the result are tensors, so that there are no trees to flatten.
+  /// Passes arguments as lvalues, so that callables may take T, const T& and T&.
   template <class... Args>
-  static constexpr bool kPlain = std::is_same_v<Result<Args...>, at::Tensor> &&
-                                 (std::is_same_v<Args, at::Tensor> && ...);
+  static Result<Args...> invoke(void* object, Args&... args) {
+    auto& function = *static_cast<F*>(object);
+    if constexpr (std::is_void_v<std::invoke_result_t<F&, Args&...>>) {
+      std::invoke(function, args...);
+      return {};
+    } else {
+      return std::invoke(function, args...);
+    }
+  }
   template <class... Args>
-  static constexpr bool kMayAssign = detail::may_assign_any<F>(std::index_sequence_for<Args...>());
+  detail::Callable<Result<Args...>, Args...> callable() const {
+    return {function_, &invoke<Args...>};
+  }
 
   template <class Donations, size_t... I, class... Args>
   auto call_with(Donations given, std::index_sequence<I...> all, Args&&... args) const {
@@ -185,28 +177,19 @@ class Compiled {
 
   template <bool... Is, size_t... I, class... Args>
   auto call(Mask<Is...>, std::index_sequence<I...>, Args&&... args) const {
-    if (detail::capturing()) return run_plain(*function_, args...);
-    const Shared<Args...> shared(std::array<detail::Place, sizeof...(Args)>{place_of<I>(args)...});
-    NumbersOfCall numbers{numbers_};
-    const auto run = [&](const std::vector<at::Tensor>& tensors) {
-      return run_on(*function_, shared, numbers, tensors, std::as_const(args)...);
-    };
-    const auto keep = [&] { return keep_run(shared, numbers, std::as_const(args)...); };
-    auto outcome = with_numbers(
-        numbers, [&] { return leaves_of(shared, std::as_const(args)...); },
-        [&](Leaves& leaves) {
-          if constexpr ((Is || ...))
-            return core_->consume(std::move(leaves), run, keep, [&] { (let_go<Is>(args), ...); });
-          else
-            return core_->call(leaves, run, keep);
-        });
+    using Call = Calls<std::remove_cvref_t<Args>...>;
+    if (detail::capturing()) return run_plain(args...);
+    const typename Call::Shared shared(std::array<detail::Place, sizeof...(Args)>{place_of<I>(args)...});
+    const auto let_go = [&] { ((Is ? drop(args) : void()), ...); };
+    const c10::function_ref<void()> reference(let_go);
+    auto outcome = Call::call(*core_, callable<std::remove_cvref_t<Args>...>(), numbers_, shared,
+                              (Is || ...) ? &reference : nullptr, std::as_const(args)...);
     if (outcome.eager) {
       const detail::PlainRun plain;
-      return run_plain(*function_, args...);
+      return run_plain(args...);
     }
-    using Known = Pattern<std::remove_cvref_t<Args>...>;
-    if constexpr (!kPlain<std::remove_cvref_t<Args>...> || kMayAssign<Args...>) {
-      const auto& pattern = *static_cast<const Known*>(outcome.pattern.get());
+    if constexpr (!Call::kPlain || Call::kAssigns) {
+      const auto& pattern = *static_cast<const typename Call::Known*>(outcome.pattern.get());
       LeafReader reader(outcome.tensors);
       auto result = rebuild(pattern.result, reader);
       (write_back<I, Args>(args, pattern, reader), ...);
@@ -216,9 +199,9 @@ class Compiled {
     }
   }
 
-  template <bool IsGiven, class T>
-  static void let_go(T& argument) {
-    if constexpr (IsGiven) argument.reset();
+  template <class T>
+  static void drop(T& argument) {
+    if constexpr (std::is_same_v<T, at::Tensor>) argument.reset();  // only tensors are given away
   }
 
   template <size_t I, class T>
@@ -241,143 +224,15 @@ class Compiled {
     }
   }
 
-  /// The numbers that a call passes as tensors, after the others.
-  struct NumbersOfCall {
-    const std::shared_ptr<detail::NumberInputs>& inputs;
-    size_t count = 0;
-  };
-  /// Calls `f` with the leaves and the numbers among them, again when the function turns out to use others.
-  template <class MakeLeaves, class Call>
-  static auto with_numbers(NumbersOfCall& numbers, const MakeLeaves& make_leaves, const Call& f) {
-    for (;;) {
-      Leaves leaves = make_leaves();
-      if (leaves.declared.empty()) return f(leaves);
-      numbers.count = numbers.inputs->append(leaves);
-      try {
-        return f(leaves);
-      } catch (const detail::NewNumbers& found) {
-        numbers.inputs->learn(found);
-      }
-    }
-  }
-
+  /// Copies const arguments and temporaries.
   template <class... Args>
-  static Leaves leaves_of(const Shared<Args...>& shared, const Args&... args) {
-    Leaves leaves;
-    if constexpr (kPlain<Args...>) {
-      (leaves.tensors.push_back(args), ...);
-    } else {
-      leaves.key.push_back(reinterpret_cast<int64_t>(&kTypeTag<Result<Args...>, Args...>));
-      ((flatten(args, leaves), ++leaves.argument), ...);
-    }
-    if constexpr (kMayAssign<Args...>) shared.add_to(leaves);
-    return leaves;
-  }
-
-  /// Passes arguments as lvalues, so that callables may take T, const T& and T&. Const arguments and
-  /// temporaries are copied.
-  template <class... Args>
-  static auto run_plain(F& function, Args&... args) {
+  auto run_plain(Args&... args) const {
     std::tuple<std::conditional_t<std::is_const_v<Args>, std::remove_const_t<Args>, Args&>...> arguments(
         args...);
-    return apply(function, arguments);
+    return std::apply([&](auto&... own) { return invoke(function_.get(), own...); }, arguments);
   }
 
-  template <class Arguments>
-  static auto apply(F& function, Arguments& arguments) {
-    using Returned = decltype(std::apply(function, arguments));
-    if constexpr (std::is_void_v<Returned>) {
-      std::apply(function, arguments);
-      return detail::Nothing();
-    } else {
-      return std::remove_cvref_t<Returned>(std::apply(function, arguments));
-    }
-  }
-
-  template <class... Args>
-  static detail::Outcome run_on(F& function, const Shared<Args...>& shared, const NumbersOfCall& numbers,
-                                const std::vector<at::Tensor>& tensors, const Args&... args) {
-    LeafReader reader(tensors, numbers.count > 0);
-    std::tuple<Args...> arguments{rebuild(args, reader)...};
-    const auto own = tensors.begin() + static_cast<int64_t>(reader.tensors_read());
-    detail::NumberScope scope(*numbers.inputs, {own, own + static_cast<int64_t>(numbers.count)});
-    auto outcome = run_on(function, shared, arguments, std::index_sequence_for<Args...>());
-    scope.finish();
-    outcome.structure = structure_of(*static_cast<const Pattern<Args...>*>(outcome.pattern.get()),
-                                     std::index_sequence_for<Args...>(), args...);
-    return outcome;
-  }
-
-  template <class Known, size_t... I, class... Args>
-  static std::shared_ptr<const detail::CallStructure> structure_of(const Known& pattern,
-                                                                   std::index_sequence<I...>,
-                                                                   const Args&... args) {
-    const auto tensors_in = [](const auto& argument) {
-      Leaves leaves;
-      flatten(argument, leaves);
-      return leaves.tensors.size() + leaves.declared.size();
-    };
-    std::vector<std::optional<c10::IValue>> assigned;
-    const auto add = [&](bool is_assigned, auto value) {
-      if (is_assigned) assigned.push_back(std::move(value));
-    };
-    (add(pattern.assigned[I], value_of(std::get<I>(pattern.arguments))), ...);
-    return detail::call_structure({value_of(args)...}, {tensors_in(args)...}, value_of(pattern.result),
-                                  std::move(assigned));
-  }
-
-  template <class... Args, size_t... I>
-  static detail::Outcome run_on(F& function, const Shared<Args...>& shared, std::tuple<Args...>& arguments,
-                                std::index_sequence<I...>) {
-    const std::array<void*, sizeof...(Args)> objects{&std::get<I>(arguments)...};
-    std::tuple<Args&...> handed_over(*static_cast<Args*>(objects[shared.same[I]])...);
-    std::array<Leaves, sizeof...(Args)> before;
-    const auto take = [&]<size_t J>(std::array<Leaves, sizeof...(Args)>& leaves) {
-      if constexpr (detail::kMayAssign<F, J>) flatten(std::get<J>(arguments), leaves[J]);
-    };
-    (take.template operator()<I>(before), ...);
-    auto result = apply(function, handed_over);
-    std::array<Leaves, sizeof...(Args)> after;
-    (take.template operator()<I>(after), ...);
-    Leaves leaves;
-    flatten(result, leaves);
-    if (!leaves.declared.empty()) detail::refuse_number_result();
-    std::array<bool, sizeof...(Args)> assigned{};
-    for (size_t i = 0; i < sizeof...(Args); ++i) {
-      assigned[i] = !detail::same_leaves(before[i], after[i]);
-      if (!assigned[i]) continue;
-      if (shared.partly[i]) detail::refuse_shared_variable(i);
-      if (!after[i].declared.empty()) detail::refuse_number_result();
-      leaves.tensors.append(after[i].tensors.begin(), after[i].tensors.end());
-    }
-    detail::Outcome outcome;
-    outcome.tensors.assign(leaves.tensors.begin(), leaves.tensors.end());
-    // The pattern must not keep the tensors of the capture alive.
-    const std::vector<at::Tensor> none;
-    LeafReader blank(none);
-    outcome.pattern = std::make_shared<Pattern<Args...>>(Pattern<Args...>{
-        rebuild(result, blank), std::tuple<Args...>{rebuild(std::get<I>(arguments), blank)...}, assigned});
-    return outcome;
-  }
-
-  /// Returns the call as a function of its tensors, with everything else stored.
-  template <class... Args>
-  detail::OwnedRun keep_run(const Shared<Args...>& shared, const NumbersOfCall& numbers,
-                            const Args&... args) const {
-    const std::vector<at::Tensor> none;
-    LeafReader blank(none);
-    auto pattern = std::make_shared<const std::tuple<Args...>>(std::tuple<Args...>{rebuild(args, blank)...});
-    return [function = function_, shared, inputs = numbers_, count = numbers.count,
-            pattern](const std::vector<at::Tensor>& tensors) {
-      const NumbersOfCall numbers{inputs, count};
-      const auto run = [&](const Args&... like) {
-        return run_on(*function, shared, numbers, tensors, like...);
-      };
-      return std::apply(run, *pattern);
-    };
-  }
-
-  std::shared_ptr<F> function_;
+  std::shared_ptr<void> function_;  ///< an F
   std::shared_ptr<detail::NumberInputs> numbers_ = std::make_shared<detail::NumberInputs>();
   std::shared_ptr<detail::Function> core_;
 };
