@@ -1,6 +1,5 @@
 #include "aten/collectives.h"
 
-#include <ATen/ops/alias.h>
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
@@ -35,8 +34,7 @@ int64_t sum_of(const c10::IValue& sizes) {
 at::Tensor result_of(const Collective& collective, const at::Tensor& input,
                      const std::vector<c10::IValue>& arguments) {
   auto sizes = input.sizes().vec();
-  if (collective.result == Waited) return at::alias(input);
-  if (collective.result != LikeInput)
+  if (collective.result != LikeInput && collective.result != Waited)
     TORCH_CHECK(!sizes.empty(), collective.op, ": a tensor without dimensions has no parts to exchange");
   if (collective.result == Gathered) sizes[0] *= arguments[1].toInt();
   if (collective.result == Scattered) {

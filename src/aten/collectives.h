@@ -17,7 +17,8 @@ struct Collective {
 /// Returns null for other ops, also for collectives that write to their arguments.
 const Collective* find_collective(std::string_view op);
 
-/// Returns the results for arguments on the meta device; Waited is an alias of its argument.
+/// Returns the results for arguments on the meta device. That of Waited counts as a new tensor: as a view,
+/// its readers could be made readers of the argument, which has no contents yet.
 std::vector<c10::IValue> collective_results(const Collective& collective,
                                             const std::vector<c10::IValue>& arguments);
 
