@@ -148,6 +148,33 @@ antegrad_status antegrad_value_and_state_gradients(antegrad_function* function, 
 /** Writes the program with its present state, so that Python's torch.export.load() reads it. */
 antegrad_status antegrad_save_program(const antegrad_function* function, const char* path);
 
+/** --- Training a program. A trainer computes gradients with respect to all parameters of a program and
+ * updates them, in one compiled step. It is not thread-safe, and the program must not be called during a
+ * step. */
+
+/** The optimizer of a program's parameters, and its state. */
+typedef struct antegrad_trainer antegrad_trainer;
+
+/** Makes a trainer of a program from antegrad_load_program(), whose first result must be the loss, of one
+ * element. `optimizer`: "SGD", "Adam", "AdamW", "Adagrad", "RMSprop", "Lion", "NAdam", "Lamb", "Adafactor" or
+ * "Muon", with its defaults. `options` may be null. */
+antegrad_status antegrad_trainer_create(const antegrad_function* program, const char* optimizer,
+                                        const antegrad_options* options, antegrad_trainer** trainer);
+/** Sets a hyperparameter of the optimizer ("lr", "weight_decay", "beta1" …) or of the step ("clip_norm",
+ * "clip_value", "skip_nonfinite"), for all later steps. docs/c-api.md lists the names. */
+antegrad_status antegrad_trainer_set(antegrad_trainer* trainer, const char* name, double value);
+/** Runs the program, computes gradients and updates the parameters. Outputs are the results of the program,
+ * as in antegrad_call(). If it fails, parameters and the optimizer's state are as they were, unless the
+ * outputs do not fit, which is found out after the update. */
+antegrad_status antegrad_train(antegrad_trainer* trainer, const antegrad_tensor* inputs, size_t input_count,
+                               antegrad_tensor* outputs, size_t output_count);
+/** Writes the optimizer's hyperparameters and state, as torch::save() in C++ does. */
+antegrad_status antegrad_trainer_save(const antegrad_trainer* trainer, const char* path);
+/** Reads what antegrad_trainer_save() wrote, for the same optimizer and program. */
+antegrad_status antegrad_trainer_load(antegrad_trainer* trainer, const char* path);
+/** Frees a trainer. The program and its parameters stay. */
+void antegrad_trainer_free(antegrad_trainer* trainer);
+
 /** Frees memory that a call allocated and sets `data` and `owner` to null. Leaves memory of the caller alone.
  */
 void antegrad_tensor_free(antegrad_tensor* tensor);

@@ -255,6 +255,41 @@ antegrad_status antegrad_save_program(const antegrad_function* function, const c
   return guarded([&] { not_null(function, "function")->save(not_null(path, "path")); });
 }
 
+antegrad_status antegrad_trainer_create(const antegrad_function* program, const char* optimizer,
+                                        const antegrad_options* options, antegrad_trainer** trainer) {
+  return guarded([&] {
+    *not_null(trainer, "trainer") = nullptr;
+    *trainer = not_null(program, "program")
+                   ->trainer(not_null(optimizer, "optimizer"),
+                             options == nullptr ? antegrad::Options() : options->options)
+                   .release();
+  });
+}
+
+antegrad_status antegrad_trainer_set(antegrad_trainer* trainer, const char* name, double value) {
+  return guarded([&] { not_null(trainer, "trainer")->set(not_null(name, "name"), value); });
+}
+
+antegrad_status antegrad_train(antegrad_trainer* trainer, const antegrad_tensor* inputs, size_t input_count,
+                               antegrad_tensor* outputs, size_t output_count) {
+  return guarded([&] {
+    not_null(trainer, "trainer");
+    const auto places = list_of(outputs, output_count, "outputs", "result");
+    const auto borrowed = borrow(inputs, input_count);
+    give(trainer->train(borrowed), places);
+  });
+}
+
+antegrad_status antegrad_trainer_save(const antegrad_trainer* trainer, const char* path) {
+  return guarded([&] { not_null(trainer, "trainer")->save(not_null(path, "path")); });
+}
+
+antegrad_status antegrad_trainer_load(antegrad_trainer* trainer, const char* path) {
+  return guarded([&] { not_null(trainer, "trainer")->load(not_null(path, "path")); });
+}
+
+void antegrad_trainer_free(antegrad_trainer* trainer) { delete trainer; }
+
 void antegrad_tensor_free(antegrad_tensor* tensor) {
   if (tensor == nullptr || tensor->owner == nullptr) return;
   delete static_cast<at::Tensor*>(tensor->owner);

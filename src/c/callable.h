@@ -1,6 +1,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,17 @@ struct antegrad_options {
   antegrad::Options options;
 };
 
+/// Not thread-safe.
+struct antegrad_trainer {
+  virtual ~antegrad_trainer() = default;
+  /// Throws Error(InvalidArgument) for a name that neither the optimizer nor the step has.
+  virtual void set(const std::string& name, double value) = 0;
+  /// Returns the results of the program, the loss first.
+  virtual std::vector<at::Tensor> train(const std::vector<at::Tensor>& inputs) = 0;
+  virtual void save(const std::string& path) const = 0;
+  virtual void load(const std::string& path) = 0;
+};
+
 /// Thread-safe.
 struct antegrad_function {
   virtual ~antegrad_function() = default;
@@ -44,6 +56,10 @@ struct antegrad_function {
   /// With respect to parameters, by name. Throws Error(InvalidArgument) for other names.
   virtual antegrad::c::ValueAndGradients value_and_state_gradients(std::vector<at::Tensor>,
                                                                    const std::vector<std::string>&) const {
+    antegrad::c::refuse_no_program();
+  }
+  /// Throws Error(InvalidArgument) unless it is a program, or for an unknown optimizer.
+  virtual std::unique_ptr<antegrad_trainer> trainer(const std::string&, const antegrad::Options&) const {
     antegrad::c::refuse_no_program();
   }
   /// Throws Error(InvalidArgument) unless it is a program or a function of a package.

@@ -6,6 +6,7 @@
 #include "antegrad/grad.h"
 #include "antegrad/program.h"
 #include "c/callable.h"
+#include "c/trainer.h"
 
 namespace antegrad::c {
 namespace {
@@ -117,6 +118,13 @@ class ProgramFunction : public antegrad_function {
   }
 
   void save(const std::string& path) const override { program_.save(path); }
+
+  std::unique_ptr<antegrad_trainer> trainer(const std::string& optimizer,
+                                            const Options& options) const override {
+    auto sized = options;
+    if (sized.dynamic_sizes.empty()) sized.dynamic_sizes = program_.dynamic_sizes();
+    return make_trainer(program_, optimizer, sized);
+  }
 
  private:
   Program program_;
