@@ -69,6 +69,14 @@ struct Session {
   }
 };
 
+/// Returns a tensor that may be kept beyond the run: the arena is used for other values later.
+at::Tensor outside_of_arena(const at::Tensor& tensor, const Registers& registers) {
+  const auto* arena = registers.arena_storage.unsafeGetStorageImpl();
+  if (arena == nullptr || tensor.storage().unsafeGetStorageImpl() != arena) return tensor;
+  const c10::AutoGradMode grad_mode(false);
+  return at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options()).copy_(tensor);
+}
+
 /// Gives results the types of the graph, and memory of their own.
 class Results {
  public:
@@ -131,6 +139,7 @@ class RegionCall final : public Instruction {
     } else {
       const c10::AutoGradMode grad_mode(true);
       auto session = std::make_unique<Session>();
+      for (auto& operand : operands) operand = outside_of_arena(operand, registers);
       for (auto i : *targets_) {
         auto& operand = operands[static_cast<size_t>(i)];
         operand = operand.detach().requires_grad_();
