@@ -141,8 +141,8 @@ class GraphWriter {
         bit(!node.returns.empty(), kReturns) | bit(!writes.empty(), kWrites) | bit(from.roots != 0, kRoots)));
     to_.string(node.op);
     args(node.args);
-    auto attrs = node.attrs;  // the resource is one without a name: other nodes keep the bytes of format 1
-    if (!resource.empty()) attrs.push_back({"", resource});
+    auto attrs = node.attrs;
+    if (!resource.empty()) attrs.push_back({std::string(kResourceAttr), resource});
     if (!attrs.empty())
       to_.list(attrs, [&](const NamedArg& attr) {
         to_.string(attr.name);

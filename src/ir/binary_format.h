@@ -2,6 +2,7 @@
 // Shared between writing and reading of the binary form.
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "ir/dim.h"
@@ -9,7 +10,9 @@
 namespace antegrad::ir {
 
 // Flags before a tensor type: which members are omitted.
-constexpr uint8_t kPacked = 1;       ///< row-major strides
+constexpr uint8_t kPacked = 1;  ///< row-major strides
+/// The last attribute of a node that acts on a resource: nodes without one keep the bytes of format 1.
+inline constexpr std::string_view kResourceAttr = "antegrad.resource";
 constexpr uint8_t kPlainDevice = 2;  ///< the current CPU device
 constexpr uint8_t kAtStart = 4;      ///< offset 0
 

@@ -119,9 +119,10 @@ class GraphReader {
         std::string name = from_.string();
         return NamedArg{std::move(name), arg()};
       });
-    if (!out.attrs.empty() && out.attrs.back().name.empty()) {
+    if (!out.attrs.empty() && out.attrs.back().name == kResourceAttr) {
       const auto* resource = out.attrs.back().value.as<std::string>();
-      if (resource == nullptr || !(bits & kOrdered)) from_.fail("an attribute without a name");
+      if (resource == nullptr || resource->empty() || !(bits & kOrdered))
+        from_.fail("a resource that nothing acts on");
       out.effects.resource = *resource;
       out.attrs.pop_back();
     }

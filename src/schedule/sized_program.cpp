@@ -16,6 +16,7 @@ bool has_symbols(const ir::Arg& arg) {
   if (const auto* dim = arg.as<ir::Dim>()) return !dim->is_constant();
   if (const auto* list = arg.as<ir::Arg::List>())
     return std::ranges::any_of(*list, [](const ir::Arg& one) { return has_symbols(one); });
+  if (const auto* body = arg.as<ir::GraphPtr>()) return !(*body)->symbols.empty();
   return arg.as<ir::Real>() != nullptr;
 }
 

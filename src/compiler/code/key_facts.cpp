@@ -9,6 +9,7 @@
 
 #include "aten/op_schema.h"
 #include "toolchain/build_id.h"
+#include "util/process_end.h"
 
 namespace antegrad::compiler {
 namespace {
@@ -20,6 +21,13 @@ const std::string& libtorch_build() {
   return id;
 }
 
+/// Threads that outlive main() may capture when LibTorch's settings are gone.
+int matmul_precision() {
+  constexpr int kUnknown = -1;
+  return process_end::destroys_statics() ? kUnknown
+                                         : static_cast<int>(at::globalContext().float32MatmulPrecision());
+}
+
 std::string ambient_text(const runtime::Ambient& ambient) {
   return fmt::format(
       "grad mode {}\ninference mode {}\ndeterministic {}\nkernel flags {:x}\ndefault dtype {}\nautocast cpu "
@@ -27,9 +35,8 @@ std::string ambient_text(const runtime::Ambient& ambient) {
       "cuda {} {}\nmatmul precision {}\nkeys {:x} {:x}\n",
       ambient.grad_mode, ambient.inference_mode, ambient.deterministic, ambient.kernel_flags,
       c10::toString(ambient.default_dtype), ambient.autocast_cpu, c10::toString(ambient.autocast_cpu_dtype),
-      ambient.autocast_cuda, c10::toString(ambient.autocast_cuda_dtype),
-      static_cast<int>(at::globalContext().float32MatmulPrecision()), ambient.included_keys,
-      ambient.excluded_keys);
+      ambient.autocast_cuda, c10::toString(ambient.autocast_cuda_dtype), matmul_precision(),
+      ambient.included_keys, ambient.excluded_keys);
 }
 
 /// Returns the schemas of custom ops, which the version of LibTorch does not identify.
