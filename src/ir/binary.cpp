@@ -131,6 +131,20 @@ class GraphWriter {
     to_.list(args, [&](const Arg& one) { arg(one); });
   }
 
+  /// Strings are known by their address from here on: none may be a copy.
+  void attrs(const std::vector<NamedArg>& attrs, const std::string& resource) {
+    to_.out.count(attrs.size() + (resource.empty() ? 0 : 1));
+    for (const auto& attr : attrs) {
+      to_.string(attr.name);
+      arg(attr.value);
+    }
+    if (resource.empty()) return;
+    static const auto& kind = *new const Arg("");
+    to_.string(kResourceAttr);
+    to_.out.u8(static_cast<uint8_t>(kind.v.index()));
+    (*this)(resource);
+  }
+
   void node(const Node& node) {
     const auto bit = [](bool is, NodeBit bit) { return is ? static_cast<int>(bit) : 0; };
     const auto& [random, ordered, resource, writes] = node.effects;
@@ -141,13 +155,7 @@ class GraphWriter {
         bit(!node.returns.empty(), kReturns) | bit(!writes.empty(), kWrites) | bit(from.roots != 0, kRoots)));
     to_.string(node.op);
     args(node.args);
-    auto attrs = node.attrs;
-    if (!resource.empty()) attrs.push_back({std::string(kResourceAttr), resource});
-    if (!attrs.empty())
-      to_.list(attrs, [&](const NamedArg& attr) {
-        to_.string(attr.name);
-        arg(attr.value);
-      });
+    if (!node.attrs.empty() || !resource.empty()) attrs(node.attrs, resource);
     ids(node.outputs);
     if (!node.returns.empty()) to_.list(node.returns, [&](int32_t count) { to_.out.signed_varint(count); });
     if (!writes.empty()) ids(writes);

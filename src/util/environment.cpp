@@ -6,7 +6,7 @@
 
 #include "antegrad/error.h"
 
-namespace antegrad::environment {
+namespace antegrad::inline util::environment {
 
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
@@ -30,4 +30,4 @@ void reject(const char* name, std::string_view value, const char* wanted) {
               "Correct the environment variable or unset it");
 }
 
-}  // namespace antegrad::environment
+}  // namespace antegrad::inline util::environment

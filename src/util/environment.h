@@ -3,7 +3,7 @@
 #include <string_view>
 
 /// Environment variables of the library's options. docs/options.md has them all.
-namespace antegrad::environment {
+namespace antegrad::inline util::environment {
 
 /// Returns the value of a variable; empty when it is not set.
 std::string variable(const char* name);
@@ -13,4 +13,4 @@ void read_flag(const char* name, bool& field);
 /// Throws Error(InvalidArgument): the value is not what was `wanted`.
 [[noreturn]] void reject(const char* name, std::string_view value, const char* wanted);
 
-}  // namespace antegrad::environment
+}  // namespace antegrad::inline util::environment
