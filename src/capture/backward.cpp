@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "antegrad/error.h"
+#include "capture/engine_passes.h"
 #include "ir/text.h"
 
 namespace antegrad::capture {

@@ -6,6 +6,7 @@
 #include "antegrad/error.h"
 #include "aten/generators.h"
 #include "capture/backward.h"
+#include "capture/engine_passes.h"
 #include "capture/gradients.h"
 #include "capture/inner_leaves.h"
 #include "capture/kept.h"
@@ -432,6 +433,7 @@ bool shares_storage(const Trace& trace, size_t input) {
 
 Trace capture(const TensorFunction& function, const std::vector<at::Tensor>& inputs,
               const CaptureOptions& options) {
+  open_engine();
   Parts parts;
   Trace trace;
   trace.user_inputs = inputs.size();

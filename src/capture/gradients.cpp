@@ -1,6 +1,5 @@
 #include "capture/gradients.h"
 
-#include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/anomaly_mode.h>
@@ -13,7 +12,7 @@
 
 #include "aten/autograd_types.h"
 #include "aten/below_recording.h"
-#include "util/process_end.h"
+#include "capture/engine_passes.h"
 
 namespace antegrad::capture {
 
@@ -35,12 +34,6 @@ struct ArgumentHistory final : Node {
                 "Use torch::autograd::grad(), or pass a leaf");
   }
   std::string name() const override { return "AntegradArgument"; }
-};
-
-/// A node that the engine runs after all others.
-struct LastNode final : Node {
-  LastNode() : Node(uint64_t{0}) {}
-  variable_list apply(variable_list&&) override { return {}; }
 };
 
 /// Hooks of a lifted tensor and edges of its history, while they are set aside.
@@ -305,21 +298,11 @@ static void drop_retaining_hooks(const Recorder& recorder) {
     if (const auto& node = raw_grad_fn(fake); node && fake.retains_grad()) node->retains_grad_hooks().clear();
 }
 
-/// LibTorch makes static objects when its engine first runs. exit(), called by another thread, destroys those
-/// only after it has waited for this one.
-static void make_engine_statics() {
-  [[maybe_unused]] static const bool made = [] {
-    clear_engine();
-    process_end::outlive_statics();
-    return true;
-  }();
-}
-
 std::vector<at::Tensor> run_backward(Recorder& recorder, const std::vector<GradRoot>& roots,
                                      const std::vector<at::Tensor>& tangents,
                                      const std::vector<GradTarget>& targets, bool create_graph) {
   if (targets.empty()) return {};
-  make_engine_statics();
+  run_first_pass();
   drop_retaining_hooks(recorder);
   IsolateLifted cut(recorder, targets);
   AnomalyOff anomaly;
@@ -329,24 +312,6 @@ std::vector<at::Tensor> run_backward(Recorder& recorder, const std::vector<GradR
   for (const auto& root : roots) from.push_back(impl::gradient_edge(root.tensor));
   for (const auto& target : targets) to.push_back(target.edge);
   return torch::autograd::Engine::get_default_engine().execute(from, tangents, true, create_graph, false, to);
-}
-
-/// Runs a backward pass of one node that does nothing with this gradient.
-static void run_empty_pass(const at::Tensor& gradient) {
-  auto last = std::shared_ptr<Node>(new LastNode, torch::autograd::deleteNode);
-  last->add_input_metadata(gradient);
-  torch::autograd::Engine::get_default_engine().execute({{last, 0}}, {gradient}, false, false, true);
-}
-
-void clear_engine() {
-  const BelowRecording below;
-  static float number = 0;  // allocates nothing: memory may be what has run out
-  run_empty_pass(at::from_blob(&number, {}, at::kFloat));
-}
-
-void wait_for_engine(c10::Device device) {
-  const BelowRecording below;
-  run_empty_pass(at::empty({0}, at::TensorOptions(at::kFloat).device(device)));  // allocates nothing
 }
 
 }  // namespace antegrad::capture

@@ -60,15 +60,6 @@ std::vector<at::Tensor> run_backward(Recorder& recorder, const std::vector<GradR
                                      const std::vector<at::Tensor>& tangents,
                                      const std::vector<GradTarget>& targets, bool create_graph);
 
-/// Runs an empty backward pass. After a backward pass that threw, the engine keeps its pending work, tensors
-/// included, until this thread's next one.
-void clear_engine();
-
-/// Backward passes over tensors on a device that is not the CPU run on a thread of the engine, which says
-/// that a pass is done before it drops the results. Waits until that thread has dropped those of passes that
-/// are done, by an empty pass that it runs next.
-void wait_for_engine(c10::Device device);
-
 /// Releases everything that histories of the capture's tensors have saved. An in-place op that saves the
 /// tensor it writes makes a reference cycle of tensor and history, in eager programs too.
 void release_histories(const Recorder& recorder);

@@ -11,6 +11,7 @@
 #include "aten/below_recording.h"
 #include "aten/convert.h"
 #include "aten/storage_access.h"
+#include "capture/engine_passes.h"
 #include "capture/gradients.h"
 #include "ir/ops.h"
 
