@@ -29,6 +29,7 @@ enum class RegionForm { Cond, WhileLoop, Scan, Map, Call, Checkpoint };
 struct RegionCall {
   RegionForm form = RegionForm::Call;
   std::string name;
+  std::string place;       ///< what reports add to the kind of region: where in a program it is
   RegionTensors operands;  ///< the condition, carried tensors, or lists; none for bodies that take arguments
   size_t carried = 0;
   size_t sliced = 0;

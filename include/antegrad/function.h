@@ -52,6 +52,7 @@ struct Report {
   std::map<std::string, uint64_t> breaks;      ///< why and where calls were broken, and how often
   std::vector<std::string> recapture_reasons;  ///< the guard that failed, for each capture after the first
   std::vector<std::string> fixed_sizes;        ///< sizes that could not become symbols, and why
+  std::vector<std::string> regions;  ///< what became of branches and loops on data; each distinct text, once
   std::map<std::string, uint64_t> shape_fallbacks;   ///< ops whose shape came from the real kernel on zeros
   uint64_t nodes = 0;                                ///< nodes of the newest graph after the passes
   uint64_t compile_failures = 0;                     ///< graphs run eagerly because of CompileFailure::Eager

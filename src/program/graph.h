@@ -65,6 +65,7 @@ struct Node {
   enum class Kind { Op, Number, HigherOrder };
   Kind kind = Kind::Op;
   std::string function;                   ///< Number, HigherOrder: "add", "cond"
+  bool dynamic_length = false;            ///< of a scan or map: its number of turns is a symbol
   std::optional<c10::OperatorHandle> op;  ///< Op
   std::vector<int> op_arguments;          ///< Op: per argument of its schema, which input; -1 for the default
 };

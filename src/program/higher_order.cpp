@@ -1,5 +1,5 @@
-// Ops whose arguments are graphs. Loops and branches run as Python would run them: a capture sees the turns
-// and the branch that are taken, which must not depend on data.
+// Ops whose arguments are graphs. Loops and branches run as Python would run them, or become regions of the
+// graph that is being captured (regions.h).
 #include <ATen/Functions.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
@@ -7,55 +7,17 @@
 
 #include "antegrad/error.h"
 #include "antegrad/options.h"
-#include "program/interpreter.h"
-#include "program/resolve.h"
+#include "program/operands.h"
+#include "program/regions.h"
 
 namespace antegrad::program {
 namespace {
 
 constexpr int64_t kMostTurns = 1'000'000;
 
-[[noreturn]] void refuse_higher_order(const Node& node, const std::string& fact) {
-  throw Error(ErrorCode::InvalidArgument, "program:" + node.target, fact + where_in_python(node),
-              "Export the program again");
+bool depends_on_data(const Slot& condition) {
+  return condition.value.isTensor() && !condition.known.defined();
 }
-
-/// The arguments of a node, by position.
-class Operands {
- public:
-  Operands(const Node& node, const Values& values) : node_(node), values_(values) {}
-
-  const Argument& argument(size_t i) const {
-    if (i >= node_.inputs.size()) refuse_higher_order(node_, fmt::format("argument {} is missing", i));
-    return node_.inputs[i].argument;
-  }
-  const Graph& graph(size_t i) const {
-    if (argument(i).kind != Argument::Kind::Graph)
-      refuse_higher_order(node_, fmt::format("argument {} is no graph", i));
-    return *argument(i).graph;
-  }
-  Slot one(size_t i) const { return values_.get(argument(i)); }
-  std::vector<Slot> list(size_t i) const { return values_.get_list(argument(i)); }
-  /// All positional arguments from one on.
-  std::vector<Slot> rest(size_t from) const {
-    std::vector<Slot> out;
-    for (size_t i = from; i < node_.inputs.size(); ++i)
-      if (!node_.inputs[i].keyword) out.push_back(one(i));
-    return out;
-  }
-  std::vector<Slot> run(size_t i, std::vector<Slot> inputs) const {
-    const auto& graph = this->graph(i);
-    if (inputs.size() != graph.inputs.size())
-      refuse_higher_order(
-          node_, fmt::format("a graph takes {} values and is given {}", graph.inputs.size(), inputs.size()));
-    return run_graph(graph, std::move(inputs));
-  }
-  const Node& node() const { return node_; }
-
- private:
-  const Node& node_;
-  const Values& values_;
-};
 
 /// Reads a condition. During a capture this succeeds if it depends on constants only; else the capture says
 /// that data is read.
@@ -64,23 +26,26 @@ bool holds(const Slot& condition) {
   return condition.value.toScalar().toBool();
 }
 
-std::vector<Slot> joined(std::vector<Slot> a, const std::vector<Slot>& b) {
-  a.insert(a.end(), b.begin(), b.end());
-  return a;
-}
-
 std::vector<Slot> run_cond(const Operands& operands) {
-  return operands.run(holds(operands.one(0)) ? 1 : 2, operands.list(3));
+  const auto condition = operands.one(0);
+  if (depends_on_data(condition) && makes_regions()) return cond_region(operands);
+  return operands.run(holds(condition) ? 1 : 2, operands.list(3));
 }
 
 std::vector<Slot> run_while_loop(const Operands& operands) {
   auto carried = operands.list(2);
   const auto others = operands.list(3);
+  const bool may_be_region = makes_regions() && are_tensors(carried);
   for (int64_t turn = 0;; ++turn) {
+    if (may_be_region && turn == kMostWrittenOut) return while_region(operands, carried);
     const auto condition = operands.run(0, joined(carried, others));
     if (condition.size() != 1)
       refuse_higher_order(operands.node(), "the condition of a loop should be one value");
-    if (!holds(condition[0])) return carried;
+    if (may_be_region && depends_on_data(condition[0])) return while_region(operands, carried);
+    if (!holds(condition[0])) {
+      note_written_out(operands, turn);
+      return carried;
+    }
     if (turn == kMostTurns)
       refuse_higher_order(operands.node(), fmt::format("a loop takes more than {} turns", kMostTurns));
     auto next = operands.run(1, joined(carried, others));
@@ -100,6 +65,11 @@ int64_t length_of(const Operands& operands, const std::vector<Slot>& lists) {
   }
   if (length < 1) refuse_higher_order(operands.node(), "a loop over nothing has no results");
   return length;
+}
+
+bool should_be_region(const Operands& operands, int64_t length) {
+  return makes_regions() && (length > kMostWrittenOut || operands.node().dynamic_length) &&
+         !has_writes(operands.graph(0));
 }
 
 std::vector<Slot> turn_of(const std::vector<Slot>& lists, int64_t turn) {
@@ -127,6 +97,8 @@ std::vector<Slot> run_map(const Operands& operands) {
   const auto lists = operands.list(1), others = operands.list(2);
   Stacks stacks;
   const auto length = length_of(operands, lists);
+  if (should_be_region(operands, length)) return map_region(operands);
+  note_written_out(operands, length);
   for (int64_t turn = 0; turn < length; ++turn) {
     const auto results = operands.run(0, joined(turn_of(lists, turn), others));
     stacks.add(results.begin(), results.end());
@@ -142,6 +114,8 @@ std::vector<Slot> run_scan(const Operands& operands) {
   const auto count = static_cast<int64_t>(carried.size());
   Stacks stacks;
   const auto length = length_of(operands, lists);
+  if (are_tensors(carried) && should_be_region(operands, length)) return scan_region(operands);
+  note_written_out(operands, length);
   for (int64_t turn = 0; turn < length; ++turn) {
     const auto results = operands.run(0, joined(joined(carried, turn_of(lists, turn)), others));
     if (static_cast<int64_t>(results.size()) < count)

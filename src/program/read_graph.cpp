@@ -92,7 +92,10 @@ class GraphReader {
       if (binding.list) refuse_graph("a graph takes a list, which nothing of torch.export does");
       graph_.inputs.push_back(binding.values.empty() ? kNoValue : binding.values[0]);
     }
-    for (const auto& node : json.at("nodes")) graph_.nodes.push_back(read_node(node));
+    for (const auto& node : json.at("nodes")) {
+      graph_.nodes.push_back(read_node(node));
+      graph_.nodes.back().dynamic_length = has_dynamic_length(node, json.at("tensor_values"));
+    }
     for (const auto& output : json.at("outputs")) graph_.outputs.push_back(argument(output));
     for (auto& node : graph_.nodes) resolve(node);
     find_last_uses();
@@ -252,6 +255,24 @@ class GraphReader {
         node.outputs[0].values[0] != kNoValue)
       node.name = graph_.values[node.outputs[0].values[0]];
     return node;
+  }
+
+  /// Whether the first size of the tensors that a scan or a map takes apart is a symbol.
+  static bool has_dynamic_length(const Json& node, const Json& tensors) {
+    const std::string target = node.at("target");
+    const size_t lists = target == "torch.ops.higher_order.scan"       ? 2
+                         : target == "torch.ops.higher_order.map_impl" ? 1
+                                                                       : 0;
+    if (lists == 0 || node.at("inputs").size() <= lists) return false;
+    const auto& given = node.at("inputs")[lists].at("arg");
+    if (!given.contains("as_tensors")) return false;
+    for (const auto& tensor : given.at("as_tensors")) {
+      const std::string name = tensor.at("name");
+      if (!tensors.contains(name)) continue;
+      const auto& sizes = tensors.at(name).at("sizes");
+      if (!sizes.empty() && sizes[0].contains("as_expr")) return true;
+    }
+    return false;
   }
 
   /// "L__self__,,Net;L__self___l1,l1,torch.nn.modules.linear.Linear" -> "l1"

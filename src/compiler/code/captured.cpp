@@ -149,11 +149,12 @@ capture::Trace trace_call(const CaptureSettings& settings, const std::vector<at:
         const KeepSettings keep;
         std::optional<KeepSeed> seed;
         if (!process_end::destroys_statics()) seed.emplace();  // the generator is a static
-        const CapturesRegions regions(settings.options);
+        CapturesRegions regions(settings.options);
         auto outcome = run(fakes);
         keep.check();
         if (seed) seed->check();
-        end = {std::move(outcome.pattern), c10::GradMode::is_enabled(), std::move(outcome.structure)};
+        end = {std::move(outcome.pattern), c10::GradMode::is_enabled(), std::move(outcome.structure),
+               regions.take_notes()};
         return std::move(outcome.tensors);
       },
       inputs, capture_options);

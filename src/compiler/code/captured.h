@@ -29,6 +29,7 @@ struct RunEnd {
   std::shared_ptr<const void> pattern;                     ///< as in Outcome
   bool grad_mode = false;                                  ///< of the thread, which gets its own mode back
   std::shared_ptr<const detail::CallStructure> structure;  ///< as in Outcome
+  std::vector<std::string> regions;                        ///< as in Report
 };
 
 /// The result of capturing a function once.

@@ -204,6 +204,7 @@ std::shared_ptr<Version> Driver::compile(const Call& call, Recorded& recorded) c
   const auto version = std::make_shared<Version>(
       std::move(*recorded.guards), std::make_shared<const Template>(std::move(parts), options.backward_ahead),
       std::move(gradients), trace.counts.real_kernels);
+  version->regions = captured.end.regions;
   auto instance = version->make_instance(settings_, call, captured);  // runtime/
   if (!instance)
     throw Error(ErrorCode::Internal, "compile",

@@ -51,13 +51,14 @@ Explanation explain(const Version& version, const Instance& instance, const Lowe
   out.writes = writes_text(version, instance);
   const auto& plan = version.compiled().plan();
   out.guards = version.guards_text();
+  for (const auto& region : version.regions) out.decisions += region + "\n";
   out.graph = ir::print(plan.graph);
   const auto& forward = plan.forward_graph();
   out.forward = ir::print(forward);
   if (plan.partition) out.backward = ir::print(plan.partition->backward);
   if (!plan.has_kernels) {
     const auto why = lowering.why_no_kernels(plan.graph);
-    out.decisions =
+    out.decisions +=
         why.empty() ? "LibTorch runs every op\n" : fmt::format("LibTorch runs every op: {}\n", why);
     return out;
   }

@@ -55,6 +55,7 @@ void Function::Impl::add(std::shared_ptr<Version> version, const std::string& re
   if (!eager_reason.empty()) append_unique(report.eager_reasons, eager_reason);
   if (!version->is_eager()) report.nodes = version->compiled().plan().graph.nodes.size();
   for (const auto& [op, count] : version->shape_fallbacks()) report.shape_fallbacks[op] += count;
+  for (const auto& region : version->regions) append_unique(report.regions, region);
   version->made_for = calls.load(std::memory_order_relaxed);
   version->last_call = version->made_for;
   // Compiled code comes first: versions that run in parts may serve calls of all sizes.

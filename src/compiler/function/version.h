@@ -128,7 +128,8 @@ class Version {
 
   /// The number of the call that it served last.
   mutable std::atomic<uint64_t> last_call{0};
-  uint64_t made_for = 0;  ///< the number of the call that it was made for
+  uint64_t made_for = 0;             ///< the number of the call that it was made for
+  std::vector<std::string> regions;  ///< as in Report
 
  private:
   struct SymbolsHash {

@@ -107,6 +107,8 @@ class RegionCapture {
     region->reached = reached();
     region->settings = settings_of(*CapturesRegions::options());
     region->cache_tag = CapturesRegions::options()->cache_tag;
+    CapturesRegions::note(
+        fmt::format("{}{}{}{}: a region", name_, call_.name.empty() ? "" : " ", call_.name, call_.place));
     return emit_region(recorder_, region, operands_);
   }
 
@@ -213,10 +215,8 @@ namespace detail {
 
 RegionTensors run_region(const RegionCall& call) {
   compiler::check_operands(call, compiler::kRegionNames[static_cast<size_t>(call.form)]);
-  auto* recorder = capture::active_recorder();
-  const bool captured =
-      recorder != nullptr && recorder->tape == nullptr && compiler::CapturesRegions::options() != nullptr;
-  return captured ? compiler::RegionCapture(*recorder, call).run() : compiler::run_plain(call);
+  return compiler::captures_regions() ? compiler::RegionCapture(*capture::active_recorder(), call).run()
+                                      : compiler::run_plain(call);
 }
 
 void refuse_structure(const char* region, bool numbers) {

@@ -6,6 +6,8 @@
 #include <array>
 
 #include "antegrad/error.h"
+#include "capture/mode.h"
+#include "capture/recorder.h"
 
 namespace antegrad::compiler {
 namespace {
@@ -32,7 +34,7 @@ ir::Arg::List values(const std::vector<ir::ValueId>& ids) { return ir::Arg::List
   throw Error(ErrorCode::InvalidArgument, "run:" + node.op, fact, "Check the graph text");
 }
 
-thread_local const Options* captured_options = nullptr;
+thread_local CapturesRegions* innermost = nullptr;
 
 }  // namespace
 
@@ -175,10 +177,19 @@ Options options_of(const Region& region) {
   return options;
 }
 
-CapturesRegions::CapturesRegions(const Options& options) : outer_(captured_options) {
-  captured_options = &options;
+CapturesRegions::CapturesRegions(const Options& options) : options_(options), outer_(innermost) {
+  innermost = this;
 }
-CapturesRegions::~CapturesRegions() { captured_options = outer_; }
-const Options* CapturesRegions::options() { return captured_options; }
+CapturesRegions::~CapturesRegions() { innermost = outer_; }
+const Options* CapturesRegions::options() { return innermost != nullptr ? &innermost->options_ : nullptr; }
+void CapturesRegions::note(std::string what) {
+  if (innermost != nullptr) innermost->notes_.push_back(std::move(what));
+}
+std::vector<std::string> CapturesRegions::take_notes() { return std::move(notes_); }
+
+bool captures_regions() {
+  const auto* recorder = capture::active_recorder();
+  return recorder != nullptr && recorder->tape == nullptr && CapturesRegions::options() != nullptr;
+}
 
 }  // namespace antegrad::compiler

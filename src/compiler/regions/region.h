@@ -61,11 +61,17 @@ class CapturesRegions {
   ~CapturesRegions();
   CapturesRegions(const CapturesRegions&) = delete;
   CapturesRegions& operator=(const CapturesRegions&) = delete;
-  static const Options* options();  ///< null where there is none
+  static const Options* options();     ///< null where there is none
+  static void note(std::string what);  ///< for Report::regions: what became of a branch or a loop
+  std::vector<std::string> take_notes();
 
  private:
-  const Options* outer_;
+  const Options& options_;
+  CapturesRegions* outer_;
+  std::vector<std::string> notes_;
 };
+/// Whether this thread captures a function of which regions become nodes.
+bool captures_regions();
 
 /// Attributes of a node whose results are kept for a backward pass.
 inline constexpr const char* kSession = "session";  ///< operands that get gradients

@@ -68,9 +68,9 @@ TEST(ProgramErrors, ArgumentsThatTheProgramWasNotExportedFor) {
   expect_refused(ErrorCode::InvalidArgument, "do not fit", [&] { kw({x}, {{"list", list}}); });
 }
 
-TEST(ProgramErrors, DataDependentBranchesNameTheirNode) {
-  const auto compiled = compile(load_program(sample_path("cond")));
-  expect_refused(ErrorCode::DataRead, "at node cond", [&] { compiled.call(sample_inputs("cond")); });
+TEST(ProgramErrors, ReadsOfDataNameTheirNode) {
+  const auto compiled = compile(load_program(sample_path("item")));
+  expect_refused(ErrorCode::DataRead, "at node item", [&] { compiled.call(sample_inputs("item")); });
 }
 
 TEST(ProgramErrors, CFunctionsRunProgramsAndRefuseFiles) {

@@ -106,6 +106,38 @@ def scan_written_out(s, x):
 
 
 sample("scan", Model(scanned), [x], truth=Model(scan_written_out))
+
+
+def changed(source, name, change):
+    """A sample made of another one by changing its program."""
+    with zipfile.ZipFile(os.path.join(folder, source + ".pt2")) as old, zipfile.ZipFile(os.path.join(folder, name + ".pt2"), "w") as new:
+        for record in old.infolist():
+            content = old.read(record)
+            if record.filename.endswith("models/model.json"):
+                program = json.loads(content)
+                change(program)
+                content = json.dumps(program)
+            new.writestr(record.filename, content)
+
+
+def any_length(program):
+    """The 4 rows of the argument become a symbol."""
+    for tensor in program["graph_module"]["graph"]["tensor_values"].values():
+        if tensor["sizes"] and tensor["sizes"][0] == {"as_int": 4}:
+            tensor["sizes"][0] = {"as_expr": {"expr_str": "Symbol('s44', positive=True, integer=True)", "hint": {"as_int": 4}}}
+    program["range_constraints"]["s44"] = {"min_val": 1, "max_val": 512}
+
+
+def twenty_turns(program):
+    """The condition i < 3 of a loop becomes i < 20."""
+    for node in program["graph_module"]["graph"]["nodes"]:
+        if node["target"].endswith("while_loop"):
+            node["inputs"][0]["arg"]["as_graph"]["graph"]["nodes"][0]["inputs"][1]["arg"] = {"as_int": 20}
+
+
+changed("scan", "scan_any", any_length)
+changed("map", "map_any", any_length)
+changed("while_fixed", "while_twenty", twenty_turns)
 sample("checkpoint", Model(lambda s, x: checkpoint(lambda x: (x * s.p).sin().exp() * s.p, x, use_reentrant=False)), [x])
 
 
