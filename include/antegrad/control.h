@@ -37,6 +37,8 @@ struct RegionCall {
   std::vector<RegionFunction> bodies;
 };
 RegionTensors run_region(const RegionCall& call);
+using RegionCombine = std::function<RegionTensors(const RegionTensors&, const RegionTensors&)>;
+RegionTensors scan_associatively(const RegionCombine& combine, const RegionTensors& lists);
 /// Throws Error(InvalidArgument): bodies return trees of different structure, or numbers.
 [[noreturn]] void refuse_structure(const char* region, bool numbers);
 
@@ -193,6 +195,21 @@ auto map(F&& body, const Xs& xs) {
     return result.take(body(now));
   }};
   return result.tree(detail::run_region(call));
+}
+
+/// Returns x0, combine(x0, x1), combine(combine(x0, x1), x2) …, stacked, for the elements of the first dim of
+/// `xs`. `combine(a, b)` takes many pairs at once, whose number is the first dim of a and b (1 or more), and
+/// returns as many results, of the shape and dtype of b. It must be associative: it is called about
+/// 2 log2(n) times instead of n - 1 times, for neighbours before their neighbours. It is ordinary code, also
+/// in compiled functions.
+template <class F, class Xs>
+Xs associative_scan(F&& combine, const Xs& xs) {
+  detail::RegionResult<Xs> result("associative_scan");
+  const auto lists = result.take(xs);
+  const auto both = [&](const detail::RegionTensors& a, const detail::RegionTensors& b) {
+    return result.take(combine(detail::tree_of(xs, a), detail::tree_of(xs, b)));
+  };
+  return detail::tree_of(xs, detail::scan_associatively(both, lists));
 }
 
 /// Returns `function(args...)`. Its backward pass calls the function again, instead of keeping what it has
