@@ -15,6 +15,7 @@ constexpr int kWarmUp = 5;
 constexpr size_t kFewest = 5;      // of each kind of step, however long they take
 constexpr double kBlockNs = 10e6;  // long enough to bring each kind's data back into the caches
 constexpr size_t kLongestBlock = 200;
+constexpr double kLimitsShare = 0.1;  // of the time
 
 double time_step(const std::function<void()>& step) {
   const auto start = Clock::now();
@@ -64,14 +65,23 @@ StepTimes measure_steps(const std::string& name, Scale scale, StepKind kind, dou
   const auto block = std::clamp<size_t>(static_cast<size_t>(kBlockNs / median(warm_up_ns)), 1, kLongestBlock);
 
   Samples compiled, eager;
+  Limits limits(workload.autocast && device().is_cuda(), scale);
   const auto start = Clock::now();
+  double in_limits = 0;
   bool eager_first = false;
   while (nanoseconds_since(start) < seconds * 1e9 || eager.ns.size() < kFewest) {
+    if (in_limits <= kLimitsShare * nanoseconds_since(start))
+      in_limits += time_step([&] { limits.sample(); });
     eager_first = !eager_first;
     for (const bool is_eager : {eager_first, !eager_first})
       for (size_t i = 0; i < block; ++i) is_eager ? eager.take(steps.eager) : compiled.take(steps.compiled);
   }
-  return {median(compiled.ns) * 1e-6, median(eager.ns) * 1e-6, median(compiled.faults), median(eager.faults)};
+  return {median(compiled.ns) * 1e-6,
+          median(eager.ns) * 1e-6,
+          median(compiled.faults),
+          median(eager.faults),
+          work_of_step(workload, /*updates=*/kind == StepKind::Whole),
+          limits.rates()};
 }
 
 }  // namespace antegrad::benchmarks

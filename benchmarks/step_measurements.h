@@ -1,6 +1,8 @@
 #pragma once
 #include <string>
 
+#include "step_rates.h"
+#include "step_work.h"
 #include "training_step.h"
 
 namespace antegrad::benchmarks {
@@ -15,6 +17,8 @@ double measure_first_call(const std::string& name, Scale scale, StepKind kind);
 struct StepTimes {
   double compiled_ms = 0, eager_ms = 0;
   double compiled_faults = 0, eager_faults = 0;  ///< pages that the kernel had to provide
+  Work work;                                     ///< of one step
+  Limits::Rates rates;                           ///< sampled between the steps
 };
 enum class Allocator {
   Default,

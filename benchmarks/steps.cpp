@@ -4,6 +4,7 @@
 #include <ATen/Parallel.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -55,6 +56,10 @@ void measure(const Settings& settings) {
     print_field("eager_step_ms", times.eager_ms);
     print_field("faults", times.compiled_faults);
     print_field("eager_faults", times.eager_faults);
+    print_field("flops", times.work.flops);
+    print_field("bytes", times.work.bytes);
+    print_field("product_gflops", times.rates.product_gflops);
+    print_field("copy_gbs", times.rates.copy_gbs);
   } else if (settings.measure == "kept") {
     const auto times =
         measure_steps(name, settings.scale(), settings.kind(), settings.seconds, Allocator::Keeping);
@@ -83,6 +88,13 @@ struct Row {
   std::string workload;
   double first_call_s = 0, warm_s = 0, step_ms = 0, eager_step_ms = 0, peak_mb = 0, eager_peak_mb = 0;
   double faults = 0, eager_faults = 0, kept_step_ms = 0, kept_eager_step_ms = 0;
+  Work work;
+  Limits::Rates rates;
+  double arithmetic_ms() const { return work.flops / rates.product_gflops * 1e-6; }
+  double memory_ms() const { return work.bytes / rates.copy_gbs * 1e-6; }
+  double bound_ms() const { return std::max(arithmetic_ms(), memory_ms()); }
+  const char* bound_by() const { return arithmetic_ms() >= memory_ms() ? "arithmetic" : "memory"; }
+  double bound_share() const { return bound_ms() / step_ms; }
   double kept_ratio() const { return kept_eager_step_ms / kept_step_ms; }
   double step_ratio() const { return eager_step_ms / step_ms; }
   double peak_ratio() const { return peak_mb / eager_peak_mb; }
@@ -112,6 +124,8 @@ Row measure_row(const Settings& settings, const std::string& name) {
   row.eager_step_ms = times.at("eager_step_ms");
   row.faults = times.at("faults");
   row.eager_faults = times.at("eager_faults");
+  row.work = {times.at("flops"), times.at("bytes")};
+  row.rates = {times.at("product_gflops"), times.at("copy_gbs")};
   const auto kept = run_measurement(settings, name, "kept");
   row.kept_step_ms = kept.at("step_ms");
   row.kept_eager_step_ms = kept.at("eager_step_ms");
@@ -124,16 +138,18 @@ Row measure_row(const Settings& settings, const std::string& name) {
 void print_head(bool whole) {
   std::printf("%-12s %13s ", "workload", "first call, s");
   if (whole) std::printf("%8s ", "warm, s");
-  std::printf("%10s %10s %11s %9s %7s %13s %9s %9s %10s\n", "step, ms", "eager, ms", "eager/step",
-              "kept/step", "faults", "eager faults", "peak, MB", "eager, MB", "peak/eager");
+  std::printf("%10s %10s %11s %9s %7s %13s %9s %9s %10s %10s %-10s %5s\n", "step, ms", "eager, ms",
+              "eager/step", "kept/step", "faults", "eager faults", "peak, MB", "eager, MB", "peak/eager",
+              "bound, ms", "by", "share");
 }
 
 void print_row(const Row& row, bool whole) {
   std::printf("%-12s %13.3f ", row.workload.c_str(), row.first_call_s);
   if (whole) std::printf("%8.3f ", row.warm_s);
-  std::printf("%10.3f %10.3f %10.2fx %8.2fx %7.0f %13.0f %9.3f %9.3f %10.2f\n", row.step_ms,
-              row.eager_step_ms, row.step_ratio(), row.kept_ratio(), row.faults, row.eager_faults,
-              row.peak_mb, row.eager_peak_mb, row.peak_ratio());
+  std::printf("%10.3f %10.3f %10.2fx %8.2fx %7.0f %13.0f %9.3f %9.3f %10.2f %10.3f %-10s %4.0f%%\n",
+              row.step_ms, row.eager_step_ms, row.step_ratio(), row.kept_ratio(), row.faults,
+              row.eager_faults, row.peak_mb, row.eager_peak_mb, row.peak_ratio(), row.bound_ms(),
+              row.bound_by(), 100 * row.bound_share());
   std::fflush(stdout);
 }
 
@@ -151,7 +167,10 @@ void write_row(const Row& row, bool whole, std::ostream& out) {
       << (whole ? R"("ratio")" : R"("step_ratio")") << ": " << row.step_ratio() << R"(, "kept_step_ms": )"
       << row.kept_step_ms << R"(, "kept_eager_step_ms": )" << row.kept_eager_step_ms << R"(, "faults": )"
       << row.faults << R"(, "eager_faults": )" << row.eager_faults << R"(, "peak_mb": )" << row.peak_mb
-      << R"(, "eager_peak_mb": )" << row.eager_peak_mb << "}";
+      << R"(, "eager_peak_mb": )" << row.eager_peak_mb << R"(, "flops": )" << row.work.flops
+      << R"(, "bytes": )" << row.work.bytes << R"(, "product_gflops": )" << row.rates.product_gflops
+      << R"(, "copy_gbs": )" << row.rates.copy_gbs << R"(, "arithmetic_ms": )" << row.arithmetic_ms()
+      << R"(, "memory_ms": )" << row.memory_ms() << R"(, "bound_share": )" << row.bound_share() << "}";
 }
 
 void write_json(const std::vector<Row>& rows, const Settings& settings) {
