@@ -22,6 +22,9 @@ namespace antegrad {
 namespace compiler {
 class Version;
 }
+namespace runtime {
+class EarlyResults;
+}
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;  ///< tensors by name, in an order
 
 /// Number of cache lookups by outcome.
@@ -264,6 +267,8 @@ class Function {
   /// The compiled versions, newest first, for packages.
   std::vector<std::shared_ptr<const compiler::Version>> versions() const;
   const std::string& name() const;  ///< Options::name
+  /// Lets it take results of compiled calls before they end. Calls must not run at the same time then.
+  void hand_results_to(std::shared_ptr<runtime::EarlyResults> early);
 
  private:
   struct Impl;

@@ -121,6 +121,7 @@ class WithoutHistory {
   Report report() const { return compiled_.report(); }
   std::string graph() const { return compiled_.graph(); }
   std::string signature() const { return compiled_.signature(); }
+  const std::shared_ptr<Function>& core() const { return compiled_.core(); }
 
  private:
   Compiled<F> compiled_;

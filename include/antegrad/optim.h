@@ -18,6 +18,9 @@ class Optimizer;
 namespace antegrad::optim {
 class Stepper;
 }
+namespace antegrad::runtime {
+class EarlyResults;
+}
 
 namespace antegrad {
 
@@ -111,8 +114,12 @@ class TrainingCore {
   std::shared_ptr<void> enter() const;
   /// Returns the gradients of the first tensor with respect to the parameters.
   std::vector<at::Tensor> gradients_of(c10::ArrayRef<at::Tensor> results) const;
-  /// Updates the parameters, or accumulates for a later call.
+  /// Takes gradients before the end of a call, where parameters can be updated then.
+  std::shared_ptr<runtime::EarlyResults> early() const;
+  /// Updates the parameters, or accumulates for a later call. What was taken early is undefined.
   void finish(const std::vector<at::Tensor>& gradients);
+  /// In a handler of an exception of a call: throws another one when parameters were updated before it.
+  void fail();
   StepResult last() const;
   Report step_report() const;
 
@@ -138,7 +145,7 @@ struct LossAndGradients {
     std::vector<at::Tensor> detached;
     for (const auto& tensor : leaves.tensors) detached.push_back(tensor.defined() ? tensor.detach() : tensor);
     LeafReader reader(detached);
-    return std::pair<Result, std::vector<at::Tensor>>(rebuild(result, reader), std::move(gradients));
+    return std::pair<std::vector<at::Tensor>, Result>(std::move(gradients), rebuild(result, reader));
   }
 };
 template <class F>
@@ -166,10 +173,11 @@ class TrainingStep {
     auto& state = *state_;
     if (const auto list = state.core->prepare(); list != state.list) {
       state.compiled.emplace(detail::LossAndGradients<F>{state.function, state.core}, state.core->options());
+      state.compiled->core()->hand_results_to(state.core->early());
       state.list = list;
     }
     (check(args), ...);
-    auto [result, gradients] = (*state.compiled)(std::forward<Args>(args)...);
+    auto [gradients, result] = gradients_of(state, std::forward<Args>(args)...);
     state.core->finish(gradients);
     return result;
   }
@@ -187,6 +195,15 @@ class TrainingStep {
     std::optional<detail::WithoutHistory<detail::LossAndGradients<F>>> compiled;
     int64_t list;  ///< as TrainingCore::prepare()
   };
+  template <class... Args>
+  static auto gradients_of(const State& state, Args&&... args) {
+    try {
+      return (*state.compiled)(std::forward<Args>(args)...);
+    } catch (...) {
+      state.core->fail();
+      throw;
+    }
+  }
   template <class T>
   void check(const T& argument) const {
     if constexpr (std::is_convertible_v<const T&, const at::Tensor&>)

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <torch/nn/utils/clip_grad.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <typeinfo>
@@ -119,15 +120,19 @@ void Stepper::step_compiled(GradientOf gradient_of, double multiplier) {
   auto updates = updates_of(optimizer_, *method_, gradient_of);
   const auto scale = factor(updates.list, multiplier);
   if (!scale) return;
-  for (auto& update : updates.list) {
+  scale_and_clamp(updates.list, *scale);
+  is_elementwise(*method_) ? run_kernels(updates) : run_function(updates);
+  last_.updated = true;
+}
+
+void Stepper::scale_and_clamp(std::vector<Update>& updates, double scale) const {
+  for (auto& update : updates) {
     update.formula.scales = options_.clip_norm || options_.scaler || options_.accumulate > 1;
-    update.numbers[kScale] = *scale;
+    update.numbers[kScale] = scale;
     update.formula.clamps = options_.clip_value.has_value();
     update.numbers[kLowest] = -options_.clip_value.value_or(0);
     update.numbers[kHighest] = options_.clip_value.value_or(0);
   }
-  is_elementwise(*method_) ? run_kernels(updates) : run_function(updates);
-  last_.updated = true;
 }
 
 void Stepper::run_kernels(Updates& updates) {
@@ -159,6 +164,64 @@ void Stepper::run_function(Updates& updates) {
   }
   for (const auto& update : updates.list) count(update);
   if (averages) averages->finish();
+}
+
+bool Stepper::may_be_made_in_parts() const {
+  return method_ && is_elementwise(*method_) && options_.options.backend != Backend::Eager &&
+         options_.gradients == antegrad::Gradients::Drop && !options_.clip_norm && !options_.skip_nonfinite &&
+         !options_.scaler && options_.accumulate == 1;
+}
+
+bool Stepper::begin_parts(GradientOf which) {
+  auto parts = std::make_unique<Parts>();
+  std::vector<NewState> made;
+  try {
+    auto updates = updates_of(optimizer_, *method_, which);
+    for (auto& update : updates.list) update.gradient = at::Tensor();
+    scale_and_clamp(updates.list, 1);
+    parts->list = std::move(updates.list);
+    if (options_.average) parts->averages.emplace(optimizer_, options_.average).add_to(parts->list);
+    parts->table.emplace(parts->list, [&](const Formula& f) -> const FlatKernel& { return kernel(f); });
+    parts->updated.resize(parts->list.size());
+    for (const auto& state : updates.made) parts->made.push_back(state.parameter);
+    if (!parts->table->is_one_batch()) return false;
+    hand_over(std::move(updates.made), optimizer_);
+  } catch (const std::exception&) {
+    return false;  // step() will say why
+  }
+  parts_ = std::move(parts);
+  return true;
+}
+
+void Stepper::for_each_part(c10::function_ref<void(const Update&)> f) const {
+  for (const auto& update : parts_->list) f(update);
+}
+
+void Stepper::update_parts(c10::ArrayRef<int32_t> parts, c10::ArrayRef<at::Tensor> gradients) {
+  for (size_t i = 0; i < parts.size(); ++i)
+    parts_->table->set_gradient(parts[i], gradients[i].const_data_ptr());
+  parts_->table->run(parts);
+  for (auto part : parts) {
+    count(parts_->list[part]);
+    bump_versions(parts_->list[part]);
+    parts_->updated[part] = true;
+  }
+}
+
+void Stepper::finish_parts() {
+  ++report_.calls;
+  last_ = {};
+  if (parts_->averages) parts_->averages->finish();
+  last_.updated = true;
+  parts_.reset();
+}
+
+void Stepper::abandon_parts() {
+  for (size_t i = 0; i < parts_->list.size(); ++i)
+    if (auto* key = parts_->list[i].parameter.unsafeGetTensorImpl();
+        !parts_->updated[i] && std::ranges::count(parts_->made, key) > 0)
+      optimizer_.state().erase(key);
+  parts_.reset();
 }
 
 Report Stepper::report() const {

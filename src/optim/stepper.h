@@ -1,9 +1,13 @@
 #pragma once
 #include <map>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "antegrad/optim.h"
+#include "optim/averages.h"
 #include "optim/norms.h"
+#include "optim/table.h"
 #include "optim/update_function.h"
 #include "optim/update_kernel.h"
 #include "optim/updates.h"
@@ -19,6 +23,16 @@ class Stepper {
   /// LibTorch's own step() did.
   void step(GradientOf gradient_of, double multiplier = 1);
 
+  // A step whose gradients come one after the other, so that nothing can depend on all of them.
+  bool may_be_made_in_parts() const;
+  /// Prepares a step for the parameters for which `which` returns a tensor like their gradient. Returns
+  /// false, and changes nothing, where step() has to be called instead. Afterwards nothing can fail.
+  bool begin_parts(GradientOf which);
+  void for_each_part(c10::function_ref<void(const Update&)> f) const;  ///< in the order of LibTorch's step
+  void update_parts(c10::ArrayRef<int32_t> parts, c10::ArrayRef<at::Tensor> gradients);
+  void finish_parts();   ///< ends a step all of whose parts were updated
+  void abandon_parts();  ///< ends another step; state of parameters that were not updated is as before
+
   torch::optim::Optimizer& optimizer() const { return optimizer_; }
   const StepOptions& options() const { return options_; }
   const StepResult& last() const { return last_; }
@@ -32,6 +46,15 @@ class Stepper {
   /// Returns what gradients are multiplied by, or nothing when the step is to be skipped.
   std::optional<double> factor(const std::vector<Update>& updates, double multiplier);
   const FlatKernel& kernel(const Formula& formula);
+  void scale_and_clamp(std::vector<Update>& updates, double scale) const;
+
+  struct Parts {
+    std::vector<Update> list;
+    std::vector<bool> updated;
+    std::vector<void*> made;  ///< parameters that have state since this step
+    std::optional<Averages> averages;
+    std::optional<Table> table;
+  };
 
   torch::optim::Optimizer& optimizer_;
   const StepOptions options_;
@@ -40,6 +63,7 @@ class Stepper {
   Norms norms_;
   CompiledUpdates functions_;
   std::map<Formula, FlatKernel> kernels_;
+  std::unique_ptr<Parts> parts_;
   StepResult last_;
   Report report_;
 };

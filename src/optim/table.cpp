@@ -28,12 +28,14 @@ Table::Table(std::vector<Update>& updates, c10::function_ref<const FlatKernel&(c
     Row row{&kernel_of(update.formula), {}, update.parameter.numel()};
     size_t next = 0;
     row.pointers[next++] = update.parameter.mutable_data_ptr();
-    row.pointers[next++] = const_cast<void*>(update.gradient.const_data_ptr());
+    row.pointers[next++] =
+        update.gradient.defined() ? const_cast<void*>(update.gradient.const_data_ptr()) : nullptr;
     for (auto& state : update.state) row.pointers[next++] = state.mutable_data_ptr();
     row.pointers[next++] = update.numbers.data();
     rows_.push_back(row);
   }
   first_piece_.resize(rows_.size());
+  chosen_.resize(rows_.size());
   if (shares_memory(updates))
     for (size_t i = 0; i < rows_.size(); ++i) add_pieces(i, i + 1);  // in LibTorch's order
   else
@@ -55,6 +57,7 @@ bool Table::shares_memory(const std::vector<Update>& updates) const {
   for (size_t i = 0; i < rows_.size(); ++i)
     for (size_t k = 0; k < 2 + updates[i].state.size(); ++k) {
       const auto* begin = static_cast<const char*>(rows_[i].pointers[k]);
+      if (begin == nullptr) continue;
       const auto bytes = rows_[i].elements * ir::size_in_bytes(updates[i].formula.dtype);
       if (bytes > 0) spans.push_back({begin, begin + bytes, i, k != 1});
     }
@@ -85,12 +88,28 @@ void Table::run() const {
       const auto first = first_piece_.begin() + static_cast<int64_t>(batch.begin);
       const auto last = first_piece_.begin() + static_cast<int64_t>(batch.end);
       auto row = static_cast<size_t>(std::upper_bound(first, last, begin) - first_piece_.begin()) - 1;
-      for (; row < batch.end && first_piece_[row] < end; ++row) {
-        const auto from = std::max<int64_t>(begin - first_piece_[row], 0) * kPiece;
-        const auto to = std::min((end - first_piece_[row]) * kPiece, rows_[row].elements);
-        if (from < to) rows_[row].kernel->run(rows_[row].pointers.data(), &rows_[row].elements, from, to);
-      }
+      for (; row < batch.end && first_piece_[row] < end; ++row)
+        run_pieces(rows_[row], first_piece_[row], begin, end);
     });
+}
+
+void Table::run_pieces(const Row& row, int64_t first_piece, int64_t begin, int64_t end) const {
+  const auto from = std::max<int64_t>(begin - first_piece, 0) * kPiece;
+  const auto to = std::min((end - first_piece) * kPiece, row.elements);
+  if (from < to) row.kernel->run(row.pointers.data(), &row.elements, from, to);
+}
+
+void Table::run(c10::ArrayRef<int32_t> rows) {
+  int64_t pieces = 0;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    chosen_[i] = pieces;
+    pieces += (rows_[rows[i]].elements + kPiece - 1) / kPiece;
+  }
+  runtime::parallel_for(pieces, kPiecesPerTask, [&](int64_t begin, int64_t end) {
+    const auto last = chosen_.begin() + static_cast<int64_t>(rows.size());
+    auto i = static_cast<size_t>(std::upper_bound(chosen_.begin(), last, begin) - chosen_.begin()) - 1;
+    for (; i < rows.size() && chosen_[i] < end; ++i) run_pieces(rows_[rows[i]], chosen_[i], begin, end);
+  });
 }
 
 }  // namespace antegrad::optim

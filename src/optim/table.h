@@ -18,13 +18,23 @@ struct Row {
 /// small parameters cost as much as one large one. Whatever can fail, fails in the constructor.
 class Table {
  public:
-  /// `kernel_of`: per update. The updates must outlive the table. Throws Error(UnsupportedTensor) when a
-  /// parameter shares memory with its own gradient or state.
+  /// `kernel_of`: per update. The updates must outlive the table. Gradients may be undefined, and given later
+  /// in memory of their own. Throws Error(UnsupportedTensor) when a parameter shares memory with its own
+  /// gradient or state.
   Table(std::vector<Update>& updates, c10::function_ref<const FlatKernel&(const Formula&)> kernel_of);
   void run() const;
 
+  /// Whether all rows may be updated at the same time, and so in any order.
+  bool is_one_batch() const { return batches_.size() == 1; }
+  void set_gradient(size_t row, const void* gradient) {
+    rows_[row].pointers[1] = const_cast<void*>(gradient);
+  }
+  /// Runs some rows of the only batch. Does not throw.
+  void run(c10::ArrayRef<int32_t> rows);
+
  private:
   void add_pieces(size_t begin, size_t end);
+  void run_pieces(const Row& row, int64_t first_piece, int64_t begin, int64_t end) const;
   /// Returns whether some update reads or writes memory that another one writes.
   bool shares_memory(const std::vector<Update>& updates) const;
 
@@ -36,6 +46,7 @@ class Table {
   };
   std::vector<Batch> batches_;
   std::vector<int64_t> first_piece_;  ///< per row, within its batch
+  std::vector<int64_t> chosen_;       ///< the same for the rows of a call
 };
 
 }  // namespace antegrad::optim

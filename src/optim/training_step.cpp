@@ -12,7 +12,7 @@
 #include "antegrad/error.h"
 #include "antegrad/optim.h"
 #include "aten/autograd_types.h"
-#include "optim/stepper.h"
+#include "optim/early_updates.h"
 
 namespace antegrad {
 namespace {
@@ -83,13 +83,15 @@ namespace detail {
 
 struct TrainingCore::Impl {
   optim::Stepper stepper;
+  std::shared_ptr<optim::EarlyUpdates> early;
   std::vector<at::Tensor> parameters;   ///< without duplicates
   int64_t lists = 0;                    ///< how often the list of parameters has changed
   std::vector<at::Tensor> accumulated;  ///< per parameter
   int64_t calls = 0;                    ///< since the last update
   StepResult last;
 
-  Impl(torch::optim::Optimizer& optimizer, StepOptions options) : stepper(optimizer, std::move(options)) {}
+  Impl(torch::optim::Optimizer& optimizer, StepOptions options)
+      : stepper(optimizer, std::move(options)), early(std::make_shared<optim::EarlyUpdates>(stepper)) {}
   const StepOptions& options() const { return stepper.options(); }
   void replace_parameters(std::vector<at::Tensor> now);
   void add(const std::vector<at::Tensor>& gradients);
@@ -114,9 +116,14 @@ int64_t TrainingCore::prepare() {
                 "a training step is called inside a compiled function", "Call it outside");
   std::vector<at::Tensor> now;
   std::unordered_map<const void*, bool> seen;
+  bool repeats = false;
   for (const auto& group : impl_->stepper.optimizer().param_groups())
     for (const auto& parameter : group.params()) {
-      if (!parameter.requires_grad() || !seen.emplace(parameter.unsafeGetTensorImpl(), true).second) continue;
+      if (!parameter.requires_grad()) continue;
+      if (!seen.emplace(parameter.unsafeGetTensorImpl(), true).second) {
+        repeats = true;
+        continue;
+      }
       refuse_hooks(parameter);
       now.push_back(parameter);
     }
@@ -127,6 +134,7 @@ int64_t TrainingCore::prepare() {
     impl_->replace_parameters(std::move(now));
     ++impl_->lists;
   }
+  impl_->early->reset(repeats);
   return impl_->lists;
 }
 
@@ -163,9 +171,25 @@ std::vector<at::Tensor> TrainingCore::gradients_of(c10::ArrayRef<at::Tensor> res
   return torch::autograd::grad({loss}, impl_->parameters, {}, false, false, /*allow_unused=*/true);
 }
 
+std::shared_ptr<runtime::EarlyResults> TrainingCore::early() const { return impl_->early; }
+
+void TrainingCore::fail() {
+  try {
+    throw;
+  } catch (const std::exception& error) {
+    impl_->early->fail(error.what());
+  } catch (...) {
+    impl_->early->fail("an exception that is no std::exception");
+  }
+}
+
 void TrainingCore::finish(const std::vector<at::Tensor>& gradients) {
   const at::NoGradGuard no_grad;
   impl_->last = {};
+  if (impl_->early->finish()) {
+    impl_->last = impl_->stepper.last();
+    return;
+  }
   if (impl_->options().accumulate == 1) return impl_->update(gradients);
   impl_->add(gradients);
   if (++impl_->calls < impl_->options().accumulate) return;
@@ -181,6 +205,7 @@ void TrainingCore::Impl::replace_parameters(std::vector<at::Tensor> now) {
   accumulated.clear();
   for (const auto& parameter : now) accumulated.push_back(sums[parameter.unsafeGetTensorImpl()]);
   parameters = std::move(now);
+  early->set_parameters(parameters);
 }
 
 void TrainingCore::Impl::add(const std::vector<at::Tensor>& gradients) {

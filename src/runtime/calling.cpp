@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "antegrad/error.h"
@@ -110,6 +111,7 @@ struct Caller::State {
   std::shared_ptr<CompiledBackward> node;                  ///< null when nothing is differentiable
   std::vector<std::pair<at::Tensor, at::Tensor>> changes;  ///< SetTensor: the tensor, and its new view
   bool consumes = false;                                   ///< slots may be released early
+  EarlyTaker* early = nullptr;                             ///< null: all results are returned
   std::optional<TakenGenerators> generators;
   std::optional<Registers> unfinished;  ///< of a run whose last part writes to inputs, see Executable
 };
@@ -218,12 +220,12 @@ void Caller::run_graph(State& state) const {
     state.unfinished = executable_->start(inputs, state.results);
     return;
   }
-  if (!state.consumes) return executable_->run(inputs, state.results);
+  if (!state.consumes) return executable_->run(inputs, state.results, state.early);
   std::vector<at::Tensor> owned(std::make_move_iterator(inputs.begin()),
                                 std::make_move_iterator(inputs.end()));
   for (size_t i = 0; i < state.slots.size(); ++i)
     if (!slot_outlives_run_[i]) state.slots[i].reset();
-  executable_->run(std::move(owned), state.results);
+  executable_->run(std::move(owned), state.results, state.early);
 }
 
 void Caller::attach(const aot::Attach& step, State& state) const {
@@ -278,6 +280,7 @@ struct Caller::StepRunner {
   void operator()(const aot::RunGraph&) const { caller.run_graph(state); }
   void operator()(const aot::Attach& step) const { caller.attach(step, state); }
   void operator()(const aot::SetVersion& step) const {
+    if (!result(step.result).defined()) return;  // taken
     auto counter = result(step.result).unsafeGetTensorImpl()->version_counter();
     if (counter.enabled() && counter.current_version() < step.version) counter.set_version(step.version);
   }
@@ -331,10 +334,47 @@ struct Caller::StepRunner {
   }
 };
 
-std::vector<at::Tensor> Caller::call(c10::ArrayRef<at::Tensor> inputs) const {
+EarlyTaker* Caller::begin(EarlyResults* early, c10::ArrayRef<at::Tensor> inputs) const {
+  const bool possible = early != nullptr && backward_ == nullptr && executable_->times() != nullptr;
+  return possible && early->begin(*this, inputs) ? early : nullptr;
+}
+
+std::vector<int32_t> Caller::graph_outputs() const {
+  std::vector<int32_t> outputs;
+  std::vector<int32_t> taken;  // results that other steps refer to
+  const auto take = [&](const aot::Source& source) {
+    if (source.kind == aot::Source::Kind::Result) taken.push_back(source.index);
+  };
+  const Overloaded look{
+      [](const auto&) {},
+      [&](const aot::Attach& s) { take(s.source); },
+      [&](const aot::WriteBack& s) { taken.push_back(s.result); },
+      [&](const aot::MakeView& s) { take(s.source); },
+      [&](const aot::SetTensor& s) {
+        take(s.tensor);
+        take(s.source);
+      },
+      [&](const aot::SetGenerator& s) { taken.push_back(s.result); },
+      [&](const aot::RetainGrad& s) { take(s.source); },
+      [&](const aot::MakeOutput& s) {
+        const bool is_result = s.source.kind == aot::Source::Kind::Result && !s.requires_grad;
+        outputs.push_back(s.source.kind == aot::Source::Kind::Undefined ? kNoResult
+                          : is_result                                   ? s.source.index
+                                                                        : kOtherResult);
+        take(s.source);
+      },
+  };
+  for (const auto& step : signature_.steps) std::visit(look, step);
+  for (auto& output : outputs)
+    if (output >= 0 && std::count(taken.begin(), taken.end(), output) != 1) output = kOtherResult;
+  return outputs;
+}
+
+std::vector<at::Tensor> Caller::call(c10::ArrayRef<at::Tensor> inputs, EarlyResults* early) const {
+  auto* const taker = begin(early, inputs);
   if (plain_) {
     std::vector<at::Tensor> outputs;
-    executable_->run(inputs, outputs);
+    executable_->run(inputs, outputs, taker);
     return outputs;
   }
   for (auto i : reshaped_)
@@ -343,13 +383,15 @@ std::vector<at::Tensor> Caller::call(c10::ArrayRef<at::Tensor> inputs) const {
                   fmt::format("input {} is a view, and is changed in shape while autograd records", i),
                   "Pass a clone() of it");
   State state;
+  state.early = taker;
   state.slots.append(inputs.begin(), inputs.end());
   return run_steps(state);
 }
 
-std::vector<at::Tensor> Caller::consume(std::vector<at::Tensor>&& inputs) const {
+std::vector<at::Tensor> Caller::consume(std::vector<at::Tensor>&& inputs, EarlyResults* early) const {
   if (!reshaped_.empty() || backward_ != nullptr) return call(inputs);
   State state;
+  state.early = begin(early, inputs);
   state.consumes = true;
   for (auto& input : inputs) state.slots.push_back(std::move(input));
   inputs.clear();

@@ -11,6 +11,15 @@
 
 namespace antegrad::runtime {
 
+class Caller;
+
+/// Takes results of calls before they end.
+class EarlyResults : public EarlyTaker {
+ public:
+  /// Called before the graph runs. Returns whether this call has stops(). When it throws, so does the call.
+  virtual bool begin(const Caller& caller, c10::ArrayRef<at::Tensor> inputs) = 0;
+};
+
 /// Runs the steps of a signature: the only interpreter of the calling convention.
 class Caller {
  public:
@@ -19,14 +28,20 @@ class Caller {
          std::shared_ptr<const Backward> backward = nullptr);
   ~Caller();
 
-  /// `inputs`: the user's tensors, then the lifted ones. Returns the user's outputs.
-  std::vector<at::Tensor> call(c10::ArrayRef<at::Tensor> inputs) const;
+  /// `inputs`: the user's tensors, then the lifted ones. Returns the user's outputs; those that `early` has
+  /// taken are undefined.
+  std::vector<at::Tensor> call(c10::ArrayRef<at::Tensor> inputs, EarlyResults* early = nullptr) const;
   /// As call(), but releases each input after its last use.
-  std::vector<at::Tensor> consume(std::vector<at::Tensor>&& inputs) const;
+  std::vector<at::Tensor> consume(std::vector<at::Tensor>&& inputs, EarlyResults* early = nullptr) const;
 
   const aot::Signature& signature() const { return signature_; }
   const std::shared_ptr<const Backward>& backward() const { return backward_; }
   const Executable& executable() const { return *executable_; }
+  const std::shared_ptr<const Executable>& shared_executable() const { return executable_; }
+  /// Per output of the user: which output of the graph it is, if nothing else refers to that; kNoResult if
+  /// it is undefined, kOtherResult if it is something else.
+  std::vector<int32_t> graph_outputs() const;
+  static constexpr int32_t kNoResult = -1, kOtherResult = -2;
 
  private:
   struct Prepared;
@@ -35,6 +50,8 @@ class Caller {
   void prepare_steps();
   const at::Tensor& get(const aot::Source& source, const State& state) const;
   void run_graph(State& state) const;
+  /// Returns `early`, ready for this call, or null.
+  EarlyTaker* begin(EarlyResults* early, c10::ArrayRef<at::Tensor> inputs) const;
   std::vector<at::Tensor> run_steps(State& state) const;
   void attach(const aot::Attach& step, State& state) const;
 

@@ -136,6 +136,8 @@ Executable::Executable(const schedule::Program& program, const std::vector<Kerne
 
 Executable::~Executable() = default;
 
+int32_t Executable::steps() const { return static_cast<int32_t>(entries_.size()); }
+
 std::unique_ptr<Instruction> Executable::make_step(const schedule::Program& program, size_t step,
                                                    const std::vector<KernelCode>& kernels,
                                                    const Placement& placement) const {
@@ -219,13 +221,15 @@ void Executable::assemble(const schedule::Program& given, const std::vector<Kern
     entries_.push_back(std::move(entry));
   }
   timer_ = StepTimer::make(program);
+  if (!compare && !is_deferred_) times_ = result_times(program, options.symbols);
 }
 
-void Executable::run(c10::ArrayRef<at::Tensor> inputs, std::vector<at::Tensor>& outputs) const {
+void Executable::run(c10::ArrayRef<at::Tensor> inputs, std::vector<at::Tensor>& outputs,
+                     EarlyTaker* early) const {
   Registers registers(register_count_);
   for (size_t i = 0; i < inputs_.size(); ++i)
     if (inputs_[i] >= 0) registers[inputs_[i]] = inputs[i];
-  run(registers, entries_.size(), outputs);
+  run(registers, entries_.size(), outputs, early);
 }
 
 Registers Executable::start(c10::ArrayRef<at::Tensor> inputs, std::vector<at::Tensor>& outputs) const {
@@ -240,7 +244,8 @@ void Executable::finish(Registers& registers) const {
   run_entries(registers, deferred_from_, entries_.size());
 }
 
-void Executable::run(std::vector<at::Tensor>&& inputs, std::vector<at::Tensor>& outputs) const {
+void Executable::run(std::vector<at::Tensor>&& inputs, std::vector<at::Tensor>& outputs,
+                     EarlyTaker* early) const {
   c10::SmallVector<const c10::TensorImpl*, 32> given;
   {
     Registers registers(register_count_);
@@ -250,7 +255,7 @@ void Executable::run(std::vector<at::Tensor>&& inputs, std::vector<at::Tensor>& 
         registers[inputs_[i]] = std::move(inputs[i]);
       }
     inputs.clear();
-    run(registers, entries_.size(), outputs);
+    run(registers, entries_.size(), outputs, early);
   }
   // Results may take over the memory of inputs, but not the object: users may still refer to it weakly.
   for (auto& output : outputs)
@@ -259,7 +264,23 @@ void Executable::run(std::vector<at::Tensor>&& inputs, std::vector<at::Tensor>& 
       output = as_new_tensor(output);
 }
 
-void Executable::run(Registers& registers, size_t end, std::vector<at::Tensor>& outputs) const {
+/// Runs all steps, and hands over outputs between them.
+void Executable::run_early(Registers& registers, EarlyTaker& early) const {
+  size_t done = 0;
+  const auto& stops = early.stops();
+  for (size_t i = 0; i < stops.size(); ++i) {
+    const auto step = static_cast<size_t>(stops[i].step);
+    run_entries(registers, done, step);
+    done = step;
+    c10::SmallVector<at::Tensor, 8> tensors;
+    for (auto output : stops[i].outputs) tensors.push_back(std::move(registers[outputs_[output]]));
+    early.take(i, tensors);
+  }
+  run_entries(registers, done, entries_.size());
+}
+
+void Executable::run(Registers& registers, size_t end, std::vector<at::Tensor>& outputs,
+                     EarlyTaker* early) const {
   alignas(64) std::byte small[kSmallArena];
   if (has_small_arena()) registers.arena = small;
   std::optional<cuda::DeviceScope> scope;
@@ -276,7 +297,7 @@ void Executable::run(Registers& registers, size_t end, std::vector<at::Tensor>& 
     registers[result] = registers[input];
   }
   try {
-    run_entries(registers, 0, end);
+    early != nullptr ? run_early(registers, *early) : run_entries(registers, 0, end);
   } catch (const IndexOutOfRange&) {
     fail_as_eager(registers);
   }

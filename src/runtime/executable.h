@@ -3,11 +3,13 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "ir/graph.h"
 #include "runtime/plan/in_place.h"
 #include "runtime/plan/kernel_code.h"
+#include "runtime/plan/result_times.h"
 #include "schedule/program.h"
 #include "toolchain/cuda/driver.h"
 
@@ -36,6 +38,21 @@ class Instruction {
 
 struct IndexChecks;
 struct Placement;
+
+/// Places in a run at which outputs are handed over.
+struct EarlyStop {
+  int32_t step = 0;              ///< before this step, or at the end of the run
+  std::vector<int32_t> outputs;  ///< of the graph
+};
+/// Takes outputs while a run goes on. What it takes is undefined in the outputs of the run.
+class EarlyTaker {
+ public:
+  virtual ~EarlyTaker() = default;
+  virtual const std::vector<EarlyStop>& stops() const = 0;  ///< in the order of their steps
+  /// Must not throw.
+  virtual void take(size_t stop, c10::ArrayRef<at::Tensor> tensors) = 0;
+};
+
 class StepTimer;
 
 /// A functional graph as a flat list of calls of kernels and of LibTorch. Immutable; any number of threads
@@ -56,9 +73,12 @@ class Executable {
 
   /// `inputs`: in the order of the graph's. `outputs` receives one tensor per output of the graph. Runs below
   /// autograd and autocast, whose work the graph already contains.
-  void run(c10::ArrayRef<at::Tensor> inputs, std::vector<at::Tensor>& outputs) const;
+  /// `early` may take outputs before: see times().
+  void run(c10::ArrayRef<at::Tensor> inputs, std::vector<at::Tensor>& outputs,
+           EarlyTaker* early = nullptr) const;
   /// Takes ownership of the inputs: each is released after its last use.
-  void run(std::vector<at::Tensor>&& inputs, std::vector<at::Tensor>& outputs) const;
+  void run(std::vector<at::Tensor>&& inputs, std::vector<at::Tensor>& outputs,
+           EarlyTaker* early = nullptr) const;
 
   /// As run(), but leaves out the steps that write to inputs where writes are deferred (InputWrites):
   /// finish() runs them, and does not fail.
@@ -72,6 +92,10 @@ class Executable {
 
   int64_t arena_bytes() const { return arena_bytes_; }
 
+  /// What is known about the times of outputs; null where they cannot be taken early.
+  const ResultTimes* times() const { return times_ ? &*times_ : nullptr; }
+  int32_t steps() const;
+
  private:
   struct Entry;
   struct Fallback;
@@ -80,7 +104,9 @@ class Executable {
   std::unique_ptr<Instruction> make_step(const schedule::Program& program, size_t step,
                                          const std::vector<KernelCode>& kernels,
                                          const Placement& placement) const;
-  void run(Registers& registers, size_t end, std::vector<at::Tensor>& outputs) const;
+  void run(Registers& registers, size_t end, std::vector<at::Tensor>& outputs,
+           EarlyTaker* early = nullptr) const;
+  void run_early(Registers& registers, EarlyTaker& early) const;
   bool has_small_arena() const;
   void begin_arena(int64_t bytes, Registers& registers) const;
   void run_entries(Registers& registers, size_t begin, size_t end) const;
@@ -94,6 +120,7 @@ class Executable {
   std::vector<int32_t> inputs_;   ///< register per graph input; -1 when it is not used
   std::vector<int32_t> outputs_;  ///< register per graph output; -1 when it is undefined
   std::vector<InPlacePlan::Write> writes_;
+  std::optional<ResultTimes> times_;
   std::vector<std::pair<int32_t, int32_t>> adoptions_;  ///< as in Placement
   size_t deferred_from_ = 0;                            ///< the first entry that finish() runs
   bool is_deferred_ = false;

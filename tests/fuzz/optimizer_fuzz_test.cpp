@@ -1,5 +1,8 @@
-// Random optimizers, options, groups, parameters and gradients: compiled steps against LibTorch's.
+// Random optimizers, options, groups, parameters and gradients: compiled steps against LibTorch's, and whole
+// training steps of random nets against loops.
 // ANTEGRAD_FUZZ_SEED and ANTEGRAD_FUZZ_COUNT search other seeds, and longer.
+#include <torch/nn/utils/clip_grad.h>
+
 #include "fuzz/driver.h"
 #include "fuzz/rng.h"
 #include "support/optimizer_twins.h"
@@ -215,23 +218,137 @@ std::string check_optimizer(uint64_t seed) {
   return "";
 }
 
-void fuzz_optimizers(uint64_t first, uint64_t count) {
+// --- whole steps: weights that are tied, frozen, unused, overlap, are looked up in or written to
+
+/// A net that is made twice alike from one seed.
+struct RandomNet {
+  std::vector<Tensor> weights, trained, constants;
+  std::vector<size_t> layers;  ///< which weight each one multiplies by
+  size_t table = 0;            ///< of rows that are looked up, where that is a weight
+  bool writes_weight = false, counts_calls = false;
+  Tensor calls;
+
+  explicit RandomNet(uint64_t seed) {
+    Rng rng(seed);
+    torch::manual_seed(seed);
+    const auto width = rng.percent(20) ? rng.range(60, 90) : rng.range(1, 8);
+    const auto random = [&](int64_t rows) { return torch::randn({rows, width}, at::kDouble) / 3; };
+    for (auto n = rng.range(2, 6); n > 0; --n) weights.push_back(random(width));
+    if (rng.percent(15)) {
+      const auto whole = random(2 * width);
+      weights[0] = whole.narrow(0, 0, width);
+      weights[1] = whole.narrow(0, rng.range(0, width), width);
+    }
+    if (rng.percent(30)) {
+      table = weights.size();
+      weights.push_back(random(5));
+    }
+    for (auto& weight : weights) {
+      weight = weight.detach();
+      if (rng.percent(20)) constants.push_back(weight);  // the same memory, without gradients
+      weight.set_requires_grad(!rng.percent(15));
+      if (weight.requires_grad() || rng.percent(50)) trained.push_back(weight);
+    }
+    for (auto n = rng.range(1, 6); n > 0; --n)
+      layers.push_back(
+          static_cast<size_t>(rng.below(static_cast<int64_t>(table > 0 ? table : weights.size()))));
+    writes_weight = rng.percent(8);
+    counts_calls = rng.percent(15);
+    calls = torch::zeros({1}, at::kDouble);
+    if (!weights[layers.back()].requires_grad()) weights[layers.back()].set_requires_grad(true);
+  }
+
+  int64_t width() const { return weights[0].size(1); }
+
+  Tensor loss(const Tensor& x) const {
+    auto y = x;
+    if (table > 0)
+      y = y + at::embedding(weights[table], (x.select(1, 0).abs() * 3).to(at::kLong).clamp(0, 4));
+    for (auto layer : layers) y = at::tanh(at::mm(y, weights[layer]));
+    for (const auto& constant : constants) y = y + constant.mean();
+    auto sum = (y + calls / 8).pow(2).mean();
+    const at::NoGradGuard no_grad;
+    if (counts_calls) calls.add_(1);
+    if (writes_weight) weights[layers[0]].data().mul_(0.75);
+    return sum;
+  }
+};
+
+StepOptions random_step_options(Rng& rng) {
+  StepOptions options;
+  if (rng.percent(20))
+    options.clip_norm = share(rng);
+  else if (rng.percent(20))
+    options.clip_value = share(rng) / 10;
+  if (rng.percent(15)) options.gradients = Gradients::Keep;
+  if (rng.percent(10)) options.accumulate = rng.range(2, 3);
+  options.skip_nonfinite = rng.percent(10);
+  if (rng.percent(30)) options.average = std::make_shared<WeightAverage>(share(rng));
+  return options;
+}
+
+void step_eagerly(const RandomNet& net, to::Optimizer& optimizer, const StepOptions& options, int call,
+                  const Tensor& x) {
+  if (call % options.accumulate == 0) optimizer.zero_grad();
+  (net.loss(x) / options.accumulate).backward();
+  if ((call + 1) % options.accumulate != 0) return;
+  if (options.clip_norm) torch::nn::utils::clip_grad_norm_(net.trained, *options.clip_norm);
+  if (options.clip_value) torch::nn::utils::clip_grad_value_(net.trained, *options.clip_value);
+  optimizer.step();
+}
+
+std::string check_whole_step(uint64_t seed) {
+  Rng rng(seed * 31 + 7);
+  const auto kind = rng.below(kLion);
+  const auto settings = random_options(rng, kind);
+  const auto options = random_step_options(rng);
+  const RandomNet eager_net(seed), net(seed);
+  const auto make = [&](const RandomNet& of) {
+    return make_optimizer(kind, {to::OptimizerParamGroup(of.trained)}, *settings);
+  };
+  const auto eager = make(eager_net), optimizer = make(net);
+  const auto step = training_step([&](const Tensor& x) { return net.loss(x); }, *optimizer, options);
+  for (int call = 0; call < 4; ++call) {
+    const auto x = torch::randn({3, net.width()}, at::kDouble);
+    step_eagerly(eager_net, *eager, options, call, x);
+    step(x);
+    if (rng.percent(30)) {
+      const auto lr = share(rng) / 10;
+      eager->param_groups()[0].options().set_lr(lr);
+      optimizer->param_groups()[0].options().set_lr(lr);
+    }
+    for (size_t i = 0; i < net.weights.size(); ++i)
+      if (!at::allclose(net.weights[i], eager_net.weights[i], 1e-6, 1e-9))
+        return c10::str("seed ", seed, ", optimizer ", kind, ", call ", call, ", weight ", i, " is ",
+                        net.weights[i], " instead of ", eager_net.weights[i]);
+    if (!at::equal(net.calls, eager_net.calls)) return c10::str("seed ", seed, ": the number of calls");
+  }
+  if (step.report().eager_calls + step.step_report().eager_calls > 0)
+    return c10::str("seed ", seed, " ran eagerly");
+  return "";
+}
+
+void search(const char* family, Seeds seeds, std::string (*check)(uint64_t)) {
   uint64_t failures = 0;
-  for (uint64_t seed = first; seed < first + count && failures < 3; ++seed)
-    if (const auto text = check_optimizer(seed); !text.empty()) {
+  for (uint64_t seed = seeds.first; seed < seeds.first + seeds.count && failures < 3; ++seed)
+    if (const auto text = check(seed); !text.empty()) {
       ++failures;
       ADD_FAILURE() << text;
     }
-  say_checked("optimizer", count, failures);
+  say_checked(family, seeds.count, failures);
 }
 
-TEST(OptimizerFuzz, Seeds0To499) { fuzz_optimizers(0, 500); }
-
-TEST(FreshOptimizerFuzz, Steps) {
+void search_fresh(const char* family, std::string (*check)(uint64_t)) {
   const auto seeds = fresh_seeds();
   if (!seeds) GTEST_SKIP() << "ANTEGRAD_FUZZ_COUNT=n searches among n";
-  fuzz_optimizers(seeds->first, seeds->count);
+  search(family, *seeds, check);
 }
+
+TEST(OptimizerFuzz, Seeds0To499) { search("optimizer", {0, 500}, check_optimizer); }
+TEST(WholeStepFuzz, Seeds0To79) { search("whole step", {0, 80}, check_whole_step); }
+
+TEST(FreshOptimizerFuzz, Steps) { search_fresh("optimizer", check_optimizer); }
+TEST(FreshWholeStepFuzz, Steps) { search_fresh("whole step", check_whole_step); }
 
 }  // namespace
 }  // namespace antegrad::fuzz

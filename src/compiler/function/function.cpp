@@ -19,6 +19,11 @@ namespace {
 
 constexpr int kMostEagerTries = 4;
 
+/// What may take results of this call early.
+runtime::EarlyResults* taker_of(const std::shared_ptr<runtime::EarlyResults>& early, const Match& match) {
+  return match.kept_outputs.empty() ? early.get() : nullptr;
+}
+
 /// Makes outputs share memory with tensors that the function kept, and sets the grad mode that it leaves
 /// behind.
 Outcome finish(const Match& match, std::vector<at::Tensor> outputs) {
@@ -52,7 +57,8 @@ Outcome Function::call(const Leaves& leaves, const RunOnTensors& run, const Keep
   const auto [match, in_parts, is_trial] = impl_->serve(call);
   if (in_parts) return is_trial ? impl_->try_in_parts(call) : impl_->run_in_parts(call);
   if (!match) return {{}, nullptr, true};
-  if (!match->instance->has_assumptions) return finish(*match, match->instance->caller->call(match->inputs));
+  if (!match->instance->has_assumptions)
+    return finish(*match, match->instance->caller->call(match->inputs, taker_of(impl_->early, *match)));
   auto outputs = impl_->call_on_assumptions(call, *match);
   return outputs ? finish(*match, *std::move(outputs)) : Outcome{{}, nullptr, true};
 }
@@ -75,7 +81,12 @@ Outcome Function::consume(Leaves&& leaves, const RunOnTensors& run, const KeepRu
   std::vector<at::Tensor> inputs(std::make_move_iterator(match->inputs.begin()),
                                  std::make_move_iterator(match->inputs.end()));
   match->inputs.clear();
-  return finish(*match, match->instance->caller->consume(std::move(inputs)));
+  auto* const early = taker_of(impl_->early, *match);
+  return finish(*match, match->instance->caller->consume(std::move(inputs), early));
+}
+
+void Function::hand_results_to(std::shared_ptr<runtime::EarlyResults> early) {
+  impl_->early = std::move(early);
 }
 
 Function::Impl::Served Function::Impl::serve(const Call& call, bool may_try) {

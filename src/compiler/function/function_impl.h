@@ -31,6 +31,7 @@ struct Function::Impl {
   std::optional<compiler::Stretches> stretches;  ///< with Unsupported::Break
   /// With Unsupported::Break: a call tried in parts had no break, so the next one may be captured.
   std::atomic<bool> unbroken{false};
+  std::shared_ptr<runtime::EarlyResults> early;  ///< as in hand_results_to()
   std::atomic<uint64_t> calls{0};
   const int64_t trace_id = trace::new_function_id();
 

@@ -1,0 +1,193 @@
+#include "optim/early_updates.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "antegrad/error.h"
+#include "aten/convert.h"
+
+namespace antegrad::optim {
+namespace {
+
+/// Gradients of this size are used while they are in caches, and not kept for others.
+constexpr int64_t kLargeBytes = int64_t{256} << 10;
+
+const void* storage_of(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.has_storage() ? tensor.storage().unsafeGetStorageImpl() : nullptr;
+}
+
+/// Returns the input of the caller that a slot is, or lies on; -1 for other slots.
+int32_t input_of(const aot::Signature& signature, int32_t slot) {
+  if (slot < signature.inputs) return slot;
+  const auto* base = aot::find_base(signature, slot);
+  return base == nullptr ? -1 : base->members.front();
+}
+
+bool has_type(const runtime::ResultTimes::Output& output, const at::Tensor& tensor) {
+  if (output.dtype != aten::to_ir(tensor.scalar_type()) ||
+      output.sizes.size() != static_cast<size_t>(tensor.dim()))
+    return false;
+  for (int64_t d = 0; d < tensor.dim(); ++d)
+    if (output.sizes[d] != tensor.size(d) || (tensor.size(d) > 1 && output.strides[d] != tensor.stride(d)))
+      return false;
+  return true;
+}
+
+}  // namespace
+
+void EarlyUpdates::set_parameters(std::vector<at::Tensor> parameters) {
+  parameters_ = std::move(parameters);
+  executable_.reset();
+}
+
+void EarlyUpdates::reset(bool repeats) {
+  repeats_ = repeats;
+  active_ = false;
+  updated_ = 0;
+}
+
+bool EarlyUpdates::begin(const runtime::Caller& caller, c10::ArrayRef<at::Tensor> inputs) {
+  if (repeats_ || !stepper_.may_be_made_in_parts()) return false;
+  if (caller.shared_executable() != executable_) {
+    executable_ = caller.shared_executable();
+    inputs_.clear();
+    possible_ = read(caller);
+  }
+  if (!possible_) return false;
+  size_t next = 0;  // parameters come in the order of the gradients
+  active_ = stepper_.begin_parts([&](const at::Tensor& parameter) {
+    if (next == gradients_.size() || !parameters_[gradients_[next].parameter].is_same(parameter))
+      return at::Tensor();
+    ++next;
+    return parameter;
+  });
+  if (active_ && (next != gradients_.size() || !plan(caller, inputs))) {
+    stepper_.abandon_parts();
+    active_ = false;
+  }
+  return active_;
+}
+
+bool EarlyUpdates::read(const runtime::Caller& caller) {
+  const auto outputs = caller.graph_outputs();
+  const auto& times = *caller.executable().times();
+  if (outputs.size() < parameters_.size()) return false;
+  gradients_.clear();
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    if (outputs[i] == runtime::Caller::kNoResult) continue;
+    if (outputs[i] == runtime::Caller::kOtherResult) return false;
+    const auto& output = times.outputs[outputs[i]];
+    if (!output.own || output.first < 0 || !has_type(output, parameters_[i])) return false;
+    gradients_.push_back({outputs[i], i, output.first, 0, static_cast<int64_t>(parameters_[i].nbytes())});
+  }
+  return gradients_.size() > 1;  // a single one is as large as the largest
+}
+
+bool EarlyUpdates::plan(const runtime::Caller& caller, c10::ArrayRef<at::Tensor> inputs) {
+  Storages read, written;
+  for (const auto& input : inputs) read.push_back(storage_of(input));
+  stepper_.for_each_part([&](const Update& update) {
+    written.push_back(storage_of(update.parameter));
+    for (const auto& state : update.state) written.push_back(storage_of(state));
+    written.push_back(nullptr);
+  });
+  if (!inputs_.empty() && read == inputs_ && written == written_) return true;
+  inputs_ = std::move(read);
+  written_ = std::move(written);
+  const bool found = find_times(caller);
+  if (found) plan_stops();
+  if (!found) inputs_.clear();
+  return found;
+}
+
+bool EarlyUpdates::find_times(const runtime::Caller& caller) {
+  const auto& signature = caller.signature();
+  const auto& times = *caller.executable().times();
+  std::unordered_map<const void*, int32_t> last_reads;  // by storage
+  for (size_t i = 0; i < signature.graph_inputs.size(); ++i) {
+    const auto input = input_of(signature, signature.graph_inputs[i]);
+    if (input < 0) continue;
+    auto& last = last_reads.emplace(inputs_[input], -1).first->second;
+    last = std::max(last, times.last_reads[i]);
+  }
+  for (const auto* changed : {&signature.written, &signature.changed})
+    for (auto input : *changed)
+      if (std::ranges::count(written_, inputs_[input]) > 0) return false;
+  size_t next = 0;
+  for (auto& gradient : gradients_) {
+    auto last = std::max(times.outputs[gradient.output].last, times.last_failure);
+    for (; written_[next] != nullptr; ++next)
+      if (const auto found = last_reads.find(written_[next]); found != last_reads.end())
+        last = std::max(last, found->second);
+    ++next;
+    gradient.final_from = last + 1;
+  }
+  return true;
+}
+
+void EarlyUpdates::add_stop(int32_t step, std::vector<int32_t>& rows) {
+  if (rows.empty()) return;
+  auto& stop = stops_.emplace_back();
+  stop.step = step;
+  for (auto row : rows) stop.outputs.push_back(gradients_[row].output);
+  rows_.push_back(std::move(rows));
+  rows.clear();
+}
+
+/// Gradients wait for others until they would take more memory than the largest one.
+void EarlyUpdates::plan_stops() {
+  stops_.clear();
+  rows_.clear();
+  int64_t most = 0;
+  for (const auto& gradient : gradients_) most = std::max(most, gradient.bytes);
+  const auto enough = std::min(most, kLargeBytes);
+  std::vector<int32_t> waiting;
+  const auto bytes_ready = [&](int32_t step) {
+    int64_t bytes = 0;
+    for (auto row : waiting) bytes += gradients_[row].final_from <= step ? gradients_[row].bytes : 0;
+    return bytes;
+  };
+  const auto take_ready = [&](int32_t step) {
+    std::vector<int32_t> ready, rest;
+    for (auto row : waiting) (gradients_[row].final_from <= step ? ready : rest).push_back(row);
+    waiting = std::move(rest);
+    add_stop(step, ready);
+  };
+  for (int32_t step = 0; step <= executable_->steps(); ++step) {
+    int64_t born = 0;
+    for (const auto& gradient : gradients_) born += gradient.born == step ? gradient.bytes : 0;
+    int64_t alive = 0;
+    for (auto row : waiting) alive += gradients_[row].bytes;
+    if (bytes_ready(step) >= enough || (born > 0 && alive + born > most) || step == executable_->steps())
+      take_ready(step);
+    for (size_t row = 0; row < gradients_.size(); ++row)
+      if (gradients_[row].born == step) waiting.push_back(static_cast<int32_t>(row));
+  }
+}
+
+void EarlyUpdates::take(size_t stop, c10::ArrayRef<at::Tensor> tensors) {
+  stepper_.update_parts(rows_[stop], tensors);
+  updated_ += tensors.size();
+}
+
+bool EarlyUpdates::finish() {
+  if (!active_) return false;
+  active_ = false;
+  stepper_.finish_parts();
+  return true;
+}
+
+void EarlyUpdates::fail(const std::string& what) {
+  if (!std::exchange(active_, false)) return;
+  stepper_.abandon_parts();
+  if (updated_ == 0) return;
+  throw Error(ErrorCode::Internal, "training_step",
+              fmt::format("the step failed after {} of {} parameters were updated: {}", updated_,
+                          gradients_.size(), what),
+              "Continue from a checkpoint; with Gradients::Keep nothing is updated before everything is "
+              "computed");
+}
+
+}  // namespace antegrad::optim
