@@ -22,9 +22,13 @@ constexpr std::string_view kTexts[] = {
     ,
 #include "codegen/text/prelude/log.h"
     ,
+#include "codegen/text/prelude/log_f64.h"
+    ,
 #include "codegen/text/prelude/hyperbolic.h"
     ,
 #include "codegen/text/prelude/trig.h"
+    ,
+#include "codegen/text/prelude/trig_f64.h"
     ,
 #include "codegen/text/prelude/erf.h"
     ,

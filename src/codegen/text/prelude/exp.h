@@ -156,8 +156,4 @@ AG_INLINE double ag_sigmoid_f64(double x) {
   const double result = ag_fma_f64(reciprocal, correction, reciprocal);
   return ag_times_shifted_pow2_f64(result, x < 0.0 ? shifted : AG_SHIFT_F64);
 }
-
-//@ ag_exp2_f64
-double exp2(double);
-AG_INLINE double ag_exp2_f64(double x) { return exp2(x); }
 )ag"

@@ -103,12 +103,4 @@ AG_INLINE float ag_log2_f32(float x) { return (float)(ag_log_f64((double)x) * 0x
 
 //@ ag_log10_f32
 AG_INLINE float ag_log10_f32(float x) { return (float)(ag_log_f64((double)x) * 0x1.bcb7b1526e50ep-2); }
-
-//@ ag_log2_f64
-double log2(double);
-AG_INLINE double ag_log2_f64(double x) { return log2(x); }
-
-//@ ag_log10_f64
-double log10(double);
-AG_INLINE double ag_log10_f64(double x) { return log10(x); }
 )ag"

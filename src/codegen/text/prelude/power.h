@@ -24,7 +24,17 @@ AG_INLINE float ag_pow_f32(float x, float y) {
 
 //@ ag_pow_f64
 double pow(double, double);
-AG_INLINE double ag_pow_f64(double x, double y) { return pow(x, y); }
+AG_INLINE double ag_pow_f64(double x, double y) {
+#ifdef __FMA__
+  double rest;
+  const double log = ag_log_parts_f64(x, &rest);
+  const double product = y * log;
+  const double power = ag_exp_parts_f64(product, ag_fma_f64(y, log, -product) + y * rest);
+  return ag_pow_special_f64(x, y, power);
+#else
+  return pow(x, y);
+#endif
+}
 
 //@ ag_hypot_f32
 AG_INLINE float ag_hypot_f32(float a, float b) {

@@ -129,15 +129,6 @@ AG_INLINE float ag_acos_f32(float x) {
   return (float)ag_atan_ratio(__builtin_sqrt((1.0 - d) * (1.0 + d)), d);
 }
 
-//@ ag_sin_f64
-double sin(double);
-AG_INLINE double ag_sin_f64(double x) { return sin(x); }
-//@ ag_cos_f64
-double cos(double);
-AG_INLINE double ag_cos_f64(double x) { return cos(x); }
-//@ ag_tan_f64
-double tan(double);
-AG_INLINE double ag_tan_f64(double x) { return tan(x); }
 //@ ag_asin_f64
 double asin(double);
 AG_INLINE double ag_asin_f64(double x) { return asin(x); }
