@@ -245,6 +245,7 @@ struct Options {
   Dynamic dynamic = Dynamic::Auto;               ///< what happens when sizes change
   std::vector<DynamicSize> dynamic_sizes;        ///< sizes that are symbols from the first call on
   int max_sizes = 1024;                          ///< combinations of sizes that a version remembers
+  bool compile_all_sizes = false;                ///< also in a stream of sizes that do not repeat
   bool check_recapture = false;                  ///< captures again at each call and compares graphs
   bool verify = false;                           ///< also verifies the graph as captured, before any pass
   std::vector<std::string> disabled_passes;      ///< names of passes to skip

@@ -73,6 +73,7 @@ const std::map<std::string, Setter>& setters() {
       {"drop_versions", flag(&Options::drop_versions)},
       {"dynamic", choice(&Options::dynamic, compiler::kDynamic)},
       {"max_sizes", number(&Options::max_sizes)},
+      {"compile_all_sizes", flag(&Options::compile_all_sizes)},
       {"check_recapture", flag(&Options::check_recapture)},
       {"verify", flag(&Options::verify)},
       {"disabled_passes", set_passes},

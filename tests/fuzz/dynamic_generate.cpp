@@ -86,14 +86,19 @@ class Calls {
     add(second);
   }
 
-  /// Sizes that no call had before: after a few, a version is checked by its forward pass alone.
+  /// Sizes that no call had before: after a few, a version is checked by its forward pass alone, and after
+  /// many, they run uncompiled.
   void stream() {
-    for (int64_t k = 0; k < 6; ++k) {
-      Assignment values;
-      for (size_t s = 0; s < scope_.symbols(); ++s)
-        values.push_back(of_symbol(s, 20 + 11 * k + static_cast<int64_t>(s) * 4 + rng_.below(4)));
-      add(std::move(values));
-    }
+    for (int64_t k = 0; k < 6; ++k) add_new(20 + 11 * k, 4);
+    const int64_t more = rng_.percent(6) ? 28 : 0;
+    for (int64_t k = 0; k < more; ++k) add_new(90 + 2 * k, 2);
+    if (more > 0) repeat();
+  }
+  void add_new(int64_t from, int64_t spread) {
+    Assignment values;
+    for (size_t s = 0; s < scope_.symbols(); ++s)
+      values.push_back(of_symbol(s, from + static_cast<int64_t>(s) * 4 + rng_.below(spread)));
+    add(std::move(values));
   }
 
   int64_t of_symbol(size_t s, int64_t value) {

@@ -29,6 +29,7 @@ const std::vector<Variable>& known_variables() {
       {"ANTEGRAD_MAX_VERSIONS", {}},
       {"ANTEGRAD_DYNAMIC", {"auto", "all", "none"}},
       {"ANTEGRAD_DISABLE_PASSES", {}},
+      {"ANTEGRAD_COMPILE_ALL_SIZES", kFlag},
       {"ANTEGRAD_VERIFY", kFlag},
       {"ANTEGRAD_WRITABLE_INPUTS", kFlag},
       {"ANTEGRAD_BACKEND", {"eager", "nofuse", "default"}},

@@ -68,6 +68,7 @@ Options with_environment(Options options) {
   }
   read_choice("ANTEGRAD_CACHE", kCaches, "on, off or strict", options.cache);
   read_flag("ANTEGRAD_CHECK_RECAPTURE", options.check_recapture);
+  read_flag("ANTEGRAD_COMPILE_ALL_SIZES", options.compile_all_sizes);
   read_flag("ANTEGRAD_VERIFY", options.verify);
   read_flag("ANTEGRAD_WRITABLE_INPUTS", options.writable_inputs);
   read_flag("ANTEGRAD_DEBUG_COMPARE", options.debug_compare);

@@ -42,7 +42,10 @@ Function::Function(Options options, bool effects) : impl_(std::make_unique<Impl>
   for (const auto& name : impl_->options.disabled_passes) passes::find_pass(name);
   impl_->lowering = std::make_shared<const compiler::Lowering>(impl_->options);
   impl_->driver.emplace(impl_->settings());
-  if (impl_->options.unsupported == Unsupported::Break) impl_->stretches.emplace(impl_->options);
+  const auto& given = impl_->options;
+  if (given.unsupported == Unsupported::Break) impl_->stretches.emplace(given);
+  if (!given.compile_all_sizes && !given.gradients && !impl_->stretches)
+    impl_->new_sizes.emplace(given.max_sizes);
   const trace::In in({impl_->trace_id, 0, ""});
   compiler::trace_function(impl_->options);
 }
@@ -95,8 +98,9 @@ Function::Impl::Served Function::Impl::serve(const Call& call, bool may_try) {
   auto match = find(call);
   const bool known = match.has_value();
   const bool is_trial = !known && may_try && needs_trial();
-  const bool waits = !known && !is_trial && options.compile == Compile::Background;
-  if (!known && !is_trial) match = waits ? compile_in_background(call) : find_or_compile(call);
+  const bool passes = !known && !is_trial && passes_by(call, number);
+  const bool waits = !known && !is_trial && !passes && options.compile == Compile::Background;
+  if (!known && !is_trial && !passes) match = waits ? compile_in_background(call) : find_or_compile(call);
   if (match) {
     match->version->last_call.store(number, std::memory_order_relaxed);
     match->version->throw_if_refused();

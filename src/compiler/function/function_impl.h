@@ -11,6 +11,7 @@
 
 #include "antegrad/function.h"
 #include "compiler/code/driver.h"
+#include "compiler/function/new_sizes.h"
 #include "compiler/function/stretches.h"
 #include "compiler/function/version.h"
 #include "trace/trace.h"
@@ -33,6 +34,8 @@ struct Function::Impl {
   std::atomic<bool> unbroken{false};
   std::shared_ptr<runtime::EarlyResults> early;  ///< as in hand_results_to()
   std::atomic<uint64_t> calls{0};
+  std::optional<compiler::NewSizes> new_sizes;  ///< nothing when all sizes are compiled
+  std::once_flag new_sizes_told;
   const int64_t trace_id = trace::new_function_id();
 
   mutable BriefSharedMutex versions_mutex;         ///< guards versions and report
@@ -82,6 +85,10 @@ struct Function::Impl {
   bool may_run_in_parts() const;
   bool needs_trial() const;
   std::optional<Match> find(const Call& call) const;
+  /// Whether call number `number`, which no version serves, runs uncompiled because its sizes are not likely
+  /// to come again.
+  bool passes_by(const Call& call, uint64_t number);
+  void tell_new_sizes();
   /// Runs an instance that has assumptions of data. Nothing: they do not hold, and the call has had no
   /// effect.
   std::optional<std::vector<at::Tensor>> call_on_assumptions(const Call& call, const Match& match);

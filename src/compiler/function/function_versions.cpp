@@ -154,6 +154,28 @@ bool Function::Impl::make_room(std::string& reason) {
   return true;
 }
 
+bool Function::Impl::passes_by(const Call& call, uint64_t number) {
+  if (!new_sizes || !new_sizes->is_stream(number, call.leaves)) return false;
+  std::shared_lock lock(versions_mutex);
+  const bool small = std::ranges::any_of(versions, [&](const auto& version) {
+    return !version->is_eager() && version->is_dynamic() && version->allows(call) &&
+           version->bound_by_calls();
+  });
+  lock.unlock();
+  if (small) std::call_once(new_sizes_told, [&] { tell_new_sizes(); });
+  return small;
+}
+
+void Function::Impl::tell_new_sizes() {
+  const auto reason = fmt::format(
+      "'{}' runs uncompiled at sizes that it has not met before: most of its calls have such sizes, and its "
+      "ops are so small that a new size costs more than compiled code saves",
+      options.name);
+  trace::warn("eager", reason, "Set Options::compile_all_sizes if these sizes will come again");
+  std::unique_lock lock(versions_mutex);
+  append_unique(report.eager_reasons, reason);
+}
+
 /// Calls from static destructors still get their results.
 void Function::Impl::run_eagerly_at_exit() {
   const auto reason = fmt::format("'{}' runs eagerly: the process is ending", options.name);

@@ -20,7 +20,8 @@ Options options_for(const Options& options) {
   own.name += "_gradients";
   own.unsupported = Unsupported::Error;
   own.check_recapture = false;
-  own.compile = Compile::Blocking;  // nothing could run instead
+  own.compile = Compile::Blocking;  // nothing could run instead …
+  own.compile_all_sizes = true;     // … at new sizes either
   own.dynamic_sizes.clear();        // they refer to the function's own arguments
   own.watch.clear();  // each version has its own gradient function, valid for the state of its modules
   return own;

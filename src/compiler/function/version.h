@@ -110,6 +110,8 @@ class Version {
     if (refusal_) std::rethrow_exception(refusal_);
   }
   bool is_eager() const { return template_ == nullptr; }
+  /// As is_bound_by_calls(); false for versions without code.
+  bool bound_by_calls() const { return bound_by_calls_; }
   /// Whether it has an instance per combination of sizes and numbers.
   bool is_dynamic() const { return guards_.shapes.has_value() || !guards_.free.empty(); }
   const VersionGuards& guards() const { return guards_; }
@@ -148,7 +150,8 @@ class Version {
                                                      std::vector<int32_t> targets) const;
 
   VersionGuards guards_;
-  std::shared_ptr<const Template> template_;     ///< null for an eager version
+  std::shared_ptr<const Template> template_;  ///< null for an eager version
+  bool bound_by_calls_ = false;
   std::shared_ptr<detail::Function> gradients_;  ///< higher-order derivatives of all instances
   std::unordered_map<Symbols, InstancePtr, SymbolsHash> instances_;
   InstancePtr newest_;

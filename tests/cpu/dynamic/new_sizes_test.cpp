@@ -301,7 +301,9 @@ TEST(NewSizes, MayComeInManyCombinations) {
     const auto sums = torch::zeros_like(nodes).index_add(0, to, messages.slice(1, 0, 5));
     return torch::mse_loss(sums.mm(weight).tanh().mean(), torch::scalar_tensor(0.5));
   };
-  auto compiled = compile(program);
+  Options options;
+  options.compile_all_sizes = true;
+  auto compiled = compile(program, options);
   for (int64_t i = 0; i < 40; ++i) {
     const auto n = 4 + i % 11, e = 3 + i * 13 % 37;
     const auto nodes = torch::randn({n, 5}).requires_grad_();
@@ -318,12 +320,92 @@ TEST(NewSizes, MayComeInManyCombinations) {
 TEST(NewSizes, BeyondTheMostThatAreKeptAreServed) {
   Options options;
   options.max_sizes = 64;
+  options.compile_all_sizes = true;
   auto compiled = compile([](const Tensor& x) { return x.cos(); }, options);
   for (int64_t n = 2; n < 300; ++n) {
     const auto x = torch::randn({n});
     EXPECT_TRUE(same_values(x.cos(), compiled(x)));
   }
   EXPECT_EQ(compiled.report().captures, 2u);
+}
+
+/// Calls the function with `count` sizes and compares with eager.
+template <class F>
+Report stream_of_sizes(const std::function<Tensor(const Tensor&)>& program, F& compiled, const Tensor& weight,
+                       int64_t first, int64_t count) {
+  for (int64_t n = first; n < first + count; ++n)
+    expect_same(run(program, n, weight), run(compiled, n, weight), n);
+  return compiled.report();
+}
+
+TEST(NewSizes, OfSmallOpsRunUncompiledWhereTheyDoNotRepeat) {
+  const auto weight = make_weight();
+  const std::function<Tensor(const Tensor&)> program = [&](const Tensor& x) {
+    return (x * weight).tanh().sum(0);
+  };
+  auto compiled = compile(program);
+  const auto met = stream_of_sizes(program, compiled, weight, 3, 150);
+  EXPECT_EQ(met.captures, 2u);
+  EXPECT_EQ(met.eager_calls, 150u - 2 - met.sizes);
+  EXPECT_GE(met.eager_calls, 110u);
+  ASSERT_EQ(met.eager_reasons.size(), 1u);
+  EXPECT_NE(met.eager_reasons[0].find("at sizes that it has not met before"), std::string::npos);
+  const auto again = stream_of_sizes(program, compiled, weight, 143, 10);
+  EXPECT_EQ(again.eager_calls, met.eager_calls);
+  EXPECT_EQ(again.sizes, met.sizes + 10);
+  for (int i = 0; i < 32; ++i) run(compiled, 150, weight);
+  const auto after = stream_of_sizes(program, compiled, weight, 1000, 10);
+  EXPECT_EQ(after.eager_calls, met.eager_calls) << "the stream has ended";
+}
+
+TEST(NewSizes, OfUncompiledCallsHaveSecondDerivatives) {
+  const auto weight = make_weight();
+  const auto program = [&](const Tensor& x) { return (x * weight).tanh().pow(3).sum(); };
+  auto compiled = compile(program);
+  const auto second = [&](const auto& f, int64_t n) {
+    manual_seed(static_cast<uint64_t>(n));
+    const auto x = torch::randn({n, 3}, at::kDouble).requires_grad_();
+    const auto first = torch::autograd::grad({f(x)}, {x}, {}, std::nullopt, /*create_graph=*/true)[0];
+    return torch::autograd::grad({first.square().sum()}, {x, weight});
+  };
+  for (int64_t n = 3; n < 100; ++n) {
+    const auto eager = second(program, n), ours = second(compiled, n);
+    for (size_t i = 0; i < eager.size(); ++i) EXPECT_TRUE(same_values(eager[i], ours[i])) << n;
+  }
+  EXPECT_GE(compiled.report().eager_calls, 60u);
+}
+
+TEST(NewSizes, OfTrainingStepsRunUncompiledWhereTheyDoNotRepeat) {
+  manual_seed(1);
+  const auto theirs = make_weight(), ours = theirs.detach().clone().requires_grad_();
+  torch::optim::Adam eager({theirs}, 0.1), compiled({ours}, 0.1);
+  auto step = training_step([&](const Tensor& x) { return (x * ours).tanh().square().sum(); }, compiled);
+  for (int64_t n = 3; n < 100; ++n) {
+    const auto x = torch::randn({n, 3}, at::kDouble);
+    eager.zero_grad();
+    const auto loss = (x * theirs).tanh().square().sum();
+    loss.backward();
+    eager.step();
+    EXPECT_TRUE(same_values(loss, step(x))) << n;
+    EXPECT_TRUE(same_values(theirs, ours)) << n;
+  }
+}
+
+TEST(NewSizes, AreAllCompiledOnRequestAndWhereOpsAreLarge) {
+  const auto weight = make_weight();
+  const std::function<Tensor(const Tensor&)> program = [&](const Tensor& x) { return (x * weight).exp(); };
+  Options options;
+  options.compile_all_sizes = true;
+  auto on_request = compile(program, options);
+  EXPECT_EQ(stream_of_sizes(program, on_request, weight, 3, 100).eager_calls, 0u);
+  const auto wide = torch::randn({3, 1 << 16}, at::kDouble);
+  const std::function<Tensor(const Tensor&)> large = [&](const Tensor& x) {
+    return (x * weight).mm(wide).sum(1);
+  };
+  auto compiled = compile(large);
+  c10::NoGradGuard no_grad;
+  for (int64_t n = 2; n < 90; ++n) compiled(torch::randn({n, 3}, at::kDouble));
+  EXPECT_EQ(compiled.report().eager_calls, 0u);
 }
 
 }  // namespace

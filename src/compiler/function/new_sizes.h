@@ -1,0 +1,41 @@
+#pragma once
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <unordered_set>
+
+#include "antegrad/tree.h"
+#include "compiler/code/template.h"
+#include "util/fork_mutex.h"
+
+namespace antegrad::compiler {
+
+/// Notices a stream of sizes that hardly ever repeat. Thread-safe.
+class NewSizes {
+ public:
+  /// `most`: the number of combinations of sizes to remember.
+  explicit NewSizes(int most) : most_(most) {}
+
+  /// For call number `call`, which no version serves. Returns whether its sizes have not been met before and
+  /// most calls of late were such calls.
+  bool is_stream(uint64_t call, const Leaves& leaves);
+
+ private:
+  /// A stream: so many of the last `kWindow` calls had new sizes.
+  static constexpr size_t kNew = 24;
+  static constexpr uint64_t kWindow = 32;
+
+  const int most_;
+  BriefMutex mutex_;
+  std::array<uint64_t, kNew> calls_{};  ///< the last ones with new sizes, as a ring
+  size_t next_ = 0;
+  std::unordered_set<uint64_t> met_;  ///< hashes of sizes
+  std::deque<uint64_t> order_;        ///< the same, oldest first
+};
+
+/// Whether calling LibTorch's ops takes most of the time of an uncompiled call, by estimate. What a new
+/// combination of sizes costs is proportional to the number of ops too, and compiled code cannot make up for
+/// it in a single call.
+bool is_bound_by_calls(const Template& compiled);
+
+}  // namespace antegrad::compiler
