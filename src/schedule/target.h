@@ -33,10 +33,10 @@ struct Target {
   // --- chunks of reductions, which run in parallel and are combined by another kernel
   int64_t elements_per_chunk = 8192;
   int64_t most_chunks = 32;          ///< of a reduction to one number
-  int64_t rows_per_chunk = 512;      ///< of a sum of columns: floats are added one after the other
+  int64_t rows_per_chunk = 64;       ///< of a sum of columns: floats are added one after the other
   int64_t least_column_chunks = 64;  ///< what the number of chunks of columns may always be
-  int64_t most_column_chunks = 4096;
-  int64_t partial_elements = 1 << 18;  ///< of partial results of columns, over all chunks
+  int64_t most_column_chunks = 1 << 15;
+  int64_t partial_elements = 1 << 20;  ///< of partial results of columns, over all chunks
 };
 
 /// The processor that the program runs on.

@@ -1,4 +1,4 @@
-// Accuracy of variances and normalizations: eager and compiled results against f64.
+// Accuracy of variances, normalizations and sums of columns: eager and compiled results against f64.
 #include <antegrad/antegrad.h>
 #include <gtest/gtest.h>
 
@@ -76,6 +76,19 @@ TEST(MomentsAccuracy, OfHalfTypes) {
       check("variance", variances, x, 2, c10::str(c10::toString(type), ", mean ", mean));
       check("layer_norm", layer_norm, x, 2, c10::str(c10::toString(type), ", mean ", mean));
     }
+}
+
+TEST(SumsAccuracy, OfLongColumns) {
+  at::NoGradGuard no_grad;
+  test::manual_seed(0);
+  const auto sums = [](const at::Tensor& x) { return Results{x.sum(0), (x * 1.5).mean(0)}; };
+  const std::vector<std::pair<int64_t, int64_t>> sizes = {{1'000'000, 3}, {100'000, 40}, {8192, 512}};
+  for (const auto& [rows, columns] : sizes) {
+    const auto what = c10::str(rows, " rows, ", columns, " columns, ");
+    check("sums", sums, at::full({rows, columns}, 0.1), 1, what + "equal numbers");
+    check("sums", sums, at::rand({rows, columns}), 1, what + "uniform");
+    check("sums", sums, at::randn({rows, columns}) + 3, 1, what + "normal around 3");
+  }
 }
 
 TEST(MomentsAccuracy, OfEqualNumbersIsZero) {

@@ -193,7 +193,7 @@ int64_t k3_clone(void* const* buffers, const int64_t* dims, int64_t begin, int64
 }
 
 // mem, backward
-//   kernel k0_sum: 32 units, 2 sections
+//   kernel k0_sum: 64 units, 2 sections
 //   kernel k1_sum: 16 units, 2 sections
 //   kernel k1_sum: 16 units, 2 sections
 
@@ -236,9 +236,9 @@ int64_t k3_clone(void* const* buffers, const int64_t* dims, int64_t begin, int64
 // %37: f32[4096,1024] = aten.mul.Tensor(%33, %36)
 // %38: f32[4096,1024] = aten.add.Tensor(%29, %37)
 // %39: f32[4096,1024] = aten.mul.Tensor(%18, %38)
-// %7: f32[32,1,1024] = aten.sum.dim_IntList(%39)
+// %7: f32[64,1,1024] = aten.sum.dim_IntList(%39)
 // %40: f32[4096,1024] = aten.mul.Tensor(%39, %19)
-// %8: f32[32,1,1024] = aten.sum.dim_IntList(%40)
+// %8: f32[64,1,1024] = aten.sum.dim_IntList(%40)
 int64_t k0_sum(void* const* buffers, const int64_t* dims, int64_t begin, int64_t end) {
   const float* b0 = (const float*)buffers[0];
   const float* b1 = (const float*)buffers[1];
@@ -250,8 +250,8 @@ int64_t k0_sum(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
   float* b7 = (float*)buffers[7];
   float* b8 = (float*)buffers[8];
   for (int64_t chunk = begin; chunk < end; ++chunk) {
-    const int64_t from = 4096 * chunk / 32;
-    const int64_t to = 4096 * (chunk + 1) / 32;
+    const int64_t from = 4096 * chunk / 64;
+    const int64_t to = 4096 * (chunk + 1) / 64;
     float* acc0 = b7 + chunk * 1024;
     for (int64_t j = 0; j < 1024; ++j) acc0[j] = 0.0f;
     float* acc1 = b8 + chunk * 1024;
@@ -336,11 +336,11 @@ int64_t k0_sum(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
         const float v44 = v34 + v43;
         // aten.mul.Tensor -> f32[4096,1024]
         const float v45 = v16 * v44;
-        // aten.sum.dim_IntList -> f32[32,1,1024]
+        // aten.sum.dim_IntList -> f32[64,1,1024]
         acc0[i1] += v45;
         // aten.mul.Tensor -> f32[4096,1024]
         const float v46 = v45 * v18;
-        // aten.sum.dim_IntList -> f32[32,1,1024]
+        // aten.sum.dim_IntList -> f32[64,1,1024]
         acc1[i1] += v46;
       }
     }
@@ -356,7 +356,7 @@ static inline __attribute__((always_inline)) int64_t k1_sum_strip(void* const* b
   float* b1 = (float*)buffers[1];
   double v2[64];
   for (int64_t l = 0; l < n; ++l) v2[l] = 0.0;
-  for (int64_t i1 = 0; i1 < 32; ++i1) {
+  for (int64_t i1 = 0; i1 < 64; ++i1) {
 #pragma omp simd
     for (int64_t l = 0; l < n; ++l) {
       const int64_t i0 = first + l;

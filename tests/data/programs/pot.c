@@ -260,15 +260,15 @@ int64_t k6_clone(void* const* buffers, const int64_t* dims, int64_t begin, int64
 //   LibTorch: there is no lowering for this op
 //   kernel k3_silu: 2560000 units, 1 sections
 //   LibTorch: there is no lowering for this op
-//   kernel k4_sum: 78 units, 1 sections
+//   kernel k4_sum: 625 units, 1 sections
 //   kernel k5_sum: 1 units, 2 sections
 //   LibTorch: there is no lowering for this op
 //   kernel k3_silu: 2560000 units, 1 sections
 //   LibTorch: there is no lowering for this op
-//   kernel k4_sum: 78 units, 1 sections
+//   kernel k4_sum: 625 units, 1 sections
 //   kernel k5_sum: 1 units, 2 sections
 //   LibTorch: there is no lowering for this op
-//   kernel k6_div: 78 units, 3 sections
+//   kernel k6_div: 625 units, 3 sections
 //   LibTorch: there is no lowering for this op
 //   kernel k7_sum: 1 units, 2 sections
 //   kernel k8_where: 40000 units, 1 sections
@@ -442,15 +442,15 @@ int64_t k3_silu(void* const* buffers, const int64_t* dims, int64_t begin, int64_
 // %7: f32[40000,64] = aten.mul.Tensor(%1, %6)
 // %8: f32[40000,64] = aten.add.Scalar(%7, 1)
 // %2: f32[40000,64] = aten.mul.Tensor(%5, %8)
-// %3: f32[78,1,64] = aten.sum.dim_IntList(%2)
+// %3: f32[625,1,64] = aten.sum.dim_IntList(%2)
 int64_t k4_sum(void* const* buffers, const int64_t* dims, int64_t begin, int64_t end) {
   const float* b0 = (const float*)buffers[0];
   const float* b1 = (const float*)buffers[1];
   float* b2 = (float*)buffers[2];
   float* b3 = (float*)buffers[3];
   for (int64_t chunk = begin; chunk < end; ++chunk) {
-    const int64_t from = 40000 * chunk / 78;
-    const int64_t to = 40000 * (chunk + 1) / 78;
+    const int64_t from = 40000 * chunk / 625;
+    const int64_t to = 40000 * (chunk + 1) / 625;
     float* acc0 = b3 + chunk * 64;
     for (int64_t j = 0; j < 64; ++j) acc0[j] = 0.0f;
     for (int64_t i0 = from; i0 < to; ++i0) {
@@ -473,7 +473,7 @@ int64_t k4_sum(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
         // aten.mul.Tensor -> f32[40000,64]
         const float v8 = v3 * v7;
         b2[i0 * 64 + i1] = v8;
-        // aten.sum.dim_IntList -> f32[78,1,64]
+        // aten.sum.dim_IntList -> f32[625,1,64]
         acc0[i1] += v8;
       }
     }
@@ -489,7 +489,7 @@ static inline __attribute__((always_inline)) int64_t k5_sum_strip(void* const* b
   float* b1 = (float*)buffers[1];
   double v2[64];
   for (int64_t l = 0; l < n; ++l) v2[l] = 0.0;
-  for (int64_t i1 = 0; i1 < 78; ++i1) {
+  for (int64_t i1 = 0; i1 < 625; ++i1) {
 #pragma omp simd
     for (int64_t l = 0; l < n; ++l) {
       const int64_t i0 = first + l;
@@ -543,7 +543,7 @@ int64_t k5_sum(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
 // %24: f32[40000,32] = aten.mul.Tensor(%21, %23)
 // %25: f32[40000,32] = aten.neg(%24)
 // %26: f32[40000,1] = aten.sum.dim_IntList(%24)
-// %5: f32[78,1,32] = aten.sum.dim_IntList(%25)
+// %5: f32[625,1,32] = aten.sum.dim_IntList(%25)
 // %28: f32[40000] = aten.add.Tensor(%6, %27)
 // %29: f32[40000] = aten.mul.Tensor(%28, %7)
 // %30: f32[40000] = aten.mul.Scalar(%29, 0.5)
@@ -565,8 +565,8 @@ int64_t k6_div(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
   const float* b9 = (const float*)buffers[9];
   float* b10 = (float*)buffers[10];
   for (int64_t chunk = begin; chunk < end; ++chunk) {
-    const int64_t from = 40000 * chunk / 78;
-    const int64_t to = 40000 * (chunk + 1) / 78;
+    const int64_t from = 40000 * chunk / 625;
+    const int64_t to = 40000 * (chunk + 1) / 625;
     float* acc0 = b5 + chunk * 32;
     for (int64_t j = 0; j < 32; ++j) acc0[j] = 0.0f;
     for (int64_t i0 = from; i0 < to; ++i0) {
@@ -608,7 +608,7 @@ int64_t k6_div(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
         v18 += v17;
         // aten.neg -> f32[40000,32]
         const float v19 = -v17;
-        // aten.sum.dim_IntList -> f32[78,1,32]
+        // aten.sum.dim_IntList -> f32[625,1,32]
         acc0[i1] += v19;
       }
       // aten.add.Tensor -> f32[40000]
@@ -649,7 +649,7 @@ static inline __attribute__((always_inline)) int64_t k7_sum_strip(void* const* b
   float* b1 = (float*)buffers[1];
   double v2[32];
   for (int64_t l = 0; l < n; ++l) v2[l] = 0.0;
-  for (int64_t i1 = 0; i1 < 78; ++i1) {
+  for (int64_t i1 = 0; i1 < 625; ++i1) {
 #pragma omp simd
     for (int64_t l = 0; l < n; ++l) {
       const int64_t i0 = first + l;
