@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <unordered_map>
 
 #include "antegrad/error.h"
 #include "aten/convert.h"
@@ -13,10 +12,6 @@ namespace {
 
 /// Gradients of this size are used while they are in caches, and not kept for others.
 constexpr int64_t kLargeBytes = int64_t{256} << 10;
-
-const void* storage_of(const at::Tensor& tensor) {
-  return tensor.defined() && tensor.has_storage() ? tensor.storage().unsafeGetStorageImpl() : nullptr;
-}
 
 /// Returns the input of the caller that a slot is, or lies on; -1 for other slots.
 int32_t input_of(const aot::Signature& signature, int32_t slot) {
@@ -52,7 +47,7 @@ bool EarlyUpdates::begin(const runtime::Caller& caller, c10::ArrayRef<at::Tensor
   if (repeats_ || !stepper_.may_be_made_in_parts()) return false;
   if (caller.shared_executable() != executable_) {
     executable_ = caller.shared_executable();
-    inputs_.clear();
+    planned_ = false;
     possible_ = read(caller);
   }
   if (!possible_) return false;
@@ -85,44 +80,68 @@ bool EarlyUpdates::read(const runtime::Caller& caller) {
   return gradients_.size() > 1;  // a single one is as large as the largest
 }
 
+/// Tensors of different storages may share memory too: from_blob().
+void EarlyUpdates::add_memory(const at::Tensor& tensor, size_t of, std::vector<Memory>& list) {
+  if (!tensor.defined() || !tensor.has_storage()) return;
+  const auto& storage = tensor.storage();
+  const auto* begin = static_cast<const char*>(storage.data());
+  list.push_back({begin, begin + storage.nbytes(), of});
+}
+
 bool EarlyUpdates::plan(const runtime::Caller& caller, c10::ArrayRef<at::Tensor> inputs) {
-  Storages read, written;
-  for (const auto& input : inputs) read.push_back(storage_of(input));
+  std::vector<Memory> read, written;
+  for (size_t i = 0; i < inputs.size(); ++i) add_memory(inputs[i], i, read);
+  size_t row = 0;
   stepper_.for_each_part([&](const Update& update) {
-    written.push_back(storage_of(update.parameter));
-    for (const auto& state : update.state) written.push_back(storage_of(state));
-    written.push_back(nullptr);
+    add_memory(update.parameter, row, written);
+    for (const auto& state : update.state) add_memory(state, row, written);
+    ++row;
   });
-  if (!inputs_.empty() && read == inputs_ && written == written_) return true;
+  if (planned_ && read == inputs_ && written == written_) return true;
   inputs_ = std::move(read);
   written_ = std::move(written);
-  const bool found = find_times(caller);
-  if (found) plan_stops();
-  if (!found) inputs_.clear();
-  return found;
+  planned_ = find_times(caller);
+  if (planned_) plan_stops();
+  return planned_;
+}
+
+std::vector<int32_t> EarlyUpdates::last_reads_of_written(const runtime::Caller& caller) const {
+  const auto& signature = caller.signature();
+  const auto& times = *caller.executable().times();
+  std::vector<int32_t> of_input(signature.inputs, -1);
+  for (size_t i = 0; i < signature.graph_inputs.size(); ++i)
+    if (const auto input = input_of(signature, signature.graph_inputs[i]); input >= 0)
+      of_input[input] = std::max(of_input[input], times.last_reads[i]);
+  const auto by_begin = [](const Memory& a, const Memory& b) { return a.begin < b.begin; };
+  auto inputs = inputs_;
+  std::sort(inputs.begin(), inputs.end(), by_begin);
+  std::vector<const char*> reach;  // how far the inputs up to each one reach
+  for (const auto& input : inputs)
+    reach.push_back(reach.empty() ? input.end : std::max(reach.back(), input.end));
+  std::vector<int32_t> last;
+  for (const auto& written : written_) {
+    last.push_back(-1);
+    const auto after = std::lower_bound(inputs.begin(), inputs.end(), Memory{written.end, nullptr}, by_begin);
+    for (auto i = after - inputs.begin() - 1; i >= 0 && reach[i] > written.begin; --i)
+      if (inputs[i].meets(written)) last.back() = std::max(last.back(), of_input[inputs[i].of]);
+  }
+  return last;
 }
 
 bool EarlyUpdates::find_times(const runtime::Caller& caller) {
   const auto& signature = caller.signature();
   const auto& times = *caller.executable().times();
-  std::unordered_map<const void*, int32_t> last_reads;  // by storage
-  for (size_t i = 0; i < signature.graph_inputs.size(); ++i) {
-    const auto input = input_of(signature, signature.graph_inputs[i]);
-    if (input < 0) continue;
-    auto& last = last_reads.emplace(inputs_[input], -1).first->second;
-    last = std::max(last, times.last_reads[i]);
-  }
-  for (const auto* changed : {&signature.written, &signature.changed})
-    for (auto input : *changed)
-      if (std::ranges::count(written_, inputs_[input]) > 0) return false;
-  size_t next = 0;
-  for (auto& gradient : gradients_) {
-    auto last = std::max(times.outputs[gradient.output].last, times.last_failure);
-    for (; written_[next] != nullptr; ++next)
-      if (const auto found = last_reads.find(written_[next]); found != last_reads.end())
-        last = std::max(last, found->second);
-    ++next;
-    gradient.final_from = last + 1;
+  for (const auto& input : inputs_)
+    for (const auto* changed : {&signature.written, &signature.changed})
+      if (std::ranges::count(*changed, static_cast<int32_t>(input.of)) > 0 &&
+          std::ranges::any_of(written_, [&](const Memory& written) { return written.meets(input); }))
+        return false;
+  const auto last_reads = last_reads_of_written(caller);
+  for (auto& gradient : gradients_)
+    gradient.final_from = std::max(times.outputs[gradient.output].last, times.last_failure) + 1;
+  for (size_t i = 0; i < written_.size(); ++i) {
+    auto& gradient = gradients_[written_[i].of];
+    gradient.final_from = std::max(gradient.final_from, last_reads[i] + 1);
   }
   return true;
 }

@@ -38,13 +38,22 @@ class EarlyUpdates final : public runtime::EarlyResults {
     int32_t final_from = 0;  ///< the step from which on its parameter may be updated
     int64_t bytes = 0;
   };
-  using Storages = std::vector<const void*>;
+  /// Memory that an input is in, or that the step writes.
+  struct Memory {
+    const char *begin = nullptr, *end = nullptr;
+    size_t of = 0;  ///< which input, or which row of the step
+    bool operator==(const Memory&) const = default;
+    bool meets(const Memory& other) const { return begin < other.end && other.begin < end; }
+  };
+  static void add_memory(const at::Tensor& tensor, size_t of, std::vector<Memory>& list);
 
   /// Finds the gradients among the outputs. Returns false when they cannot be taken early.
   bool read(const runtime::Caller& caller);
   /// Finds out where in the run parameters may be updated. Returns false where the function writes to them.
   bool plan(const runtime::Caller& caller, c10::ArrayRef<at::Tensor> inputs);
   bool find_times(const runtime::Caller& caller);
+  /// Returns the last step that reads each of the memories that are written; -1 where none does.
+  std::vector<int32_t> last_reads_of_written(const runtime::Caller& caller) const;
   void plan_stops();
   void add_stop(int32_t step, std::vector<int32_t>& rows);
 
@@ -54,7 +63,8 @@ class EarlyUpdates final : public runtime::EarlyResults {
   bool possible_ = false;                                  ///< gradients can be taken
   bool repeats_ = false;
   std::vector<Gradient> gradients_;  ///< in the order of the parts of the step
-  Storages inputs_, written_;        ///< what inputs and what the step writes are on; per row, ends with null
+  bool planned_ = false;             ///< stops_ are for these memories
+  std::vector<Memory> inputs_, written_;
   std::vector<runtime::EarlyStop> stops_;
   std::vector<std::vector<int32_t>> rows_;  ///< per stop
   size_t updated_ = 0;

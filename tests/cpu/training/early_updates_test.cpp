@@ -120,6 +120,22 @@ TEST(EarlyUpdates, OtherViewsOfWeightsAreReadBefore) {
   expect_same_training<to::AdamW>(views, to::AdamWOptions(0.1));
 }
 
+TEST(EarlyUpdates, OtherStoragesOnTheMemoryOfWeightsAreReadBefore) {
+  const auto blobs = [] {
+    auto net = layers();
+    const auto& last = net.parameters[6];  // the first one to be updated
+    const auto all = at::from_blob(last.data_ptr(), {6, 6}, at::kDouble);
+    const auto row = at::from_blob(last.mutable_data_ptr<double>() + 12, {6}, at::kDouble);
+    net.loss = [p = net.parameters, all, row](const Tensor& x) {
+      auto y = at::tanh(at::mm(x, all)) + row;
+      for (size_t i = 0; i < p.size(); i += 2) y = at::tanh(at::mm(at::mm(y, p[i]) + p[i + 1] * row, all));
+      return y.pow(2).mean();
+    };
+    return net;
+  };
+  expect_same_training<to::AdamW>(blobs, to::AdamWOptions(0.1));
+}
+
 TEST(EarlyUpdates, AveragesThatTheLossReadsAreReadBefore) {
   const auto teacher = [] {
     auto net = layers();
