@@ -1,4 +1,7 @@
+#include <c10/core/GradMode.h>
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "antegrad/error.h"
 #include "aten/convert.h"
@@ -107,6 +110,29 @@ class BoxedCall final : public Instruction {
   std::vector<int32_t> written_;
 };
 
+/// oneDNN's recurrent layers keep a workspace for their backward pass in grad mode only. Returns whether the
+/// node is one whose workspace is read.
+bool keeps_workspace(const ir::Node& node, const ir::Graph& graph) {
+  if (node.op != "aten.mkldnn_rnn_layer") return false;
+  const auto workspace = node.outputs.back();
+  bool is_read = std::ranges::any_of(graph.outputs, [&](const auto& o) { return o.value == workspace; });
+  for (const auto& other : graph.nodes)
+    ir::for_each_input(other, [&](ir::ValueId v) { is_read = is_read || v == workspace; });
+  return is_read;
+}
+
+class CallInGradMode final : public Instruction {
+ public:
+  explicit CallInGradMode(std::unique_ptr<Instruction> call) : call_(std::move(call)) {}
+  void run(Registers& registers) const override {
+    const c10::AutoGradMode grad_mode(true);
+    call_->run(registers);
+  }
+
+ private:
+  std::unique_ptr<Instruction> call_;
+};
+
 }  // namespace
 
 std::unique_ptr<Instruction> make_boxed_call(const ir::Node& node, const aten::OpSchema& schema,
@@ -127,8 +153,8 @@ bool is_owned(const at::Tensor& tensor) {
          tensor.nbytes() == tensor.storage().nbytes();
 }
 
-std::unique_ptr<Instruction> make_instruction(const ir::Node& node, const ir::Graph& graph,
-                                              const RegisterMap& register_of, bool reuse) {
+static std::unique_ptr<Instruction> make_plain_instruction(const ir::Node& node, const ir::Graph& graph,
+                                                           const RegisterMap& register_of, bool reuse) {
   if (auto random = make_random_call(node, graph, register_of)) return random;
   if (auto own = make_own_call(node, graph, register_of)) return own;
   const auto* schema = aten::find_schema(node.op);
@@ -140,6 +166,13 @@ std::unique_ptr<Instruction> make_instruction(const ir::Node& node, const ir::Gr
   if (!node.functional)
     if (auto typed = make_typed_call(node, *schema, register_of, reuse)) return typed;
   return make_boxed_call(node, *schema, register_of);
+}
+
+std::unique_ptr<Instruction> make_instruction(const ir::Node& node, const ir::Graph& graph,
+                                              const RegisterMap& register_of, bool reuse) {
+  auto call = make_plain_instruction(node, graph, register_of, reuse);
+  if (!keeps_workspace(node, graph)) return call;
+  return std::make_unique<CallInGradMode>(std::move(call));
 }
 
 }  // namespace antegrad::runtime
