@@ -108,7 +108,7 @@ class TrainingCore {
   const Options& options() const;
   /// Checks the parameters. Returns a number that changes when their list does.
   int64_t prepare();
-  /// Throws Error(InvalidArgument) for a parameter of the optimizer.
+  /// Throws Error(InvalidArgument) for a parameter of the optimizer, and for what was computed from one.
   void check_argument(const at::Tensor& argument) const;
   /// Enables gradients and autocast until the result is destroyed.
   std::shared_ptr<void> enter() const;
@@ -206,10 +206,12 @@ class TrainingStep {
   }
   template <class T>
   void check(const T& argument) const {
-    if constexpr (std::is_convertible_v<const T&, const at::Tensor&>)
-      state_->core->check_argument(argument);
-    else if constexpr (std::is_same_v<T, std::vector<at::Tensor>>)
-      for (const auto& tensor : argument) state_->core->check_argument(tensor);
+    Leaves leaves;
+    if constexpr (detail::kIsReference<T>)
+      flatten(detail::owned(argument), leaves);
+    else if constexpr (!detail::kIsDonated<T>)  // nobody else refers to that
+      flatten(argument, leaves);
+    for (const auto& tensor : leaves.tensors) state_->core->check_argument(tensor);
   }
 
   std::shared_ptr<State> state_;

@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/cpp_hook.h>
+#include <torch/csrc/autograd/functions/accumulate_grad.h>
+#include <torch/csrc/autograd/utils/grad_layout_contract.h>
 #include <torch/csrc/autograd/variable.h>
 #include <torch/types.h>
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "antegrad/error.h"
 #include "antegrad/optim.h"
@@ -65,6 +68,45 @@ void refuse_hooks(const at::Tensor& parameter) {
                 "Remove the hook, or call the compiled loss, backward() and compiled_step");
 }
 
+/// Returns the gradient as autograd's engine leaves it in `.grad`: laid out like its parameter, in memory
+/// that nothing else uses. Backward formulas may return one tensor for several parameters, or one that they
+/// have read.
+at::Tensor own_gradient(const at::Tensor& gradient, const at::Tensor& parameter) {
+  namespace utils = torch::autograd::utils;
+  if (!gradient.defined() || gradient.layout() != at::kStrided || parameter.layout() != at::kStrided)
+    return gradient;
+  const bool is_own = gradient.use_count() == 1 && gradient.has_storage() &&
+                      gradient.storage().use_count() == 1 && gradient.storage().resizable();
+  return is_own && utils::obeys_layout_contract(gradient, parameter)
+             ? gradient
+             : utils::clone_obey_contract(gradient, parameter);
+}
+
+std::vector<at::Tensor> own_gradients(const std::vector<at::Tensor>& gradients,
+                                      const std::vector<at::Tensor>& parameters) {
+  std::vector<at::Tensor> own;
+  for (size_t i = 0; i < gradients.size(); ++i) own.push_back(own_gradient(gradients[i], parameters[i]));
+  return own;
+}
+
+/// Returns the leaf among `leaves` that the history of a tensor leads to, or null.
+const at::Tensor* leaf_of(const at::Tensor& tensor, const std::vector<at::Tensor>& leaves) {
+  std::unordered_map<const void*, const at::Tensor*> wanted;
+  for (const auto& leaf : leaves) wanted[leaf.unsafeGetTensorImpl()] = &leaf;
+  std::vector<torch::autograd::Node*> todo{tensor.grad_fn().get()};
+  std::unordered_set<const void*> seen;
+  while (!todo.empty()) {
+    auto* node = todo.back();
+    todo.pop_back();
+    if (node == nullptr || !seen.insert(node).second) continue;
+    if (const auto* accumulates = dynamic_cast<torch::autograd::AccumulateGrad*>(node))
+      if (const auto found = wanted.find(accumulates->variable.unsafeGetTensorImpl()); found != wanted.end())
+        return found->second;
+    for (const auto& edge : node->next_edges()) todo.push_back(edge.function.get());
+  }
+  return nullptr;
+}
+
 void check_training(const StepOptions& options) {
   if (options.accumulate < 1)
     throw Error(ErrorCode::InvalidArgument, "options", fmt::format("accumulate is {}", options.accumulate),
@@ -94,7 +136,8 @@ struct TrainingCore::Impl {
       : stepper(optimizer, std::move(options)), early(std::make_shared<optim::EarlyUpdates>(stepper)) {}
   const StepOptions& options() const { return stepper.options(); }
   void replace_parameters(std::vector<at::Tensor> now);
-  void add(const std::vector<at::Tensor>& gradients);
+  /// Returns what has been accumulated and these gradients.
+  std::vector<at::Tensor> sums_with(const std::vector<at::Tensor>& gradients) const;
   void update(const std::vector<at::Tensor>& gradients);
   void keep(const std::vector<at::Tensor>& gradients, double factor) const;
 };
@@ -139,13 +182,21 @@ int64_t TrainingCore::prepare() {
 }
 
 void TrainingCore::check_argument(const at::Tensor& argument) const {
-  const auto is_argument = [&](const at::Tensor& parameter) { return parameter.is_same(argument); };
-  if (!argument.defined() || std::ranges::none_of(impl_->parameters, is_argument)) return;
-  throw Error(
-      ErrorCode::InvalidArgument, "training_step",
-      fmt::format("the parameter of sizes {} is passed as an argument, where it would get no gradient",
-                  c10::str(argument.sizes())),
-      "Let the function capture it, or pass the module that has it");
+  if (!argument.defined() || !argument.requires_grad()) return;
+  const auto refuse = [](const std::string& fact, const char* way_out) {
+    throw Error(ErrorCode::InvalidArgument, "training_step", fact, way_out);
+  };
+  for (const auto& parameter : impl_->parameters)
+    if (parameter.is_same(argument))
+      refuse(fmt::format("the parameter of sizes {} is passed as an argument, where it would get no gradient",
+                         c10::str(argument.sizes())),
+             "Let the function capture it, or pass the module that has it");
+  if (argument.grad_fn() == nullptr) return;
+  if (const auto* parameter = leaf_of(argument, impl_->parameters))
+    refuse(fmt::format("an argument of sizes {} was computed from the parameter of sizes {}, which would get "
+                       "no gradient through it",
+                       c10::str(argument.sizes()), c10::str(parameter->sizes())),
+           "Compute it inside the function, or pass its detach()");
 }
 
 std::shared_ptr<void> TrainingCore::enter() const {
@@ -190,12 +241,13 @@ void TrainingCore::finish(const std::vector<at::Tensor>& gradients) {
     impl_->last = impl_->stepper.last();
     return;
   }
-  if (impl_->options().accumulate == 1) return impl_->update(gradients);
-  impl_->add(gradients);
-  if (++impl_->calls < impl_->options().accumulate) return;
-  const auto sums = std::exchange(impl_->accumulated, {});
-  impl_->calls = 0;
-  impl_->update(sums);
+  const auto own = own_gradients(gradients, impl_->parameters);
+  if (impl_->options().accumulate == 1) return impl_->update(own);
+  auto sums = impl_->sums_with(own);
+  const bool is_last = impl_->calls + 1 >= impl_->options().accumulate;
+  if (is_last) impl_->update(sums);  // when it throws, the next call takes the place of this one
+  impl_->accumulated = is_last ? std::vector<at::Tensor>() : std::move(sums);
+  impl_->calls = is_last ? 0 : impl_->calls + 1;
 }
 
 /// Gradients accumulated so far stay those of their parameters.
@@ -208,14 +260,14 @@ void TrainingCore::Impl::replace_parameters(std::vector<at::Tensor> now) {
   early->set_parameters(parameters);
 }
 
-void TrainingCore::Impl::add(const std::vector<at::Tensor>& gradients) {
+std::vector<at::Tensor> TrainingCore::Impl::sums_with(const std::vector<at::Tensor>& gradients) const {
   auto sums = accumulated;
   sums.resize(gradients.size());
   for (size_t i = 0; i < sums.size(); ++i) {
     if (!gradients[i].defined()) continue;
     sums[i] = sums[i].defined() ? sums[i] + gradients[i] : gradients[i];
   }
-  accumulated = std::move(sums);
+  return sums;
 }
 
 void TrainingCore::Impl::update(const std::vector<at::Tensor>& gradients) {

@@ -81,6 +81,88 @@ TEST(TrainingStep, AccumulatesTheMeanOfSeveralCalls) {
     EXPECT_TRUE(at::allclose(net->parameters()[i].grad(), eager->parameters()[i].grad(), 1e-7, 1e-9)) << i;
 }
 
+/// The sum of a * b, whose gradients are the very tensors that it has read.
+struct SumOfProducts : torch::autograd::Function<SumOfProducts> {
+  static Tensor forward(torch::autograd::AutogradContext* context, const Tensor& a, const Tensor& b) {
+    context->save_for_backward({a, b});
+    return (a * b).sum();
+  }
+  static std::vector<Tensor> backward(torch::autograd::AutogradContext* context, std::vector<Tensor>) {
+    const auto saved = context->get_saved_variables();
+    return {saved[1], saved[0]};
+  }
+};
+
+struct Weights {
+  Tensor a, b, c, d;
+  explicit Weights(uint64_t seed) {
+    test::manual_seed(seed);
+    for (auto* weight : {&a, &b, &c, &d}) *weight = torch::randn({4}, at::kDouble).requires_grad_();
+  }
+  std::vector<Tensor> list() const { return {a, b, c, d}; }
+  Tensor loss(const Tensor& x) const {
+    return SumOfProducts::apply(a, b) + SumOfProducts::apply(c, x) + SumOfProducts::apply(d, d) +
+           (a + c + d).sum() / 8;
+  }
+};
+
+void expect_the_loop_with(StepOptions options) {
+  const Weights eager(1), compiled(1);
+  to::SGD eager_optimizer(eager.list(), to::SGDOptions(0.1).momentum(0.5));
+  to::SGD optimizer(compiled.list(), to::SGDOptions(0.1).momentum(0.5));
+  const auto step = training_step([&](const Tensor& x) { return compiled.loss(x); }, optimizer, options);
+  auto x = torch::randn({4}, at::kDouble);
+  for (int64_t i = 0; i < 4 * options.accumulate; ++i) {
+    x.normal_();  // the memory of the last batch is used again
+    if (i % options.accumulate == 0) eager_optimizer.zero_grad();
+    eager.loss(x).backward();
+    step(x);
+    if ((i + 1) % options.accumulate != 0) continue;
+    for (auto& weight : eager.list()) weight.mutable_grad() /= options.accumulate;
+    eager_optimizer.step();
+    for (size_t k = 0; k < 4; ++k) {
+      EXPECT_TRUE(at::allclose(compiled.list()[k], eager.list()[k], 1e-9, 1e-12)) << i << ": " << k;
+      if (options.gradients == Gradients::Drop) continue;
+      const auto gradient = compiled.list()[k].grad();
+      EXPECT_TRUE(at::allclose(gradient, eager.list()[k].grad(), 1e-9, 1e-12)) << i << ": " << k;
+      EXPECT_EQ(gradient.strides(), eager.list()[k].grad().strides()) << k;
+      EXPECT_EQ(gradient.storage().use_count(), 1u) << k;
+    }
+  }
+}
+
+TEST(TrainingStep, GradientsHaveMemoryOfTheirOwn) {
+  StepOptions options;
+  expect_the_loop_with(options);
+  options.gradients = Gradients::Keep;
+  expect_the_loop_with(options);
+  options.accumulate = 3;
+  expect_the_loop_with(options);
+}
+
+TEST(TrainingStep, KeepsWhatWasAccumulatedWhenACallThrows) {
+  const auto weight = torch::zeros({2}).requires_grad_(), table = torch::zeros({2}).requires_grad_();
+  to::SGD optimizer({weight, table}, to::SGDOptions(1.0));
+  StepOptions options;
+  options.accumulate = 2;
+  options.clip_norm = 1e6;
+  options.error_if_nonfinite = true;
+  const auto step = training_step(
+      [&](const Tensor& x, const Tensor& rows) {
+        return (weight * x).sum() + table.index_select(0, rows).sum();
+      },
+      optimizer, options);
+  const auto x = torch::ones({2}), rows = torch::arange(2);
+  step(x, rows);
+  EXPECT_THROW(step(x, rows + 5), std::exception);
+  EXPECT_THROW(step(x / 0, rows), std::exception);  // in the update
+  EXPECT_TRUE(at::equal(weight, torch::zeros({2})));
+  step(x * 3, rows);
+  EXPECT_TRUE(step.last().updated);
+  EXPECT_TRUE(at::equal(weight, torch::full({2}, -2.0)));
+  EXPECT_TRUE(at::equal(table, torch::full({2}, -1.0)));
+}
+
 /// oneDNN's LSTM keeps what its backward pass reads only in grad mode.
 TEST(TrainingStep, TrainsRecurrentLayersInFloat) {
   at::set_num_threads(1);
@@ -223,7 +305,21 @@ TEST(TrainingStep, RefusesWhatItWouldIgnore) {
   const auto by_argument = [](const Tensor& w, const Tensor& y) { return (w * y).sum(); };
   expect_refused_step(ErrorCode::InvalidArgument, "is passed as an argument",
                       [&] { training_step(by_argument, optimizer)(weight, x); });
+  using Pair = std::pair<Tensor, Tensor>;
+  const auto of_pair = [](const Pair& pair) { return (pair.first * pair.second).sum(); };
+  expect_refused_step(ErrorCode::InvalidArgument, "is passed as an argument",
+                      [&] { training_step(of_pair, optimizer)(Pair(weight, x)); });
+  expect_refused_step(ErrorCode::InvalidArgument, "was computed from the parameter of sizes [3]", [&] {
+    training_step(by_argument, optimizer)(weight.view({1, 3}), x);
+  });
+  expect_refused_step(ErrorCode::InvalidArgument, "an argument of sizes [3] was computed from",
+                      [&] { training_step(of_pair, optimizer)(Pair(x, (weight * 2).exp())); });
   const auto step = training_step(sum, optimizer);
+  const auto other = torch::ones({3}).requires_grad_();
+  const auto before = weight.detach().clone();
+  step(other * 2);  // leads to no parameter of the optimizer
+  step(weight.detach());
+  weight.data().copy_(before);
   expect_refused_step(ErrorCode::UnsupportedOp, "inside a compiled function",
                       [&] { compile([&](const Tensor& y) { return step(y); })(x); });
   const auto handle = weight.register_hook([](const Tensor& gradient) { return gradient * 2; });
