@@ -106,7 +106,7 @@ class TrainingCore {
   ~TrainingCore();
 
   const Options& options() const;
-  /// Checks the parameters. Returns a number that changes when their list does.
+  /// Checks the parameters. Returns a number that changes when their list, or the scaler's scale, is another.
   int64_t prepare();
   /// Throws Error(InvalidArgument) for a parameter of the optimizer, and for what was computed from one.
   void check_argument(const at::Tensor& argument) const;

@@ -127,7 +127,8 @@ struct TrainingCore::Impl {
   optim::Stepper stepper;
   std::shared_ptr<optim::EarlyUpdates> early;
   std::vector<at::Tensor> parameters;   ///< without duplicates
-  int64_t lists = 0;                    ///< how often the list of parameters has changed
+  at::Tensor scale;                     ///< with a scaler: what calls multiply the loss by
+  int64_t lists = 0;                    ///< how often the list of parameters or the scale has changed
   std::vector<at::Tensor> accumulated;  ///< per parameter
   int64_t calls = 0;                    ///< since the last update
   StepResult last;
@@ -170,11 +171,15 @@ int64_t TrainingCore::prepare() {
       refuse_hooks(parameter);
       now.push_back(parameter);
     }
+  check_training(impl_->options());
+  const auto scale = impl_->options().scaler ? impl_->options().scaler->scale : at::Tensor();
   const bool same = impl_->lists > 0 && now.size() == impl_->parameters.size() &&
+                    scale.is_same(impl_->scale) &&
                     std::equal(now.begin(), now.end(), impl_->parameters.begin(),
                                [](const at::Tensor& a, const at::Tensor& b) { return a.is_same(b); });
   if (!same) {
     impl_->replace_parameters(std::move(now));
+    impl_->scale = scale;  // another one is captured anew
     ++impl_->lists;
   }
   impl_->early->reset(repeats);

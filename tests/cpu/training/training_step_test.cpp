@@ -213,6 +213,11 @@ TEST(TrainingStep, ScalesTheLoss) {
   EXPECT_EQ(scale(), 1024);
   EXPECT_TRUE(at::allclose(weight, torch::full({3}, -0.5)));
   EXPECT_EQ(step.report().captures, 1u);
+  options.scaler->scale = torch::full({}, 16.0f);  // from a checkpoint
+  step(torch::ones({3}));
+  EXPECT_TRUE(at::allclose(weight, torch::full({3}, -1.0)));
+  options.scaler->scale = Tensor();
+  EXPECT_THROW(step(torch::ones({3})), Error);
 }
 
 TEST(TrainingStep, ReturnsWhatTheFunctionReturns) {
