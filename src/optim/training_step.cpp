@@ -140,7 +140,7 @@ struct TrainingCore::Impl {
   /// Returns what has been accumulated and these gradients.
   std::vector<at::Tensor> sums_with(const std::vector<at::Tensor>& gradients) const;
   void update(const std::vector<at::Tensor>& gradients);
-  void keep(const std::vector<at::Tensor>& gradients, double factor) const;
+  void keep(optim::GradientOf gradient_of, double factor);
 };
 
 TrainingCore::TrainingCore(torch::optim::Optimizer& optimizer, StepOptions options) {
@@ -278,26 +278,28 @@ std::vector<at::Tensor> TrainingCore::Impl::sums_with(const std::vector<at::Tens
 void TrainingCore::Impl::update(const std::vector<at::Tensor>& gradients) {
   std::unordered_map<const void*, const at::Tensor*> of;
   for (size_t i = 0; i < parameters.size(); ++i) of[parameters[i].unsafeGetTensorImpl()] = &gradients[i];
+  const auto gradient_of = [&](const at::Tensor& parameter) {
+    const auto found = of.find(parameter.unsafeGetTensorImpl());
+    return found == of.end() ? at::Tensor() : *found->second;
+  };
   const auto& scaler = options().scaler;
   double factor = 1 / static_cast<double>(options().accumulate);
   if (scaler) factor /= scaler->scale.item<double>();
-  stepper.step(
-      [&](const at::Tensor& parameter) {
-        const auto found = of.find(parameter.unsafeGetTensorImpl());
-        return found == of.end() ? at::Tensor() : *found->second;
-      },
-      factor);
+  stepper.step(gradient_of, factor);
   last = stepper.last();
   if (scaler)
     at::_amp_update_scale_(scaler->scale, scaler->growth_tracker, torch::full({}, last.skipped ? 1.0 : 0.0),
                            scaler->growth_factor, scaler->backoff_factor, scaler->growth_interval);
-  if (options().gradients == antegrad::Gradients::Keep) keep(gradients, factor);
+  if (options().gradients == antegrad::Gradients::Keep) keep(gradient_of, factor);
 }
 
-void TrainingCore::Impl::keep(const std::vector<at::Tensor>& gradients, double factor) const {
-  for (size_t i = 0; i < parameters.size(); ++i)
-    parameters[i].mutable_grad() =
-        gradients[i].defined() && factor != 1 ? gradients[i] * factor : gradients[i];
+/// As after zero_grad() and backward(): parameters that are frozen have none.
+void TrainingCore::Impl::keep(optim::GradientOf gradient_of, double factor) {
+  for (auto& group : stepper.optimizer().param_groups())
+    for (auto& parameter : group.params()) {
+      const auto gradient = gradient_of(parameter);
+      parameter.mutable_grad() = gradient.defined() && factor != 1 ? gradient * factor : gradient;
+    }
 }
 
 }  // namespace detail

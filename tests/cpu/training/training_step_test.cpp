@@ -140,6 +140,22 @@ TEST(TrainingStep, GradientsHaveMemoryOfTheirOwn) {
   expect_the_loop_with(options);
 }
 
+TEST(TrainingStep, KeepsNoGradientOfFrozenParameters) {
+  const Weights weights(1);
+  to::SGD optimizer(weights.list(), to::SGDOptions(0.1));
+  StepOptions options;
+  options.gradients = Gradients::Keep;
+  const auto step = training_step([&](const Tensor& x) { return weights.loss(x); }, optimizer, options);
+  const auto x = torch::ones({4}, at::kDouble);
+  step(x);
+  EXPECT_TRUE(weights.a.grad().defined());
+  Tensor(weights.a).set_requires_grad(false);
+  const auto before = weights.a.detach().clone();
+  step(x);
+  EXPECT_FALSE(weights.a.grad().defined());
+  EXPECT_TRUE(at::equal(weights.a, before));
+}
+
 TEST(TrainingStep, KeepsWhatWasAccumulatedWhenACallThrows) {
   const auto weight = torch::zeros({2}).requires_grad_(), table = torch::zeros({2}).requires_grad_();
   to::SGD optimizer({weight, table}, to::SGDOptions(1.0));
