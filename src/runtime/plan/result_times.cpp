@@ -105,9 +105,9 @@ class IndexCheckList {
 };
 
 /// Whether LibTorch's kernel may throw because of what it reads. Regions and ops of other libraries may do
-/// anything.
+/// anything. The backward pass of a region also reads what the region has kept, parameters for instance.
 bool may_throw(const ir::Node& node) {
-  const bool is_own = node.op.starts_with("antegrad.") && node.op != "antegrad.region";
+  const bool is_own = node.op.starts_with("antegrad.") && !node.op.starts_with("antegrad.region.");
   return !(is_own || node.op.starts_with("aten.")) || node.effects.ordered || node.functional ||
          ir::raises(node.op) != ir::Raises::Never || node.op.find("linalg") != std::string::npos ||
          node.op.find("cholesky") != std::string::npos;

@@ -73,5 +73,19 @@ TEST(ResultTimes, IndicesThatWereCheckedDoNotFailAgain) {
   EXPECT_EQ(fewer.last_failure, fewer.outputs[2].last) << "fewer rows than were looked up in";
 }
 
+TEST(ResultTimes, RegionsMayFailAndReadWhatTheyHaveKept) {
+  const auto made = times(R"(graph @f functional {
+  in %0: f32[8,8] user
+  in %1: u8[8] user
+  %2: f32[8,8] = aten.mm(%0, %0)
+  %3: f32[8,8] = antegrad.region.backward(%1, [%0])
+  %4: f32[8,8] = aten.mm(%2, %3)
+  out %2 user
+  out %3 user
+  out %4 user
+})");
+  EXPECT_EQ(made.last_failure, made.outputs[1].first);
+}
+
 }  // namespace
 }  // namespace antegrad::runtime
