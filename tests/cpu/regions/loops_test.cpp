@@ -140,6 +140,27 @@ TEST(Scan, CarriesAndStacks) {
   }
 }
 
+TEST(Scan, InsideOfAnotherHasSecondDerivatives) {
+  manual_seed(1);
+  const auto w = torch::randn({3}, torch::kF64).requires_grad_();
+  const auto nested = [&](const Tensor& xs) {
+    const auto row = [&](const Tensor& h, const Tensor& x) {
+      const auto [last, all] = scan(
+          [&](const Tensor& h, const Tensor& y) {
+            const auto next = (h * y * w).tanh();
+            return std::pair(next, next * 2);
+          },
+          h, x);
+      return std::pair(last, all.sum(0));
+    };
+    const auto [last, sums] = scan(row, xs[0][0], xs);
+    return last + sums.sum(0);
+  };
+  const auto xs = torch::randn({3, 2, 3}, torch::kF64).requires_grad_();
+  expect_same_derivatives(derivatives([&] { return Tensors{nested(xs)}; }, {xs, w}, 3),
+                          derivatives([&] { return Tensors{compile(nested)(xs)}; }, {xs, w}, 3));
+}
+
 TEST(Map, StacksResults) {
   manual_seed(1);
   const auto w = torch::randn({4}, torch::kF64).requires_grad_();
