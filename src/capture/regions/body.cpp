@@ -161,7 +161,8 @@ class BodyRecording {
   /// Placeholders that may get gradients want them: whether they do depends on the surroundings.
   at::Tensor placeholder(const at::Tensor& like) {
     auto tensor = recorder_.add_tangent(like);
-    if (c10::GradMode::is_enabled() && c10::isFloatingType(like.scalar_type())) tensor.requires_grad_(true);
+    if (c10::GradMode::is_enabled() && (like.is_floating_point() || like.is_complex()))
+      tensor.requires_grad_(true);
     body_.placeholders.push_back(as_fake(tensor)->value());
     return tensor;
   }

@@ -161,6 +161,23 @@ TEST(Scan, InsideOfAnotherHasSecondDerivatives) {
                           derivatives([&] { return Tensors{compile(nested)(xs)}; }, {xs, w}, 3));
 }
 
+TEST(Scan, OfComplexNumbersHasGradients) {
+  manual_seed(1);
+  const auto z = torch::randn({3, 2}, torch::kComplexDouble).requires_grad_();
+  const auto turns = [](const Tensor& z) {
+    const auto [last, all] = scan(
+        [](const Tensor& h, const Tensor& x) {
+          const auto next = h * x + at::conj(h);
+          return std::pair(next, next * 2);
+        },
+        z[0], z);
+    return at::real(last * last).sum() + at::imag(all).sum();
+  };
+  expect_same_derivatives(derivatives([&] { return Tensors{turns(z)}; }, {z}, 1),
+                          derivatives([&] { return Tensors{compile(turns)(z)}; }, {z}, 1));
+  EXPECT_TRUE(compile(turns)(z).requires_grad());
+}
+
 TEST(Map, StacksResults) {
   manual_seed(1);
   const auto w = torch::randn({4}, torch::kF64).requires_grad_();
