@@ -10,6 +10,7 @@
 #include "capture/backward.h"
 #include "capture/mode.h"
 #include "compiler/code/reach.h"
+#include "compiler/regions/region.h"
 #include "runtime/instructions.h"
 
 namespace antegrad::compiler {
@@ -162,8 +163,10 @@ detail::Outcome GradientFunction::Recipe::run_gradients(const std::vector<at::Te
                 fmt::format("'{}' does something else than when its result was computed", name),
                 "Do not change modules or captured variables between a call and its backward(create_graph)");
   // What the forward pass did to the outside was done by the call whose gradients these are.
-  for (auto& node : recorder.graph().nodes)
+  for (auto& node : recorder.graph().nodes) {
     if (node.outputs.empty() && node.effects.writes.empty()) node.effects = {};
+    node = without_effects(std::move(node));
+  }
   for (const auto& output : outputs)
     if (output.defined()) recorder.value_of(output);  // also lifts a captured tensor that is only returned
   auto roots = capture::find_roots(recorder, own, edges, outputs);

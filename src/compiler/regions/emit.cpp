@@ -122,11 +122,11 @@ struct RegionBackward final : Node {
     return recorder.add_own(backward_node(recorder.value_of(session), values, derivative), results);
   }
 
-  /// As a region that computes everything again, so that it has derivatives of its own.
+  /// As a region that computes everything again, without effects, so that it has derivatives of its own.
   Tensors derive(capture::Recorder& recorder, RegionDerivative derivative, const Tensors& tangents) {
     Tensors all;
     for (const auto& operand : operands) all.push_back(operand.unpack());
-    auto next = std::make_shared<Region>(*region);
+    auto next = std::make_shared<Region>(without_effects(*region));
     const int64_t shift = region->takes_state() ? 1 : 0;
     if (region->random && region->derivatives.empty()) all.insert(all.begin(), state);
     for (auto& i : derivative.operands) i -= shift;

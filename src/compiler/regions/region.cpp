@@ -8,6 +8,7 @@
 #include "antegrad/error.h"
 #include "capture/mode.h"
 #include "capture/recorder.h"
+#include "ir/ops.h"
 
 namespace antegrad::compiler {
 namespace {
@@ -32,6 +33,30 @@ ir::Arg::List values(const std::vector<ir::ValueId>& ids) { return ir::Arg::List
 
 [[noreturn]] void refuse_node(const ir::Node& node, const char* fact) {
   throw Error(ErrorCode::InvalidArgument, "run:" + node.op, fact, "Check the graph text");
+}
+
+bool is_region(const ir::Node& node) {
+  return node.op.starts_with(kRegionOp) && node.op != kRegionBackwardOp;
+}
+
+/// Removes the nodes that have nothing but effects. `plain`: numbers of nodes. Returns whether the others
+/// have an order.
+bool drop_effects(ir::GraphPtr& body, std::vector<int64_t>& plain) {
+  auto graph = *body;
+  graph.nodes.clear();
+  std::vector<int64_t> still_plain;
+  bool ordered = false;
+  for (size_t i = 0; i < body->nodes.size(); ++i) {
+    const auto& node = body->nodes[i];
+    if (node.effects.ordered && node.outputs.empty() && node.effects.writes.empty()) continue;
+    if (std::find(plain.begin(), plain.end(), static_cast<int64_t>(i)) != plain.end())
+      still_plain.push_back(static_cast<int64_t>(graph.nodes.size()));
+    graph.nodes.push_back(without_effects(node));
+    ordered |= graph.nodes.back().effects.ordered || ir::raises(node.op) != ir::Raises::Never;
+  }
+  body = std::make_shared<const ir::Graph>(std::move(graph));
+  plain = std::move(still_plain);
+  return ordered;
 }
 
 thread_local CapturesRegions* innermost = nullptr;
@@ -126,6 +151,25 @@ std::vector<ir::ValueId> operands_of(const ir::Node& node) {
   std::vector<ir::ValueId> out;
   ir::for_each_input(node, [&](ir::ValueId v) { out.push_back(v); });
   return out;
+}
+
+Region without_effects(Region region) {
+  if (!region.ordered) return region;
+  region.ordered = false;
+  for (size_t i = 0; i < region.bodies.size(); ++i)
+    region.ordered |= drop_effects(region.bodies[i], region.plain[i]);
+  return region;
+}
+
+ir::Node without_effects(ir::Node node) {
+  if (!is_region(node) || !node.effects.ordered) return node;
+  auto quiet = to_node(without_effects(region_of(node)), operands_of(node));
+  for (const auto* name : {kSession, kState})
+    if (const auto* attr = find_attr(node, name)) quiet.attrs.push_back({name, *attr});
+  node.args = std::move(quiet.args);
+  node.attrs = std::move(quiet.attrs);
+  node.effects.ordered = quiet.effects.ordered;
+  return node;
 }
 
 ir::Node backward_node(ir::ValueId session, const std::vector<ir::ValueId>& tangents,

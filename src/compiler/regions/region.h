@@ -44,6 +44,11 @@ ir::Node to_node(const Region& region, const std::vector<ir::ValueId>& operands)
 Region region_of(const ir::Node& node);
 std::vector<ir::ValueId> operands_of(const ir::Node& node);
 
+/// The region without what it does to the outside, such as printing and checking.
+Region without_effects(Region region);
+/// The same for a node that may be a region.
+ir::Node without_effects(ir::Node node);
+
 /// The graph of a step back through a region of which a session was kept: takes the session and tangents for
 /// `results`, returns gradients of `operands`.
 ir::Node backward_node(ir::ValueId session, const std::vector<ir::ValueId>& tangents,

@@ -1,5 +1,6 @@
 // print(), check() and callback(): at the right time, once per call, in order, with and without compiling.
 #include <antegrad/antegrad.h>
+#include <antegrad/control.h>
 #include <antegrad/effects.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -151,6 +152,35 @@ TEST_F(Effects, SeeValuesAsTheyAreAtTheCall) {
   auto compiled = compile(function);
   for (int round = 0; round < 2; ++round) compiled(torch::ones({2}));
   EXPECT_EQ(seen, (std::vector<float>{4, 40, 4, 40}));
+}
+
+TEST_F(Effects, OfRegionsHappenOnceWhateverIsDerived) {
+  const auto function = [](const Tensor& x) {
+    return region(
+        "cube",
+        [](const Tensor& x) {
+          print("forward");
+          return cond(
+              x.sum() > 0,
+              [&] {
+                print("positive");
+                return x * x * x;
+              },
+              [&] { return x * 1; });
+        },
+        x);
+  };
+  auto compiled = compile(function);
+  for (int round = 0; round < 2; ++round) {
+    const auto x = torch::full({1}, 2.0).requires_grad_();
+    const auto y = round == 0 ? function(x) : compiled(x);
+    EXPECT_EQ(take(), (Lines{"print forward\n", "print positive\n"}));
+    const auto first = torch::autograd::grad({y}, {x}, {}, true, true)[0];
+    const auto second = torch::autograd::grad({first}, {x}, {}, true, true)[0];
+    EXPECT_FLOAT_EQ(second.item<float>(), 12.0F);
+    EXPECT_FLOAT_EQ(torch::autograd::grad({second}, {x})[0].item<float>(), 6.0F);
+    EXPECT_TRUE(take().empty()) << round;
+  }
 }
 
 TEST_F(Effects, FromTheCacheOnDisk) {
