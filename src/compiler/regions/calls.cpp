@@ -135,6 +135,8 @@ class RegionCall final : public Instruction {
     Tensors results;
     if (session_slot < 0) {
       const c10::AutoGradMode grad_mode(false);
+      if (region_.ordered)  // callbacks and ops of libraries may keep their arguments
+        for (auto& operand : operands) operand = outside_of_arena(operand, registers);
       results = run_derivatives(region_, bodies_, std::move(operands));
     } else {
       const c10::AutoGradMode grad_mode(true);

@@ -183,6 +183,27 @@ TEST_F(Effects, OfRegionsHappenOnceWhateverIsDerived) {
   }
 }
 
+TEST_F(Effects, CallbacksOfRegionsMayKeepTheirTensors) {
+  std::vector<Tensor> kept;
+  const auto function = [&kept](const Tensor& x) {
+    const auto y = x * 2 + 1;
+    const auto z = region("kept", [&] {
+      callback([&kept](const Tensor& at) { kept.push_back(at); }, y);
+      return y.sin();
+    });
+    const auto more = ((z + y).exp() * z).cos();
+    return more.matmul(z.t()).matmul(z) * more;
+  };
+  auto compiled = compile(function);
+  for (int round = 0; round < 3; ++round) {
+    const auto x = torch::full({64, 64}, 0.01 * round);
+    compiled(x);
+    ASSERT_EQ(kept.size(), static_cast<size_t>(round + 1));
+    for (int i = 0; i <= round; ++i)
+      EXPECT_TRUE(at::allclose(kept[i], torch::full({64, 64}, 0.02 * i + 1))) << round << " " << i;
+  }
+}
+
 TEST_F(Effects, FromTheCacheOnDisk) {
   for (int round = 0; round < 2; ++round) {
     auto compiled = compile(talkative);
