@@ -1,6 +1,7 @@
 #include "compiler/regions/checkpoint.h"
 
 #include <ATen/SequenceNumber.h>
+#include <ATen/autocast_mode.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/function.h>
@@ -13,6 +14,7 @@
 
 #include "antegrad/error.h"
 #include "aten/generators.h"
+#include "runtime/guards.h"
 
 namespace antegrad::compiler {
 namespace {
@@ -91,12 +93,30 @@ class Linked {
   std::vector<std::pair<std::shared_ptr<Boundary>, edge_list>> nodes_;
 };
 
+/// While it lives, autocast is on or off as in a call. It does not use its cache, which may have casts with
+/// histories from outside the function, or none any more when that is called again.
+class AsInTheCall {
+ public:
+  explicit AsInTheCall(const runtime::Ambient& ambient)
+      : guard_(ambient), cached_(at::autocast::is_autocast_cache_enabled()) {
+    at::autocast::set_autocast_cache_enabled(false);
+  }
+  ~AsInTheCall() { at::autocast::set_autocast_cache_enabled(cached_); }
+  AsInTheCall(const AsInTheCall&) = delete;
+  AsInTheCall& operator=(const AsInTheCall&) = delete;
+
+ private:
+  runtime::AmbientGuard guard_;
+  bool cached_;
+};
+
 struct CheckpointBackward final : Node {
   RegionBody body;
   std::vector<torch::autograd::SavedVariable> operands;
   std::vector<bool> wanted;  ///< per operand
   edge_list outside;         ///< the edges after those of the operands
   at::Tensor state;
+  runtime::Ambient ambient;  ///< of the call: autocast
 
   variable_list apply(variable_list&& tangents) override {
     const bool create_graph = c10::GradMode::is_enabled();
@@ -108,6 +128,7 @@ struct CheckpointBackward final : Node {
     {
       const InState in_state(state);
       const c10::AutoGradMode grad_mode(true);
+      const AsInTheCall as_in_the_call(ambient);
       results = body(own);
     }
     edge_list from, to;
@@ -164,7 +185,12 @@ Tensors run_checkpoint(const RegionBody& body, const Tensors& operands) {
   const auto own = cut_off(operands, node->wanted);
   for (size_t i = 0; i < own.size(); ++i)
     if (node->wanted[i]) ends.insert(own_edges.emplace_back(impl::gradient_edge(own[i])).function.get());
-  auto results = body(own);
+  node->ambient = runtime::Ambient::now();
+  Tensors results;
+  {
+    const AsInTheCall as_in_the_call(node->ambient);
+    results = body(own);
+  }
   node->outside = edges_out(results, ends, first);
   std::vector<bool> needs;
   for (auto& result : results) {

@@ -1,4 +1,5 @@
 // antegrad::checkpoint and antegrad::region.
+#include <ATen/autocast_mode.h>
 #include <antegrad/control.h>
 
 #include "support/derivatives.h"
@@ -67,6 +68,24 @@ TEST(Checkpoint, DrawsTheSameNumbersAgain) {
         EXPECT_LT((y - 1).count_nonzero().item<int64_t>(), 45);
       }
     }
+}
+
+TEST(Checkpoint, IsRepeatedWithAutocastAsInTheCall) {
+  manual_seed(1);
+  const auto w = torch::randn({8, 8}).requires_grad_(), x = torch::randn({4, 8}).requires_grad_();
+  const auto layer = [w](const Tensor& x) { return x.matmul(w).tanh(); };
+  const auto gradients = [&](const auto& function) {
+    at::autocast::set_autocast_enabled(at::kCPU, true);
+    const auto first = x.matmul(w);  // casts w, and keeps the result
+    const auto y = function(x);
+    at::autocast::clear_cache();
+    at::autocast::set_autocast_enabled(at::kCPU, false);
+    EXPECT_EQ(y.scalar_type(), at::kBFloat16);
+    return torch::autograd::grad({(y * first.detach()).sum()}, {x, w});
+  };
+  const auto expected = gradients(layer);
+  const auto actual = gradients([&](const Tensor& x) { return checkpoint(layer, x); });
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(torch::equal(expected[i], actual[i])) << i;
 }
 
 TEST(Region, SecondDerivativesOfRandomNumbers) {
