@@ -2,8 +2,8 @@
 //
 //     distributed_gpt [--steps N]
 //
-// The program starts itself twice. Compared with one process, a process joins a group, takes the parameters
-// of process 0, and sets Options::gradients.
+// The program starts itself twice. Compared with one process, a process joins a group and sets
+// StepOptions::data_parallel.
 #include <antegrad/antegrad.h>
 #include <antegrad/distributed.h>
 #include <sys/wait.h>
@@ -32,28 +32,25 @@ int train(int rank, const std::string& meeting, int steps) {
   torch::manual_seed(static_cast<uint64_t>(rank));  // other excerpts in each process
   const Corpus corpus(read_file(ANTEGRAD_EXAMPLE_DATA "/ferry.txt"));
   Gpt net(corpus.letters());
-  distributed::broadcast_parameters(*net, group);
   torch::optim::AdamW optimizer(net->parameters(), torch::optim::AdamWOptions(3e-3).weight_decay(0.01));
 
-  antegrad::Options options;
-  options.name = "loss";
-  options.watch = {net.ptr()};
-  options.gradients = antegrad::AllReduce(group, {.bucket_bytes = 64 << 10});
-  auto loss_of = antegrad::compile(
+  antegrad::StepOptions options;
+  options.options.name = "loss";
+  options.options.watch = {net.ptr()};
+  options.clip_norm = 1.0;
+  options.data_parallel =
+      antegrad::DataParallel{.gradients = antegrad::AllReduce(group, {.bucket_bytes = 64 << 10})};
+  auto train = antegrad::training_step(
       [&](const Tensor& x, const Tensor& y) {
         return nn::functional::cross_entropy(net->forward(x).flatten(0, 1), y.flatten());
       },
-      options);
+      optimizer, options);
 
   std::vector<double> losses;
   for (int step = 0; step < steps; ++step) {
     auto [x, y] = corpus.batch();
-    optimizer.zero_grad();
-    auto loss = loss_of(x, y);
-    loss.backward();
-    optimizer.step();
-    losses.push_back(
-        distributed::all_reduce(loss.detach(), group, distributed::Reduce::Average).item<double>());
+    const auto loss = train(x, y);
+    losses.push_back(distributed::all_reduce(loss, group, distributed::Reduce::Average).item<double>());
     if (rank == 0 && (step == 0 || (step + 1) % std::max(1, steps / 10) == 0))
       std::printf("step %5d   loss over %d processes %.4g\n", step + 1, kProcesses, losses.back());
   }

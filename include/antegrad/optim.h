@@ -52,6 +52,12 @@ enum class Gradients {
   Keep,  ///< `.grad` of each parameter becomes its gradient
 };
 
+/// How training steps of several processes work together: docs/many-processes.md.
+struct DataParallel {
+  AllReduce gradients;    ///< over which processes gradients are reduced, and in which buckets
+  bool broadcast = true;  ///< before the first step, parameters and buffers become those of process 0
+};
+
 /// Options of compiled_step() and training_step().
 struct StepOptions {
   Options options;                   ///< how code is made: backend, isa, toolchain, cache, unsupported, …
@@ -64,8 +70,9 @@ struct StepOptions {
   // Only for training_step():
   Gradients gradients = Gradients::Drop;  ///< what becomes of them
   int64_t accumulate = 1;  ///< every how many calls there is an update, by the mean of their gradients
-  std::shared_ptr<GradScaler> scaler;       ///< scales the loss; implies skip_nonfinite
-  std::optional<c10::ScalarType> autocast;  ///< runs the function with autocast to this type
+  std::shared_ptr<GradScaler> scaler;         ///< scales the loss; implies skip_nonfinite
+  std::optional<c10::ScalarType> autocast;    ///< runs the function with autocast to this type
+  std::optional<DataParallel> data_parallel;  ///< reduces the gradients over several processes
 };
 
 /// What happened in the last step.

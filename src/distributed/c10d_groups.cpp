@@ -40,6 +40,7 @@ ProcessGroupPtr find(const std::string& name) {
 struct Agreement {
   std::unique_ptr<c10::weak_intrusive_ptr<c10d::ProcessGroup>> group;
   std::set<std::string> texts;
+  size_t comparisons = 0;  // also those that failed
 };
 auto& groups_mutex = *new std::mutex;
 auto& own_groups =
@@ -73,9 +74,50 @@ void compare(c10d::ProcessGroup& group, const std::string& name, size_t number, 
   }
 }
 
+[[noreturn]] void fail(const std::string& group, const std::exception& error) {
+  throw Error(ErrorCode::Io, "distributed",
+              fmt::format("communication with the other processes of group \"{}\" has failed: {}", group,
+                          first_line(error)),
+              "Look for an error in the other processes; those that are left can join another group");
+}
+
+/// Starts to communicate a tensor.
+template <class Start>
+Wait started(const std::string& group, Start start) {
+  try {
+    return [work = start(*find(group)), group] {
+      try {
+        work->wait();
+      } catch (const std::exception& error) {
+        fail(group, error);
+      }
+    };
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    fail(group, error);
+  }
+}
+
 }  // namespace
 
 bool available() { return true; }
+
+Wait start_sum(const at::Tensor& tensor, const std::string& group) {
+  return started(group, [&](c10d::ProcessGroup& processes) {
+    std::vector<at::Tensor> tensors = {tensor};
+    return processes.allreduce(tensors);
+  });
+}
+
+Wait start_broadcast(const at::Tensor& tensor, int64_t source, const std::string& group) {
+  return started(group, [&](c10d::ProcessGroup& processes) {
+    std::vector<at::Tensor> tensors = {tensor};
+    c10d::BroadcastOptions options;
+    options.rootRank = source;
+    return processes.broadcast(tensors, options);
+  });
+}
 
 Place place_in(const std::string& group) {
   const auto found = find(group);
@@ -87,9 +129,9 @@ void agree(const std::string& text, const std::string& group) {
   const std::scoped_lock lock(groups_mutex);
   auto& known = agreements[group];
   if (known.group == nullptr || known.group->_unsafe_get_target() != found.get())
-    known = {std::make_unique<c10::weak_intrusive_ptr<c10d::ProcessGroup>>(found), {}};
+    known = {std::make_unique<c10::weak_intrusive_ptr<c10d::ProcessGroup>>(found), {}, 0};
   if (known.texts.contains(text)) return;
-  compare(*found, group, known.texts.size(), text);
+  compare(*found, group, known.comparisons++, text);
   known.texts.insert(text);
 }
 

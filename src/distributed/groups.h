@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <string>
 
 #include "antegrad/distributed.h"
@@ -17,5 +18,13 @@ Place place_in(const std::string& group);
 /// Compares a text with those of the other processes when this process first has it. Throws
 /// Error(GraphChanged) if they differ, and Error(Io) when a process does not come within the group's timeout.
 void agree(const std::string& text, const std::string& group);
+
+/// Waits for a communication. Throws Error(Io) when it has failed.
+using Wait = std::function<void()>;
+// Each starts to write to a dense tensor, which nobody may use before the wait is over. They run on their own
+// threads, in the same order in all processes.
+
+Wait start_sum(const at::Tensor& tensor, const std::string& group);  ///< over all processes, in all of them
+Wait start_broadcast(const at::Tensor& tensor, int64_t source, const std::string& group);
 
 }  // namespace antegrad::distributed

@@ -6,9 +6,10 @@ namespace antegrad {
 namespace {
 
 StepOptions without_training(StepOptions options) {
-  if (options.accumulate != 1 || options.scaler || options.autocast || options.gradients != Gradients::Drop)
+  if (options.accumulate != 1 || options.scaler || options.autocast || options.gradients != Gradients::Drop ||
+      options.data_parallel)
     throw Error(ErrorCode::InvalidArgument, "options",
-                "gradients, accumulate, scaler and autocast are options of training_step",
+                "gradients, accumulate, scaler, autocast and data_parallel are options of training_step",
                 "Leave them as they are, or use training_step");
   return options;
 }

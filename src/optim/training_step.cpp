@@ -16,6 +16,7 @@
 #include "antegrad/optim.h"
 #include "aten/autograd_types.h"
 #include "optim/early_updates.h"
+#include "optim/gradient_reduction.h"
 
 namespace antegrad {
 namespace {
@@ -114,6 +115,23 @@ void check_training(const StepOptions& options) {
   if (options.scaler != nullptr && !options.scaler->scale.defined())
     throw Error(ErrorCode::InvalidArgument, "options", "the scale of the scaler is undefined",
                 "Make it with GradScaler(65536)");
+  if (options.options.gradients)
+    throw Error(ErrorCode::InvalidArgument, "options",
+                "Options::gradients is set, which reduces gradients of backward passes only",
+                "Set StepOptions::data_parallel");
+  if (const auto& how = options.data_parallel;
+      how && (how->gradients.bucket_bytes < 1 || how->gradients.size < 1))
+    throw Error(ErrorCode::InvalidArgument, "options",
+                fmt::format("StepOptions::data_parallel has buckets of {} bytes and {} processes",
+                            how->gradients.bucket_bytes, how->gradients.size),
+                "Make it of a group, with buckets of at least one byte");
+}
+
+std::vector<at::Tensor> all_parameters(const torch::optim::Optimizer& optimizer) {
+  std::vector<at::Tensor> all;
+  for (const auto& group : optimizer.param_groups())
+    all.insert(all.end(), group.params().begin(), group.params().end());
+  return all;
 }
 
 }  // namespace
@@ -126,6 +144,8 @@ namespace detail {
 struct TrainingCore::Impl {
   optim::Stepper stepper;
   std::shared_ptr<optim::EarlyUpdates> early;
+  /// Null in one process.
+  std::shared_ptr<optim::GradientReduction> reduction;
   std::vector<at::Tensor> parameters;   ///< without duplicates
   at::Tensor scale;                     ///< with a scaler: what calls multiply the loss by
   int64_t lists = 0;                    ///< how often the list of parameters or the scale has changed
@@ -134,7 +154,12 @@ struct TrainingCore::Impl {
   StepResult last;
 
   Impl(torch::optim::Optimizer& optimizer, StepOptions options)
-      : stepper(optimizer, std::move(options)), early(std::make_shared<optim::EarlyUpdates>(stepper)) {}
+      : stepper(optimizer, std::move(options)), early(std::make_shared<optim::EarlyUpdates>(stepper)) {
+    if (this->options().data_parallel)
+      reduction = std::make_shared<optim::GradientReduction>(this->options());
+  }
+  /// Whether this call is followed by an update.
+  bool is_last_call() const { return calls + 1 >= options().accumulate; }
   const StepOptions& options() const { return stepper.options(); }
   void replace_parameters(std::vector<at::Tensor> now);
   /// Returns what has been accumulated and these gradients.
@@ -178,11 +203,13 @@ int64_t TrainingCore::prepare() {
                     std::equal(now.begin(), now.end(), impl_->parameters.begin(),
                                [](const at::Tensor& a, const at::Tensor& b) { return a.is_same(b); });
   if (!same) {
+    if (impl_->reduction) impl_->reduction->set_parameters(now, all_parameters(impl_->stepper.optimizer()));
     impl_->replace_parameters(std::move(now));
     impl_->scale = scale;  // another one is captured anew
     ++impl_->lists;
   }
   impl_->early->reset(repeats);
+  if (impl_->reduction) impl_->reduction->start(impl_->is_last_call() ? &impl_->accumulated : nullptr);
   return impl_->lists;
 }
 
@@ -227,9 +254,13 @@ std::vector<at::Tensor> TrainingCore::gradients_of(c10::ArrayRef<at::Tensor> res
   return torch::autograd::grad({loss}, impl_->parameters, {}, false, false, /*allow_unused=*/true);
 }
 
-std::shared_ptr<runtime::EarlyResults> TrainingCore::early() const { return impl_->early; }
+std::shared_ptr<runtime::EarlyResults> TrainingCore::early() const {
+  if (impl_->reduction) return impl_->reduction;
+  return impl_->early;
+}
 
 void TrainingCore::fail() {
+  if (impl_->reduction) impl_->reduction->abandon();
   try {
     throw;
   } catch (const std::exception& error) {
@@ -246,11 +277,18 @@ void TrainingCore::finish(const std::vector<at::Tensor>& gradients) {
     impl_->last = impl_->stepper.last();
     return;
   }
+  const bool is_last = impl_->is_last_call();
+  // When the update throws, the next call takes the place of this one.
+  if (impl_->reduction && is_last) {
+    impl_->update(impl_->reduction->finish(gradients));
+    impl_->accumulated.clear();
+    impl_->calls = 0;
+    return;
+  }
   const auto own = own_gradients(gradients, impl_->parameters);
   if (impl_->options().accumulate == 1) return impl_->update(own);
   auto sums = impl_->sums_with(own);
-  const bool is_last = impl_->calls + 1 >= impl_->options().accumulate;
-  if (is_last) impl_->update(sums);  // when it throws, the next call takes the place of this one
+  if (is_last) impl_->update(sums);
   impl_->accumulated = is_last ? std::vector<at::Tensor>() : std::move(sums);
   impl_->calls = is_last ? 0 : impl_->calls + 1;
 }

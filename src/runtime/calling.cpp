@@ -298,7 +298,8 @@ struct Caller::StepRunner {
   }
   void operator()(const aot::MakeView& step) const {
     const c10::AutoGradMode grad_mode(!step.no_grad);
-    state.views.push_back(apply(prepared->view, get(step.source)));
+    const auto& source = get(step.source);
+    state.views.push_back(source.defined() ? apply(prepared->view, source) : source);  // undefined: taken
   }
   void operator()(const aot::MakeOutput& step) const {
     auto tensor = get(step.source);
@@ -341,33 +342,14 @@ EarlyTaker* Caller::begin(EarlyResults* early, c10::ArrayRef<at::Tensor> inputs)
 
 std::vector<int32_t> Caller::graph_outputs() const {
   std::vector<int32_t> outputs;
-  std::vector<int32_t> taken;  // results that other steps refer to
-  const auto take = [&](const aot::Source& source) {
-    if (source.kind == aot::Source::Kind::Result) taken.push_back(source.index);
-  };
-  const Overloaded look{
-      [](const auto&) {},
-      [&](const aot::Attach& s) { take(s.source); },
-      [&](const aot::WriteBack& s) { taken.push_back(s.result); },
-      [&](const aot::MakeView& s) { take(s.source); },
-      [&](const aot::SetTensor& s) {
-        take(s.tensor);
-        take(s.source);
-      },
-      [&](const aot::SetGenerator& s) { taken.push_back(s.result); },
-      [&](const aot::RetainGrad& s) { take(s.source); },
-      [&](const aot::MakeOutput& s) {
-        const bool is_result = s.source.kind == aot::Source::Kind::Result && !s.requires_grad;
-        outputs.push_back(s.source.kind == aot::Source::Kind::Undefined ? kNoResult
-                          : is_result                                   ? s.source.index
-                                                                        : kOtherResult);
-        take(s.source);
-      },
-  };
-  for (const auto& step : signature_.steps) std::visit(look, step);
-  for (auto& output : outputs)
-    if (output >= 0 && std::count(taken.begin(), taken.end(), output) != 1) output = kOtherResult;
+  for (const auto& origin : output_origins(signature_))
+    outputs.push_back(origin.views.empty() ? origin.result : kOtherResult);
   return outputs;
+}
+
+at::Tensor Caller::make_output(const OutputOrigin& origin, at::Tensor result) const {
+  for (const auto step : origin.views) result = apply(prepared_[step].view, result);
+  return result;
 }
 
 std::vector<at::Tensor> Caller::call(c10::ArrayRef<at::Tensor> inputs, EarlyResults* early) const {

@@ -8,6 +8,7 @@
 #include "runtime/backward.h"
 #include "runtime/executable.h"
 #include "runtime/node.h"
+#include "runtime/output_origins.h"
 
 namespace antegrad::runtime {
 
@@ -41,7 +42,9 @@ class Caller {
   /// Per output of the user: which output of the graph it is, if nothing else refers to that; kNoResult if
   /// it is undefined, kOtherResult if it is something else.
   std::vector<int32_t> graph_outputs() const;
-  static constexpr int32_t kNoResult = -1, kOtherResult = -2;
+  static constexpr int32_t kNoResult = OutputOrigin::kUndefined, kOtherResult = OutputOrigin::kOther;
+  /// Makes an output of the user from the output of the graph that it comes from.
+  at::Tensor make_output(const OutputOrigin& origin, at::Tensor result) const;
 
  private:
   struct Prepared;
