@@ -54,8 +54,9 @@ enum class Gradients {
 
 /// How training steps of several processes work together: docs/many-processes.md.
 struct DataParallel {
-  AllReduce gradients;    ///< over which processes gradients are reduced, and in which buckets
-  bool broadcast = true;  ///< before the first step, parameters and buffers become those of process 0
+  AllReduce gradients;       ///< over which processes gradients are reduced, and in which buckets
+  bool broadcast = true;     ///< before the first step, parameters and buffers become those of process 0
+  bool shard_state = false;  ///< each process keeps the optimizer's state of a share of the parameters
 };
 
 /// Options of compiled_step() and training_step().
@@ -125,6 +126,7 @@ class TrainingCore {
   std::shared_ptr<runtime::EarlyResults> early() const;
   /// Updates the parameters, or accumulates for a later call. What was taken early is undefined.
   void finish(const std::vector<at::Tensor>& gradients);
+  void gather_state() const;  ///< as TrainingStep::gather_state()
   /// In a handler of an exception of a call: throws another one when parameters were updated before it.
   void fail();
   StepResult last() const;
@@ -194,6 +196,9 @@ class TrainingStep {
   /// call.
   Report report() const { return state_->compiled ? state_->compiled->report() : Report(); }
   Report step_report() const { return state_->core->step_report(); }  ///< as CompiledStep::report()
+  /// With DataParallel::shard_state, gives the optimizer the state of all parameters until the next call, to
+  /// save it or to go on in another way. All processes have to call it.
+  void gather_state() const { state_->core->gather_state(); }
 
  private:
   struct State {

@@ -103,10 +103,13 @@ Wait started(const std::string& group, Start start) {
 
 bool available() { return true; }
 
-Wait start_sum(const at::Tensor& tensor, const std::string& group) {
+Wait start_sum(const at::Tensor& tensor, const std::string& group, std::optional<int64_t> receiver) {
   return started(group, [&](c10d::ProcessGroup& processes) {
     std::vector<at::Tensor> tensors = {tensor};
-    return processes.allreduce(tensors);
+    if (!receiver) return processes.allreduce(tensors);
+    c10d::ReduceOptions options;
+    options.rootRank = *receiver;
+    return processes.reduce(tensors, options);
   });
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "antegrad/distributed.h"
@@ -24,7 +25,8 @@ using Wait = std::function<void()>;
 // Each starts to write to a dense tensor, which nobody may use before the wait is over. They run on their own
 // threads, in the same order in all processes.
 
-Wait start_sum(const at::Tensor& tensor, const std::string& group);  ///< over all processes, in all of them
+/// Over all processes, in all of them, or only in the receiver: then the others get undefined contents.
+Wait start_sum(const at::Tensor& tensor, const std::string& group, std::optional<int64_t> receiver = {});
 Wait start_broadcast(const at::Tensor& tensor, int64_t source, const std::string& group);
 
 }  // namespace antegrad::distributed

@@ -14,7 +14,7 @@ namespace {
 bool available() { return false; }
 Place place_in(const std::string&) { refuse(); }
 void agree(const std::string&, const std::string&) { refuse(); }
-Wait start_sum(const at::Tensor&, const std::string&) { refuse(); }
+Wait start_sum(const at::Tensor&, const std::string&, std::optional<int64_t>) { refuse(); }
 Wait start_broadcast(const at::Tensor&, int64_t, const std::string&) { refuse(); }
 Group gloo(const std::string&, int64_t, int64_t, const GlooOptions&) { refuse(); }
 void leave(const Group&) { refuse(); }

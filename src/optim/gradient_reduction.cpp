@@ -28,8 +28,10 @@ void refuse_gradient(const at::Tensor& gradient) {
 
 }  // namespace
 
-GradientReduction::GradientReduction(const StepOptions& options)
-    : options_(options), processes_(at::scalar_tensor(options.data_parallel->gradients.size, at::kDouble)) {}
+GradientReduction::GradientReduction(const StepOptions& options, const Shares* shares)
+    : options_(options),
+      shares_(shares),
+      processes_(at::scalar_tensor(options.data_parallel->gradients.size, at::kDouble)) {}
 
 void GradientReduction::set_parameters(std::vector<at::Tensor> parameters,
                                        const std::vector<at::Tensor>& all) {
@@ -75,8 +77,9 @@ void GradientReduction::find_buckets(std::vector<int64_t> order) {
   std::ranges::sort(which);
   auto found = agreed_on_.find(which);
   if (found == agreed_on_.end())
-    found =
-        agreed_on_.emplace(std::move(which), agree_on_buckets(options_, parameters_, std::move(order))).first;
+    found = agreed_on_
+                .emplace(std::move(which), agree_on_buckets(options_, parameters_, std::move(order), shares_))
+                .first;
   buckets_ = &found->second;
 }
 
@@ -169,7 +172,7 @@ void GradientReduction::start_bucket(GradientAt gradient) {
       part.copy_(source);
   }
   std::function<void()> wait = [] {};
-  if (bucket.elements > 0) wait = distributed::start_sum(memory, how.group);
+  if (bucket.elements > 0) wait = distributed::start_sum(memory, how.group, bucket.owner);
   running_.push_back({std::move(memory), std::move(wait)});
 }
 
@@ -190,20 +193,61 @@ std::vector<at::Tensor> GradientReduction::finish(const std::vector<at::Tensor>&
   }
 }
 
+bool GradientReduction::has(const Bucket& bucket) const {
+  return shares_ == nullptr || shares_->is_own(parameters_[static_cast<size_t>(bucket.parameters[0])]);
+}
+
+void GradientReduction::for_each_part(
+    size_t bucket, c10::function_ref<void(int64_t parameter, const at::Tensor& part)> f) const {
+  int64_t position = 0;
+  for (auto i : (*buckets_)[bucket].parameters) {
+    const auto& parameter = parameters_[static_cast<size_t>(i)];
+    f(i, part_of(running_[bucket].memory, position, parameter));
+    position += parameter.numel();
+  }
+}
+
 std::vector<at::Tensor> GradientReduction::wait_for_all() {
   std::vector<at::Tensor> all(parameters_.size());
   for (size_t b = 0; b < buckets_->size(); ++b) {
     running_[b].wait();
-    int64_t position = 0;
-    for (auto i : (*buckets_)[b].parameters) {
-      const auto& parameter = parameters_[static_cast<size_t>(i)];
-      all[static_cast<size_t>(i)] = part_of(running_[b].memory, position, parameter);
-      position += parameter.numel();
-    }
+    if (has((*buckets_)[b]))
+      for_each_part(b, [&](int64_t i, const at::Tensor& part) { all[static_cast<size_t>(i)] = part; });
   }
-  running_.clear();
+  if (shares_ == nullptr) running_.clear();
   sums_ = nullptr;
   return all;
+}
+
+void GradientReduction::share_parameters(bool updated) {
+  try {
+    if (updated) exchange_parameters();
+  } catch (const std::exception& error) {
+    throw Error(ErrorCode::Io, "training_step",
+                fmt::format("parameters were updated, but could not be exchanged: {}", error.what()),
+                "Join another group, and continue from a checkpoint");
+  }
+  running_.clear();
+}
+
+/// The memory of gradients takes the parameters.
+void GradientReduction::exchange_parameters() {
+  const at::NoGradGuard no_grad;
+  for (size_t b = 0; b < buckets_->size(); ++b) {
+    const auto& bucket = (*buckets_)[b];
+    if (bucket.elements == 0) continue;
+    if (has(bucket))
+      for_each_part(
+          b, [&](int64_t i, const at::Tensor& part) { part.copy_(parameters_[static_cast<size_t>(i)]); });
+    running_[b].wait = distributed::start_broadcast(running_[b].memory, *bucket.owner,
+                                                    options_.data_parallel->gradients.group);
+  }
+  for (size_t b = 0; b < buckets_->size(); ++b) {
+    running_[b].wait();
+    if (!has((*buckets_)[b]))
+      for_each_part(
+          b, [&](int64_t i, const at::Tensor& part) { parameters_[static_cast<size_t>(i)].copy_(part); });
+  }
 }
 
 void GradientReduction::abandon() {

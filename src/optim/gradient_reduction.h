@@ -15,7 +15,8 @@ namespace antegrad::optim {
 /// same order in all processes.
 class GradientReduction final : public runtime::EarlyResults {
  public:
-  explicit GradientReduction(const StepOptions& options);
+  /// `shares`: null unless each process needs the gradients of its share of the parameters only.
+  GradientReduction(const StepOptions& options, const Shares* shares);
 
   /// The first results of calls are the gradients of these parameters. `groups`: all of the optimizer's.
   void set_parameters(std::vector<at::Tensor> parameters, const std::vector<at::Tensor>& all);
@@ -28,8 +29,11 @@ class GradientReduction final : public runtime::EarlyResults {
   void take(size_t stop, c10::ArrayRef<at::Tensor> tensors) override;
 
   /// Ends a call that has returned these gradients, of which those that were taken are undefined. Returns the
-  /// gradients of all processes together.
+  /// gradients of all processes together, of the own share.
   std::vector<at::Tensor> finish(const std::vector<at::Tensor>& gradients);
+  /// After the update of the own share: gives all processes the parameters of all shares. `updated`: whether
+  /// there was one, in all processes.
+  void share_parameters(bool updated);
   /// Ends a call that has thrown.
   void abandon();
 
@@ -47,8 +51,14 @@ class GradientReduction final : public runtime::EarlyResults {
   void plan_stops();
   void start_bucket(GradientAt gradient);
   std::vector<at::Tensor> wait_for_all();
+  void exchange_parameters();
+
+  bool has(const Bucket& bucket) const;  ///< whether this process gets its gradients
+  void for_each_part(size_t bucket,
+                     c10::function_ref<void(int64_t parameter, const at::Tensor& part)> f) const;
 
   const StepOptions& options_;
+  const Shares* shares_;
   const at::Tensor processes_;  ///< their number
   std::vector<at::Tensor> parameters_;
   std::vector<at::Tensor> synchronised_;               ///< were made those of process 0

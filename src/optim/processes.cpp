@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <utility>
 
 #include "distributed/groups.h"
 
@@ -26,23 +27,25 @@ std::string text_of(const StepOptions& options) {
   const auto& how = options.data_parallel->gradients;
   return fmt::format(
       "gradients: average {}, buckets of {} bytes, every {} calls, clip_norm {} of type {}, clip_value {}, "
-      "skip_nonfinite {}, scaled {}\n",
+      "skip_nonfinite {}, scaled {}, shard_state {}\n",
       how.average, how.bucket_bytes, options.accumulate, text_of(options.clip_norm), options.norm_type,
-      text_of(options.clip_value), options.skip_nonfinite, options.scaler != nullptr);
+      text_of(options.clip_value), options.skip_nonfinite, options.scaler != nullptr,
+      options.data_parallel->shard_state);
 }
 
 Buckets fill(const std::vector<at::Tensor>& parameters, const std::vector<int64_t>& order,
-             int64_t bucket_bytes) {
+             int64_t bucket_bytes, const Shares* shares) {
   Buckets buckets;
-  std::map<at::ScalarType, size_t> open;  // the bucket that is being filled
-  std::vector<size_t> full;               // per bucket: the place in the order at which it is
+  std::map<std::pair<at::ScalarType, std::optional<int64_t>>, size_t> open;  // buckets that are being filled
+  std::vector<size_t> full;  // per bucket: the place in the order at which it is
   for (size_t i = 0; i < order.size(); ++i) {
     const auto& parameter = parameters[static_cast<size_t>(order[i])];
     const auto elements = parameter.numel(), bytes = parameter.element_size();
-    const auto [found, is_new] = open.emplace(parameter.scalar_type(), buckets.size());
+    const auto owner = shares == nullptr ? std::nullopt : std::optional(shares->owner_of(parameter));
+    const auto [found, is_new] = open.emplace(std::pair(parameter.scalar_type(), owner), buckets.size());
     if (is_new || (buckets[found->second].elements + elements) * bytes > bucket_bytes) {
       found->second = buckets.size();
-      buckets.emplace_back();
+      buckets.emplace_back().owner = owner;
       full.emplace_back();
     }
     auto& bucket = buckets[found->second];
@@ -67,7 +70,7 @@ at::Tensor part_of(const at::Tensor& bucket, int64_t first, const at::Tensor& pa
 }
 
 Buckets agree_on_buckets(const StepOptions& options, const std::vector<at::Tensor>& parameters,
-                         std::vector<int64_t> order) {
+                         std::vector<int64_t> order, const Shares* shares) {
   const auto& how = options.data_parallel->gradients;
   auto known = order;
   std::ranges::sort(known);
@@ -79,7 +82,7 @@ Buckets agree_on_buckets(const StepOptions& options, const std::vector<at::Tenso
     distributed::start_broadcast(of_first, 0, how.group)();
     order.assign(of_first.const_data_ptr<int64_t>(), of_first.const_data_ptr<int64_t>() + order.size());
   }
-  return fill(parameters, order, how.bucket_bytes);
+  return fill(parameters, order, how.bucket_bytes, shares);
 }
 
 void take_from_first(const std::vector<at::Tensor>& tensors, const AllReduce& processes) {

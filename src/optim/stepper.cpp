@@ -97,6 +97,7 @@ void Stepper::step(GradientOf gradient_of, double multiplier) {
   runtime::use_one_thread_after_fork();
   ++report_.calls;
   last_ = {};
+  has_communicated_ = false;
   if (options_.options.backend == Backend::Eager) return step_eagerly(gradient_of, multiplier);
   std::string reason = "the optimizer's class has no formula";
   if (method_) {
@@ -107,7 +108,7 @@ void Stepper::step(GradientOf gradient_of, double multiplier) {
                                  ? options_.options.unsupported != Unsupported::Error
                                  : error.code() == ErrorCode::Compile &&
                                        options_.options.compile_failure == CompileFailure::Eager;
-      if (!tolerated) throw;
+      if (!tolerated || has_communicated_) throw;  // other processes do not communicate again
       reason = error.what();
     }
   }
@@ -241,20 +242,52 @@ const FlatKernel& Stepper::kernel(const Formula& formula) {
 std::optional<double> Stepper::factor(const std::vector<Update>& updates, double multiplier) {
   double scale = 1;
   if (options_.clip_norm) {
-    last_.gradient_norm =
-        norms_.total(updates, options_.norm_type) * (options_.norm_type == 0 ? 1 : multiplier);
-    if (options_.error_if_nonfinite && !std::isfinite(last_.gradient_norm))
-      throw Error(ErrorCode::InvalidArgument, "optimizer",
-                  fmt::format("the norm of the gradients is {}", last_.gradient_norm),
-                  "Find out where it comes from, or set StepOptions::skip_nonfinite");
-    const auto wanted = *options_.clip_norm / (last_.gradient_norm + 1e-6);
-    scale = wanted > 1 ? 1 : wanted;  // NaN stays, as in clip_grad_norm_
+    const auto norm = total_norm(norms_.total(updates, options_.norm_type), options_.norm_type);
+    scale = clip_factor(norm * (options_.norm_type == 0 ? 1 : multiplier));
   }
-  if (options_.skip_nonfinite && !norms_.all_finite(updates)) {
+  if (options_.skip_nonfinite && !is_true_everywhere(norms_.all_finite(updates))) {
     last_.skipped = true;
     return std::nullopt;
   }
   return scale * multiplier;
+}
+
+double Stepper::clip_factor(double norm) {
+  last_.gradient_norm = norm;
+  if (options_.error_if_nonfinite && !std::isfinite(norm))
+    throw Error(ErrorCode::InvalidArgument, "optimizer", fmt::format("the norm of the gradients is {}", norm),
+                "Find out where it comes from, or set StepOptions::skip_nonfinite");
+  const auto wanted = *options_.clip_norm / (norm + 1e-6);
+  return wanted > 1 ? 1 : wanted;  // NaN stays, as in clip_grad_norm_
+}
+
+double Stepper::total_norm(double own, double type) {
+  if (!total_norm_) return own;
+  has_communicated_ = true;
+  return total_norm_(own, type);
+}
+
+bool Stepper::is_true_everywhere(bool here) { return total_norm(here ? 0 : 1, 1) == 0; }
+
+std::optional<double> Stepper::factor_of_own(const std::vector<at::Tensor>& parameters) {
+  double scale = 1;
+  std::vector<at::Tensor> norms;
+  bool finite = true;
+  for (const auto& parameter : parameters) {
+    if (!parameter.grad().defined()) continue;
+    norms.push_back(at::linalg_vector_norm(parameter.grad(), options_.norm_type).to(at::kDouble));
+    finite = finite && at::isfinite(parameter.grad()).all().item<bool>();
+  }
+  if (options_.clip_norm) {
+    const auto own =
+        norms.empty() ? 0 : at::linalg_vector_norm(at::stack(norms), options_.norm_type).item<double>();
+    scale = clip_factor(total_norm(own, options_.norm_type));
+  }
+  if (options_.skip_nonfinite && !is_true_everywhere(finite)) {
+    last_.skipped = true;
+    return std::nullopt;
+  }
+  return scale;
 }
 
 void Stepper::step_eagerly(GradientOf gradient_of, double multiplier) {
@@ -264,14 +297,20 @@ void Stepper::step_eagerly(GradientOf gradient_of, double multiplier) {
     if (!gradient.defined()) return gradient;
     return multiplier != 1 ? gradient * multiplier : clips ? gradient.clone() : gradient;
   });
-  if (options_.skip_nonfinite)
+  if (total_norm_) {
+    const auto scale = factor_of_own(gradients.parameters());
+    if (!scale) return;
+    for (const auto& parameter : gradients.parameters())
+      if (parameter.grad().defined() && *scale != 1) parameter.grad().mul_(*scale);
+  } else if (options_.skip_nonfinite) {
     for (const auto& parameter : gradients.parameters())
       if (parameter.grad().defined() && !at::isfinite(parameter.grad()).all().item<bool>()) {
         last_.skipped = true;
         return;
       }
+  }
   if (options_.clip_value) torch::nn::utils::clip_grad_value_(gradients.parameters(), *options_.clip_value);
-  if (options_.clip_norm)
+  if (options_.clip_norm && !total_norm_)
     last_.gradient_norm = torch::nn::utils::clip_grad_norm_(gradients.parameters(), *options_.clip_norm,
                                                             options_.norm_type, options_.error_if_nonfinite);
   std::optional<Averages> averages;

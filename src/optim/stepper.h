@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -23,6 +24,11 @@ class Stepper {
   /// LibTorch's own step() did.
   void step(GradientOf gradient_of, double multiplier = 1);
 
+  /// Norms and checks become those of several processes: `total` is called in all of them, with the norm of
+  /// the own gradients and its type.
+  using TotalNorm = std::function<double(double own, double type)>;
+  void set_total_norm(TotalNorm total) { total_norm_ = std::move(total); }
+
   // A step whose gradients come one after the other, so that nothing can depend on all of them.
   bool may_be_made_in_parts() const;
   /// Prepares a step for the parameters for which `which` returns a tensor like their gradient. Returns
@@ -35,6 +41,7 @@ class Stepper {
 
   torch::optim::Optimizer& optimizer() const { return optimizer_; }
   const StepOptions& options() const { return options_; }
+  const std::optional<Method>& method() const { return method_; }  ///< none for other classes
   const StepResult& last() const { return last_; }
   Report report() const;
 
@@ -45,6 +52,12 @@ class Stepper {
   void step_eagerly(GradientOf gradient_of, double multiplier);
   /// Returns what gradients are multiplied by, or nothing when the step is to be skipped.
   std::optional<double> factor(const std::vector<Update>& updates, double multiplier);
+  double total_norm(double own, double type);
+  bool is_true_everywhere(bool here);
+  /// Returns what gradients of this norm are multiplied by.
+  double clip_factor(double norm);
+  /// As factor(), for gradients that LibTorch's step() reads.
+  std::optional<double> factor_of_own(const std::vector<at::Tensor>& parameters);
   const FlatKernel& kernel(const Formula& formula);
   void scale_and_clamp(std::vector<Update>& updates, double scale) const;
 
@@ -64,6 +77,8 @@ class Stepper {
   CompiledUpdates functions_;
   std::map<Formula, FlatKernel> kernels_;
   std::unique_ptr<Parts> parts_;
+  TotalNorm total_norm_;
+  bool has_communicated_ = false;  ///< in this step
   StepResult last_;
   Report report_;
 };

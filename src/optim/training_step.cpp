@@ -108,6 +108,19 @@ const at::Tensor* leaf_of(const at::Tensor& tensor, const std::vector<at::Tensor
   return nullptr;
 }
 
+void check_sharding(const StepOptions& options) {
+  if (options.average)
+    throw Error(ErrorCode::InvalidArgument, "options",
+                "DataParallel::shard_state is set together with StepOptions::average, which reads all "
+                "parameters while they are updated",
+                "Keep the average in a compiled_step of its own, or leave shard_state off");
+  if (options.gradients == Gradients::Keep)
+    throw Error(ErrorCode::InvalidArgument, "options",
+                "DataParallel::shard_state is set together with Gradients::Keep, but a process has the "
+                "gradients of its share only",
+                "Leave shard_state off, or drop the gradients");
+}
+
 void check_training(const StepOptions& options) {
   if (options.accumulate < 1)
     throw Error(ErrorCode::InvalidArgument, "options", fmt::format("accumulate is {}", options.accumulate),
@@ -125,6 +138,7 @@ void check_training(const StepOptions& options) {
                 fmt::format("StepOptions::data_parallel has buckets of {} bytes and {} processes",
                             how->gradients.bucket_bytes, how->gradients.size),
                 "Make it of a group, with buckets of at least one byte");
+  if (options.data_parallel && options.data_parallel->shard_state) check_sharding(options);
 }
 
 std::vector<at::Tensor> all_parameters(const torch::optim::Optimizer& optimizer) {
@@ -144,6 +158,7 @@ namespace detail {
 struct TrainingCore::Impl {
   optim::Stepper stepper;
   std::shared_ptr<optim::EarlyUpdates> early;
+  std::optional<optim::Shares> shares;  ///< with DataParallel::shard_state
   /// Null in one process.
   std::shared_ptr<optim::GradientReduction> reduction;
   std::vector<at::Tensor> parameters;   ///< without duplicates
@@ -155,9 +170,13 @@ struct TrainingCore::Impl {
 
   Impl(torch::optim::Optimizer& optimizer, StepOptions options)
       : stepper(optimizer, std::move(options)), early(std::make_shared<optim::EarlyUpdates>(stepper)) {
-    if (this->options().data_parallel)
-      reduction = std::make_shared<optim::GradientReduction>(this->options());
+    if (const auto& how = this->options().data_parallel) {
+      if (how->shard_state) shard(how->gradients.group);
+      reduction = std::make_shared<optim::GradientReduction>(this->options(), shares ? &*shares : nullptr);
+    }
   }
+  void shard(const std::string& group);
+  void update_reduced(const std::vector<at::Tensor>& gradients);
   /// Whether this call is followed by an update.
   bool is_last_call() const { return calls + 1 >= options().accumulate; }
   const StepOptions& options() const { return stepper.options(); }
@@ -203,6 +222,7 @@ int64_t TrainingCore::prepare() {
                     std::equal(now.begin(), now.end(), impl_->parameters.begin(),
                                [](const at::Tensor& a, const at::Tensor& b) { return a.is_same(b); });
   if (!same) {
+    if (impl_->shares) impl_->shares->assign(now);
     if (impl_->reduction) impl_->reduction->set_parameters(now, all_parameters(impl_->stepper.optimizer()));
     impl_->replace_parameters(std::move(now));
     impl_->scale = scale;  // another one is captured anew
@@ -280,7 +300,7 @@ void TrainingCore::finish(const std::vector<at::Tensor>& gradients) {
   const bool is_last = impl_->is_last_call();
   // When the update throws, the next call takes the place of this one.
   if (impl_->reduction && is_last) {
-    impl_->update(impl_->reduction->finish(gradients));
+    impl_->update_reduced(impl_->reduction->finish(gradients));
     impl_->accumulated.clear();
     impl_->calls = 0;
     return;
@@ -291,6 +311,31 @@ void TrainingCore::finish(const std::vector<at::Tensor>& gradients) {
   if (is_last) impl_->update(sums);
   impl_->accumulated = is_last ? std::vector<at::Tensor>() : std::move(sums);
   impl_->calls = is_last ? 0 : impl_->calls + 1;
+}
+
+void TrainingCore::gather_state() const {
+  if (impl_->shares) impl_->shares->gather(impl_->stepper.optimizer(), *impl_->stepper.method());
+}
+
+void TrainingCore::Impl::shard(const std::string& group) {
+  if (!stepper.method())
+    throw Error(ErrorCode::UnsupportedArgument, "training_step",
+                "the optimizer's state cannot be sharded, since no formula of its class is known",
+                "Leave DataParallel::shard_state off, or take another optimizer");
+  shares.emplace(group);
+  stepper.set_total_norm([this](double own, double type) { return shares->total_norm(own, type); });
+}
+
+void TrainingCore::Impl::update_reduced(const std::vector<at::Tensor>& gradients) {
+  if (!shares) return update(gradients);
+  try {
+    shares->drop_others(stepper.optimizer());
+    update(gradients);
+    reduction->share_parameters(last.updated);
+  } catch (...) {
+    reduction->abandon();
+    throw;
+  }
 }
 
 /// Gradients accumulated so far stay those of their parameters.

@@ -68,10 +68,46 @@ inline void expect_close(const Tensors& actual, const Tensors& expected) {
   }
 }
 
+/// Many processes take long where they have few cores.
+inline std::vector<int64_t> bucket_sizes(const Group& group) {
+  if (group.size() > 2) return {150};
+  return {8, 150, 1 << 20};
+}
+
 /// Whether a tensor has the same bits in all processes.
 inline bool is_same_everywhere(const Tensor& tensor, const Group& group) {
   const auto all = distributed::all_gather(tensor.detach().reshape({1, -1}), group);
   return at::equal(all, all[0].expand_as(all));
+}
+
+/// Trains in all processes, and in this one on the whole batch.
+inline void expect_same_training(const Group& group, const Optimizer& make, StepOptions options,
+                                 at::ScalarType type) {
+  auto whole = net_of(7, type), net = net_of(7 + static_cast<uint64_t>(group.rank()), type);
+  const auto reference = make(whole->parameters()), own = make(net->parameters());
+  auto alone = options;
+  alone.data_parallel.reset();
+  alone.gradients = Gradients::Keep;
+  const auto expected = training_step(loss_of(whole), *reference, alone);
+  const auto step = training_step(loss_of(net), *own, options);
+  for (int64_t i = 0; i < 4 * options.accumulate; ++i) {
+    const auto x = batch(10 + i, {4 * group.size(), 5}, type);
+    expected(x);
+    step(part(x, group));
+    EXPECT_EQ(step.last().updated, expected.last().updated);
+    EXPECT_NEAR(step.last().gradient_norm, expected.last().gradient_norm,
+                1e-4 * expected.last().gradient_norm);
+  }
+  expect_close(net->parameters(), whole->parameters());
+  for (const auto& parameter : net->parameters()) EXPECT_TRUE(is_same_everywhere(parameter, group));
+  if (options.gradients == Gradients::Drop) {
+    EXPECT_EQ(step.report().captures, 1U);
+    return;
+  }
+  Tensors gradients, expected_gradients;
+  for (const auto& parameter : net->parameters()) gradients.push_back(parameter.grad());
+  for (const auto& parameter : whole->parameters()) expected_gradients.push_back(parameter.grad());
+  expect_close(gradients, expected_gradients);
 }
 
 }  // namespace antegrad::test::data_parallel
