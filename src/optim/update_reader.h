@@ -4,6 +4,8 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "optim/updates.h"
 
@@ -23,11 +25,12 @@ class UpdateReader {
       : optimizer_(optimizer), method_(method), plain_(plain) {}
 
   void add(torch::optim::OptimizerOptions& options, const at::Tensor& parameter, const at::Tensor& gradient);
-  Updates take() { return std::move(out_); }
+  Updates take();
 
  private:
   void check(const at::Tensor& parameter, const at::Tensor& gradient) const;
   void check_state(const Update& update) const;
+  void check_copies() const;
   void fill(torch::optim::OptimizerOptions& options, Update& update);
 
   // Of LibTorch (updates.cpp): they follow its step() line by line.
@@ -91,6 +94,8 @@ class UpdateReader {
   const Method method_;
   const bool plain_;
   Updates out_;
+  /// Gradients of which updates have copies in another layout, and their number among the updates.
+  std::vector<std::pair<at::Tensor, size_t>> copied_;
   std::unordered_map<const void*, int> rounds_;  ///< updates so far, per parameter
   // Neighbours nearly always have the same betas and steps, and powers take time.
   int64_t step_ = -1;

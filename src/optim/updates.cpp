@@ -9,6 +9,7 @@
 #include <torch/optim/sgd.h>
 #include <torch/types.h>
 
+#include <algorithm>
 #include <cmath>
 #include <typeinfo>
 
@@ -40,6 +41,13 @@ at::Tensor fitting_gradient(const at::Tensor& gradient, const at::Tensor& parame
     refuse_tensor("a gradient", gradient, "differs from its parameter");
   if (same_layout(gradient, parameter)) return gradient;
   return at::empty_like(parameter, {}, at::MemoryFormat::Preserve).detach().copy_(gradient.detach());
+}
+
+/// Whether the memory that they are in is the same, in part at least.
+bool share_memory(const at::Tensor& a, const at::Tensor& b) {
+  const auto begin = [](const at::Tensor& t) { return static_cast<const char*>(t.storage().data()); };
+  const auto end = [&](const at::Tensor& t) { return begin(t) + t.storage().nbytes(); };
+  return begin(a) < end(b) && begin(b) < end(a);
 }
 
 }  // namespace
@@ -88,10 +96,28 @@ void UpdateReader::add(OptimizerOptions& options, const at::Tensor& parameter, c
   update.formula.dtype = aten::to_ir(parameter.scalar_type());
   update.parameter = parameter;
   update.gradient = plain_ ? fitting_gradient(gradient, parameter) : gradient;
+  if (!update.gradient.is_same(gradient)) copied_.emplace_back(gradient, out_.list.size());
   update.round = rounds_[parameter.unsafeGetTensorImpl()]++;
   fill(options, update);
   check_state(update);
   out_.list.push_back(std::move(update));
+}
+
+/// LibTorch would read the gradient after the updates before it.
+void UpdateReader::check_copies() const {
+  for (const auto& [gradient, row] : copied_)
+    for (size_t i = 0; i <= row; ++i) {
+      const auto& update = out_.list[i];
+      const auto meets = [&](const at::Tensor& tensor) { return share_memory(tensor, gradient); };
+      if (meets(update.parameter) || std::any_of(update.state.begin(), update.state.end(), meets))
+        refuse_tensor("a gradient", gradient,
+                      "shares memory with a parameter or state, and has another layout than its parameter");
+    }
+}
+
+Updates UpdateReader::take() {
+  check_copies();
+  return std::move(out_);
 }
 
 void UpdateReader::set_betas(const std::tuple<double, double>& betas, int64_t step, Update& update) {

@@ -74,6 +74,15 @@ TEST(CompiledStepErrors, RefusesTensorsThatKernelsCannotUpdate) {
   to::AdamW aliased({own}, to::AdamWOptions(0.5));
   expect_refused(ErrorCode::UnsupportedTensor, "shares memory", [&] { compiled_step(aliased)(); });
   EXPECT_TRUE(aliased.state().empty());
+
+  const auto first = torch::ones({2, 3}).requires_grad_(), second = torch::ones({3, 2}).requires_grad_();
+  first.mutable_grad() = torch::ones({2, 3});
+  second.mutable_grad() = first.detach().t();  // LibTorch reads it after it has updated the first one
+  to::SGD in_order({first, second}, to::SGDOptions(0.5));
+  expect_refused(ErrorCode::UnsupportedTensor, "has another layout", [&] { compiled_step(in_order)(); });
+  EXPECT_TRUE(at::equal(first, torch::ones({2, 3})));
+  compiled_step(in_order, tolerant())();
+  EXPECT_TRUE(at::equal(second, torch::full({3, 2}, 0.75)));
 }
 
 TEST(CompiledStepErrors, RefusesStateOfOtherOptions) {
