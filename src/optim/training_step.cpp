@@ -265,13 +265,19 @@ std::vector<at::Tensor> TrainingCore::gradients_of(c10::ArrayRef<at::Tensor> res
                     : fmt::format("the first tensor that the function returns has sizes {}",
                                   c10::str(results[0].sizes())),
                 "Return the loss first: a tensor of one element, such as a mean()");
+  const auto refuse = [](const char* fact, const char* way_out) {
+    throw Error(ErrorCode::InvalidArgument, "training_step", fact, way_out);
+  };
+  if (impl_->parameters.empty())
+    refuse("no parameter of the optimizer requires gradients", "Unfreeze some of them, or call the function");
+  constexpr auto* kGiveOthers = "Give the optimizer the parameters that the function uses";
   auto loss = results[0];
-  if (!loss.requires_grad())
-    throw Error(ErrorCode::InvalidArgument, "training_step",
-                "the loss depends on no parameter of the optimizer",
-                "Give the optimizer the parameters that the function uses");
+  if (!loss.requires_grad()) refuse("the loss depends on no parameter of the optimizer", kGiveOthers);
   if (const auto& scaler = impl_->options().scaler) loss = loss * scaler->scale;
-  return torch::autograd::grad({loss}, impl_->parameters, {}, false, false, /*allow_unused=*/true);
+  auto gradients = torch::autograd::grad({loss}, impl_->parameters, {}, false, false, /*allow_unused=*/true);
+  if (std::ranges::none_of(gradients, [](const auto& gradient) { return gradient.defined(); }))
+    refuse("the loss depends on no parameter of the optimizer", kGiveOthers);
+  return gradients;
 }
 
 std::shared_ptr<runtime::EarlyResults> TrainingCore::early() const {

@@ -316,6 +316,13 @@ TEST(TrainingStep, RefusesWhatItWouldIgnore) {
                       [&] { training_step([&](const Tensor& y) { return weight * y; }, optimizer)(x); });
   expect_refused_step(ErrorCode::InvalidArgument, "depends on no parameter",
                       [&] { training_step([&](const Tensor& y) { return y.sum(); }, optimizer)(x); });
+  const auto other = torch::ones({3}).requires_grad_();
+  const auto of_other = [&](const Tensor& y) { return (other * y).sum(); };
+  expect_refused_step(ErrorCode::InvalidArgument, "depends on no parameter",
+                      [&] { training_step(of_other, optimizer)(x); });
+  to::SGD frozen({torch::ones({3})}, to::SGDOptions(0.5));
+  expect_refused_step(ErrorCode::InvalidArgument, "no parameter of the optimizer requires gradients",
+                      [&] { training_step(of_other, frozen)(x); });
   StepOptions options;
   options.accumulate = 0;
   expect_refused_step(ErrorCode::InvalidArgument, "accumulate is 0",
@@ -336,7 +343,6 @@ TEST(TrainingStep, RefusesWhatItWouldIgnore) {
   expect_refused_step(ErrorCode::InvalidArgument, "an argument of sizes [3] was computed from",
                       [&] { training_step(of_pair, optimizer)(Pair(x, (weight * 2).exp())); });
   const auto step = training_step(sum, optimizer);
-  const auto other = torch::ones({3}).requires_grad_();
   const auto before = weight.detach().clone();
   step(other * 2);  // leads to no parameter of the optimizer
   step(weight.detach());
