@@ -65,6 +65,8 @@ while true; do
   run compiled kernel_fuzz_test 80 '*'
   run eager optimizer_fuzz_test 200 'FreshOptimizerFuzz.*'
   run compiled optimizer_fuzz_test 200 'FreshOptimizerFuzz.*'
+  run eager whole_step_fuzz_test 100 'FreshWholeStepFuzz.*'
+  run compiled whole_step_fuzz_test 12 'FreshWholeStepFuzz.*'
   seed=$((seed + 400))
   if ((wanted > 0)); then
     (($(total) < wanted)) || break
