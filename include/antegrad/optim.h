@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -114,7 +115,10 @@ class TrainingCore {
   ~TrainingCore();
 
   const Options& options() const;
-  /// Checks the parameters. Returns a number that changes when their list, or the scaler's scale, is another.
+  /// How many lists of parameters are told apart, the newest ones.
+  static constexpr size_t kMostLists = 8;
+  /// Checks the parameters. Returns a number that stands for their list and the scaler's scale; new ones
+  /// grow.
   int64_t prepare();
   /// Throws Error(InvalidArgument) for a parameter of the optimizer, and for what was computed from one.
   void check_argument(const at::Tensor& argument) const;
@@ -140,14 +144,14 @@ class TrainingCore {
 /// Calls F and differentiates its first result.
 template <class F>
 struct LossAndGradients {
-  F function;
+  std::shared_ptr<F> function;
   std::shared_ptr<TrainingCore> core;
 
   template <class... Args>
   auto operator()(Args&... args) {
     using Result = std::remove_cvref_t<std::invoke_result_t<F&, Args&...>>;
     const auto inside = core->enter();
-    const Result result = function(args...);
+    const Result result = (*function)(args...);
     Leaves leaves;
     flatten(result, leaves);
     auto gradients = core->gradients_of(leaves.tensors);
@@ -170,7 +174,7 @@ class TrainingStep {
   /// Equivalent to training_step(loss_fn, optimizer, options).
   TrainingStep(F loss_fn, torch::optim::Optimizer& optimizer, StepOptions options)
       : state_(std::make_shared<State>(
-            State{std::move(loss_fn),
+            State{std::make_shared<F>(std::move(loss_fn)),
                   std::make_shared<detail::TrainingCore>(optimizer, std::move(options)),
                   {},
                   -1})) {}
@@ -180,37 +184,47 @@ class TrainingStep {
   template <class... Args>
   auto operator()(Args&&... args) const {
     auto& state = *state_;
-    if (const auto list = state.core->prepare(); list != state.list) {
-      state.compiled.emplace(detail::LossAndGradients<F>{state.function, state.core}, state.core->options());
-      state.compiled->core()->hand_results_to(state.core->early());
-      state.list = list;
-    }
+    state.list = state.core->prepare();
+    const auto& compiled = compiled_for(state);
     (check(args), ...);
-    auto [gradients, result] = gradients_of(state, std::forward<Args>(args)...);
+    auto [gradients, result] = gradients_of(state, compiled, std::forward<Args>(args)...);
     state.core->finish(gradients);
     return result;
   }
 
   StepResult last() const { return state_->core->last(); }  ///< what happened in the last call
-  /// Of the function with its gradients, since the list of parameters has changed; empty before the first
+  /// Of the function with its gradients, for the list of parameters of the last call; empty before the first
   /// call.
-  Report report() const { return state_->compiled ? state_->compiled->report() : Report(); }
+  Report report() const {
+    const auto found = state_->compiled.find(state_->list);
+    return found != state_->compiled.end() ? found->second.report() : Report();
+  }
   Report step_report() const { return state_->core->step_report(); }  ///< as CompiledStep::report()
   /// With DataParallel::shard_state, gives the optimizer the state of all parameters until the next call, to
   /// save it or to go on in another way. All processes have to call it.
   void gather_state() const { state_->core->gather_state(); }
 
  private:
+  using Compiled = detail::WithoutHistory<detail::LossAndGradients<F>>;
   struct State {
-    F function;
+    std::shared_ptr<F> function;
     std::shared_ptr<detail::TrainingCore> core;
-    std::optional<detail::WithoutHistory<detail::LossAndGradients<F>>> compiled;
-    int64_t list;  ///< as TrainingCore::prepare()
+    std::map<int64_t, Compiled> compiled;  ///< by number of TrainingCore::prepare()
+    int64_t list;                          ///< that of the last call
   };
+  static const Compiled& compiled_for(State& state) {
+    auto& all = state.compiled;
+    if (const auto found = all.find(state.list); found != all.end()) return found->second;
+    if (all.size() == detail::TrainingCore::kMostLists) all.erase(all.begin());
+    const detail::LossAndGradients<F> function{state.function, state.core};
+    const auto& made = all.try_emplace(state.list, function, state.core->options()).first->second;
+    made.core()->hand_results_to(state.core->early());
+    return made;
+  }
   template <class... Args>
-  static auto gradients_of(const State& state, Args&&... args) {
+  static auto gradients_of(const State& state, const Compiled& compiled, Args&&... args) {
     try {
-      return (*state.compiled)(std::forward<Args>(args)...);
+      return compiled(std::forward<Args>(args)...);
     } catch (...) {
       state.core->fail();
       throw;

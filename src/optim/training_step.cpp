@@ -9,6 +9,7 @@
 #include <torch/types.h>
 
 #include <algorithm>
+#include <deque>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -161,9 +162,16 @@ struct TrainingCore::Impl {
   std::optional<optim::Shares> shares;  ///< with DataParallel::shard_state
   /// Null in one process.
   std::shared_ptr<optim::GradientReduction> reduction;
-  std::vector<at::Tensor> parameters;   ///< without duplicates
-  at::Tensor scale;                     ///< with a scaler: what calls multiply the loss by
-  int64_t lists = 0;                    ///< how often the list of parameters or the scale has changed
+  std::vector<at::Tensor> parameters;  ///< without duplicates
+  /// Lists of parameters, with what calls multiply the loss by, that functions were compiled for. A list
+  /// keeps no parameter alive, but its address is not used again.
+  struct List {
+    int64_t number = 0;
+    std::vector<c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>> parameters;
+    at::Tensor scale;
+  };
+  std::deque<List> lists;               ///< the newest last
+  int64_t list = -1;                    ///< the number of that of `parameters`
   std::vector<at::Tensor> accumulated;  ///< per parameter
   int64_t calls = 0;                    ///< since the last update
   StepResult last;
@@ -180,6 +188,7 @@ struct TrainingCore::Impl {
   /// Whether this call is followed by an update.
   bool is_last_call() const { return calls + 1 >= options().accumulate; }
   const StepOptions& options() const { return stepper.options(); }
+  int64_t number_of(const std::vector<at::Tensor>& now, const at::Tensor& scale);
   void replace_parameters(std::vector<at::Tensor> now);
   /// Returns what has been accumulated and these gradients.
   std::vector<at::Tensor> sums_with(const std::vector<at::Tensor>& gradients) const;
@@ -217,20 +226,28 @@ int64_t TrainingCore::prepare() {
     }
   check_training(impl_->options());
   const auto scale = impl_->options().scaler ? impl_->options().scaler->scale : at::Tensor();
-  const bool same = impl_->lists > 0 && now.size() == impl_->parameters.size() &&
-                    scale.is_same(impl_->scale) &&
-                    std::equal(now.begin(), now.end(), impl_->parameters.begin(),
-                               [](const at::Tensor& a, const at::Tensor& b) { return a.is_same(b); });
-  if (!same) {
+  if (const auto list = impl_->number_of(now, scale); list != impl_->list) {
     if (impl_->shares) impl_->shares->assign(now);
     if (impl_->reduction) impl_->reduction->set_parameters(now, all_parameters(impl_->stepper.optimizer()));
     impl_->replace_parameters(std::move(now));
-    impl_->scale = scale;  // another one is captured anew
-    ++impl_->lists;
+    impl_->list = list;
   }
   impl_->early->reset(repeats);
   if (impl_->reduction) impl_->reduction->start(impl_->is_last_call() ? &impl_->accumulated : nullptr);
-  return impl_->lists;
+  return impl_->list;
+}
+
+int64_t TrainingCore::Impl::number_of(const std::vector<at::Tensor>& now, const at::Tensor& scale) {
+  const auto is_same = [](const at::Tensor& parameter, const auto& known) {
+    return parameter.unsafeGetTensorImpl() == known._unsafe_get_target();
+  };
+  for (const auto& known : lists)
+    if (known.scale.is_same(scale) && std::ranges::equal(now, known.parameters, is_same)) return known.number;
+  if (lists.size() == kMostLists) lists.pop_front();
+  auto& added = lists.emplace_back(lists.empty() ? list + 1 : lists.back().number + 1);
+  for (const auto& parameter : now) added.parameters.emplace_back(parameter.getIntrusivePtr());
+  added.scale = scale;
+  return added.number;
 }
 
 void TrainingCore::check_argument(const at::Tensor& argument) const {

@@ -266,6 +266,36 @@ TEST(TrainingStep, FollowsNewParameterGroups) {
   EXPECT_TRUE(at::equal(late, torch::zeros({3})));
 }
 
+TEST(TrainingStep, KeepsCodeForListsOfParametersThatReturn) {
+  auto weight = torch::zeros({1}).requires_grad_(), other = torch::zeros({1}).requires_grad_();
+  to::SGD optimizer({weight, other}, to::SGDOptions(1.0));
+  int runs = 0;
+  const auto step = training_step(  // a function that cannot be copied
+      [&, own = std::make_unique<Tensor>(torch::ones({1}))](const Tensor& x) {
+        ++runs;
+        return ((weight + other) * x * *own).sum();
+      },
+      optimizer);
+  const auto train = [&](bool trains_weight, bool trains_other) {
+    weight.set_requires_grad(trains_weight);
+    other.set_requires_grad(trains_other);
+    step(torch::ones({1}));
+  };
+  for (int i = 0; i < 3; ++i)
+    for (const auto& [a, b] : {std::pair(true, true), std::pair(false, true), std::pair(true, false)})
+      train(a, b);
+  EXPECT_EQ(weight.item<float>(), -6);
+  EXPECT_EQ(other.item<float>(), -6);
+  EXPECT_EQ(step.report().captures, 1u);
+  if (!runs_libtorch_kernels()) EXPECT_EQ(runs, 3);
+  for (int i = 0; i < 12; ++i) {  // more lists than are kept
+    optimizer.add_param_group(to::OptimizerParamGroup({torch::zeros({1}).requires_grad_()}));
+    train(true, i % 2 == 0);
+  }
+  EXPECT_EQ(weight.item<float>(), -18);
+  EXPECT_EQ(other.item<float>(), -12);
+}
+
 TEST(TrainingStep, KeepsWhatWasAccumulatedWhenParametersAreAdded) {
   const auto weight = torch::zeros({1}).requires_grad_(), late = torch::zeros({1}).requires_grad_();
   to::SGD optimizer({weight}, to::SGDOptions(1.0));
