@@ -53,6 +53,9 @@ struct Inside {
 /// A hook that was removed leaves an empty function behind.
 bool has_hooks(const at::Tensor& parameter) {
   if (torch::autograd::impl::post_acc_grad_hooks(parameter) != nullptr) return true;
+  const auto accumulator = torch::autograd::impl::try_get_grad_accumulator(parameter);
+  if (accumulator != nullptr && !(accumulator->pre_hooks().empty() && accumulator->post_hooks().empty()))
+    return true;
   const auto& hooks = torch::autograd::impl::hooks(parameter);
   return std::any_of(hooks.begin(), hooks.end(), [](const auto& hook) {
     const auto* functions = aten::as_tensor_hooks(*hook);

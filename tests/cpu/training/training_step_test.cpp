@@ -269,6 +269,14 @@ TEST(TrainingStep, FollowsNewParameterGroups) {
 TEST(TrainingStep, KeepsCodeForListsOfParametersThatReturn) {
   auto weight = torch::zeros({1}).requires_grad_(), other = torch::zeros({1}).requires_grad_();
   to::SGD optimizer({weight, other}, to::SGDOptions(1.0));
+  struct Hook : torch::autograd::FunctionPostHook {
+    using List = torch::autograd::variable_list;
+    List operator()(const List& outputs, const List&) override { return outputs; }
+  };
+  const auto node = torch::autograd::impl::grad_accumulator(other);
+  node->add_post_hook(std::make_unique<Hook>());
+  to::SGD hooked({other}, to::SGDOptions(0.5));
+  expect_refused_step(ErrorCode::NeedsGrad, "has a hook", [&] { training_step(of_other, hooked)(x); });
   int runs = 0;
   const auto step = training_step(  // a function that cannot be copied
       [&, own = std::make_unique<Tensor>(torch::ones({1}))](const Tensor& x) {
