@@ -173,10 +173,11 @@ struct TrainingCore::Impl {
     std::vector<c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>> parameters;
     at::Tensor scale;
   };
-  std::deque<List> lists;               ///< the newest last
-  int64_t list = -1;                    ///< the number of that of `parameters`
-  std::vector<at::Tensor> accumulated;  ///< per parameter
-  int64_t calls = 0;                    ///< since the last update
+  std::deque<List> lists;                                    ///< the newest last
+  int64_t list = -1;                                         ///< the number of that of `parameters`
+  std::vector<at::Tensor> accumulated;                       ///< per parameter
+  std::vector<std::pair<at::Tensor, at::Tensor>> set_aside;  ///< the same of parameters that are frozen now
+  int64_t calls = 0;                                         ///< since the last update
   StepResult last;
 
   Impl(torch::optim::Optimizer& optimizer, StepOptions options)
@@ -328,6 +329,7 @@ void TrainingCore::finish(const std::vector<at::Tensor>& gradients) {
   if (impl_->reduction && is_last) {
     impl_->update_reduced(impl_->reduction->finish(gradients));
     impl_->accumulated.clear();
+    impl_->set_aside.clear();
     impl_->calls = 0;
     return;
   }
@@ -337,6 +339,7 @@ void TrainingCore::finish(const std::vector<at::Tensor>& gradients) {
   if (is_last) impl_->update(sums);
   impl_->accumulated = is_last ? std::vector<at::Tensor>() : std::move(sums);
   impl_->calls = is_last ? 0 : impl_->calls + 1;
+  if (is_last) impl_->set_aside.clear();
 }
 
 void TrainingCore::gather_state() const {
@@ -364,12 +367,17 @@ void TrainingCore::Impl::update_reduced(const std::vector<at::Tensor>& gradients
   }
 }
 
-/// Gradients accumulated so far stay those of their parameters.
+/// Gradients accumulated so far stay those of their parameters, also while these are frozen.
 void TrainingCore::Impl::replace_parameters(std::vector<at::Tensor> now) {
-  std::unordered_map<const void*, at::Tensor> sums;
-  for (size_t i = 0; i < accumulated.size(); ++i) sums[parameters[i].unsafeGetTensorImpl()] = accumulated[i];
+  for (size_t i = 0; i < accumulated.size(); ++i)
+    if (accumulated[i].defined()) set_aside.emplace_back(parameters[i], accumulated[i]);
   accumulated.clear();
-  for (const auto& parameter : now) accumulated.push_back(sums[parameter.unsafeGetTensorImpl()]);
+  for (const auto& parameter : now) {
+    const auto found =
+        std::ranges::find_if(set_aside, [&](const auto& pair) { return pair.first.is_same(parameter); });
+    accumulated.push_back(found != set_aside.end() ? found->second : at::Tensor());
+    if (found != set_aside.end()) set_aside.erase(found);
+  }
   parameters = std::move(now);
   early->set_parameters(parameters);
 }
