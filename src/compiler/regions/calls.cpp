@@ -14,6 +14,7 @@
 #include "compiler/regions/code.h"
 #include "runtime/guards.h"
 #include "runtime/regions.h"
+#include "runtime/rng_state.h"
 
 namespace antegrad::compiler {
 namespace {
@@ -23,7 +24,8 @@ using runtime::RegisterMap;
 using runtime::Registers;
 
 /// While it lives, ops of this thread go through autograd, and not through autocast: the bodies contain its
-/// casts. The opposite of aten::BelowRecording.
+/// casts. The opposite of aten::BelowRecording. Where a graph draws the numbers of an earlier run again,
+/// bodies do so from the generator, and not from the state of the graph.
 class AboveKernels {
  public:
   AboveKernels() : keys_(c10::impl::LocalDispatchKeySet(keys_now())), ambient_(ambient_now()) {}
@@ -42,6 +44,7 @@ class AboveKernels {
   }
   c10::impl::ForceDispatchKeyGuard keys_;
   runtime::AmbientGuard ambient_;
+  runtime::RngReplay no_replay_{{}, {}};
 };
 
 /// What a region keeps for its backward pass: its operands and its results, with what autograd has saved

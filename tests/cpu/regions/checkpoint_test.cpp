@@ -102,6 +102,28 @@ TEST(Region, SecondDerivativesOfRandomNumbers) {
   EXPECT_TRUE(torch::allclose(h, 6 * y.detach() / (x * x).detach()));
 }
 
+TEST(Region, DerivativesBesideOtherRandomNumbers) {
+  manual_seed(1);
+  const auto drop = [](const Tensor& x) { return torch::dropout(x, 0.5, true); };
+  for (const auto rng : {Rng::Fused, Rng::Eager})
+    for (const bool is_checkpoint : {false, true}) {
+      Options options;
+      options.rng = rng;
+      const auto compiled = compile(
+          [&](const Tensor& x) {
+            const auto y = drop(x * x * x);
+            return drop(is_checkpoint ? checkpoint(drop, y) : region("noise", drop, y));
+          },
+          options);
+      const auto x = (torch::rand({90}, torch::kF64) + 1).requires_grad_();
+      const auto y = compiled(x);
+      const auto g = torch::autograd::grad({y.sum()}, {x}, {}, true, true)[0];
+      const auto h = torch::autograd::grad({g.sum()}, {x})[0];
+      EXPECT_TRUE(torch::allclose(g.detach(), 3 * y.detach() / x.detach())) << is_checkpoint;
+      EXPECT_TRUE(torch::allclose(h, 6 * y.detach() / (x * x).detach())) << is_checkpoint;
+    }
+}
+
 TEST(Region, LayersThatAreAlike) {
   manual_seed(1);
   Tensors weights;
