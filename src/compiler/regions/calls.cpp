@@ -4,6 +4,7 @@
 #include <c10/core/InferenceMode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include <algorithm>
 #include <optional>
 #include <unordered_set>
 
@@ -72,13 +73,54 @@ struct Session {
   }
 };
 
+at::Tensor copied(const at::Tensor& tensor) {
+  const c10::AutoGradMode grad_mode(false);
+  return runtime::clone_with_strides(tensor);
+}
+
 /// Returns a tensor that may be kept beyond the run: the arena is used for other values later.
 at::Tensor outside_of_arena(const at::Tensor& tensor, const Registers& registers) {
   const auto* arena = registers.arena_storage.unsafeGetStorageImpl();
   if (arena == nullptr || tensor.storage().unsafeGetStorageImpl() != arena) return tensor;
-  const c10::AutoGradMode grad_mode(false);
-  return at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options()).copy_(tensor);
+  return copied(tensor);
 }
+
+/// What a region keeps of its operands. Autograd's checks of versions hold inside of it too.
+class KeptOperands {
+ public:
+  KeptOperands(const ir::Node& node, const ir::Graph& graph, const RegisterMap& register_of) {
+    for (auto value : operands_of(node)) {
+      const auto root = graph.storage_of(value);
+      const auto is_root = [&](const auto& other) { return other.value == root; };
+      const bool is_input = std::ranges::any_of(graph.inputs, is_root);
+      const bool returned = std::ranges::any_of(graph.outputs, [&](const ir::Output& output) {
+        return output.value.valid() && graph.storage_of(output.value) == root;
+      });
+      kinds_.push_back({!is_input && returned, is_input && root != value ? register_of[root] : kNoView});
+    }
+  }
+
+  /// Views of an input do not know its version here. The version of a tensor that the call returns, and with
+  /// it those of its views, is set when the call ends.
+  at::Tensor keep(size_t i, const at::Tensor& operand, const Registers& registers) const {
+    const auto& kind = kinds_[i];
+    if (kind.input == kNoView) return kind.returned ? copied(operand) : outside_of_arena(operand, registers);
+    if (kind.input < 0 || !registers[kind.input].defined()) return copied(operand);
+    auto view = operand.detach();
+    view.unsafeGetTensorImpl()->set_version_counter(
+        registers[kind.input].unsafeGetTensorImpl()->version_counter());
+    return view;
+  }
+
+ private:
+  static constexpr int32_t kNoView = -2;
+  struct Kind {
+    bool returned = false;    ///< the call makes its memory and returns it
+    int32_t input = kNoView;  ///< the register of the input that it is a view of; -1 where there is none
+  };
+
+  std::vector<Kind> kinds_;
+};
 
 /// Gives results the types of the graph, and memory of their own.
 class Results {
@@ -123,7 +165,10 @@ struct Slots {
 class RegionCall final : public Instruction {
  public:
   RegionCall(const ir::Node& node, const ir::Graph& graph, const RegisterMap& register_of)
-      : region_(region_of(node)), slots_(node, graph, register_of), bodies_(code_of(region_)) {
+      : region_(region_of(node)),
+        slots_(node, graph, register_of),
+        kept_(node, graph, register_of),
+        bodies_(code_of(region_)) {
     gives_state_ = find_attr(node, kState) != nullptr;
     if (const auto* targets = find_attr(node, kSession)) targets_ = integers_of(*targets);
     results_ = node.outputs.size() - (gives_state_ ? 1 : 0) - (targets_ ? 1 : 0);
@@ -144,7 +189,7 @@ class RegionCall final : public Instruction {
     } else {
       const c10::AutoGradMode grad_mode(true);
       auto session = std::make_unique<Session>();
-      for (auto& operand : operands) operand = outside_of_arena(operand, registers);
+      for (size_t i = 0; i < operands.size(); ++i) operands[i] = kept_.keep(i, operands[i], registers);
       for (auto i : *targets_) {
         auto& operand = operands[static_cast<size_t>(i)];
         operand = operand.detach().requires_grad_();
@@ -170,6 +215,7 @@ class RegionCall final : public Instruction {
 
   Region region_;
   Slots slots_;
+  KeptOperands kept_;
   std::vector<RegionBody> bodies_;
   std::optional<std::vector<int64_t>> targets_;
   bool gives_state_ = false;

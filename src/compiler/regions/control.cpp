@@ -1,6 +1,7 @@
 // What include/antegrad/control.h calls.
 #include "antegrad/control.h"
 
+#include <ATen/MemoryOverlap.h>
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
 
@@ -47,11 +48,13 @@ bool share_memory(const at::Tensor& a, const at::Tensor& b) {
          a.storage().unsafeGetStorageImpl() == b.storage().unsafeGetStorageImpl();
 }
 
-/// Copies what shares memory with arguments: compiled, results of regions have memory of their own.
+/// Copies what shares memory with arguments or overlaps itself: compiled, results of regions have memory of
+/// their own.
 Tensors as_own(Tensors results, const Tensors& arguments) {
   for (size_t k = 0; k < results.size(); ++k) {
     const auto shares = [&](const at::Tensor& other) { return share_memory(results[k], other); };
     if (std::any_of(arguments.begin(), arguments.end(), shares) ||
+        (results[k].defined() && at::has_internal_overlap(results[k]) == at::MemOverlap::Yes) ||
         std::any_of(results.begin(), results.begin() + static_cast<ptrdiff_t>(k), shares))
       results[k] = results[k].clone();
   }

@@ -34,11 +34,20 @@ ir::TensorType own_type(const at::Tensor& tensor) {
   return type;
 }
 
-/// The type of a result of a body; of cond, row-major where the branches differ in strides.
+/// Whether elements share memory, as those of an expanded tensor do.
+bool overlaps(const ir::TensorType& type) {
+  for (size_t d = 0; d < type.sizes.size(); ++d)
+    if (type.strides[d] == ir::Dim(0) && !(type.sizes[d] == ir::Dim(1))) return true;
+  return false;
+}
+
+/// The type of a result of a body, each element of which has memory of its own; of cond, row-major where the
+/// branches differ in strides.
 ir::TensorType result_type(const Region& region, size_t body, size_t k) {
   const auto& graph = *region.bodies[body];
   auto type = graph.tensor_type(graph.outputs[k].value);
   type.offset = 0;
+  if (overlaps(type)) type = ir::contiguous_tensor(type.dtype, type.sizes, type.device);
   if (region.kind != RegionKind::Cond) return type;
   const auto& other = *region.bodies[1];
   return other.tensor_type(other.outputs[k].value).strides == type.strides

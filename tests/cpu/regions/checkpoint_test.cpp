@@ -165,5 +165,39 @@ TEST(Region, BufferIsReadAsItIsAtTheCall) {
   }
 }
 
+TEST(Region, ViewsOfInputsThatAreWrittenBeforeTheBackwardPass) {
+  const auto compiled = compile([](const Tensor& x, const Tensor& scale) {
+    return region(
+        "scaled", [](const Tensor& x, const Tensor& scale) { return x * scale; }, x, scale.t());
+  });
+  const auto x = torch::ones({2, 2}, torch::kF64).requires_grad_();
+  auto scale = torch::full({2, 2}, 3., torch::kF64);
+  const auto y = compiled(x, scale);
+  const auto before = torch::autograd::grad({y.sum()}, {x}, {}, true)[0];
+  EXPECT_TRUE(torch::equal(before, scale));
+  scale.add_(1);
+  try {
+    EXPECT_TRUE(torch::equal(torch::autograd::grad({y.sum()}, {x})[0], before));
+  } catch (const c10::Error& error) {
+    EXPECT_NE(std::string(error.what()).find("modified by an inplace operation"), std::string::npos);
+  }
+}
+
+TEST(Region, OperandsThatAreWrittenAndReturned) {
+  const auto x = torch::ones({2, 2}, torch::kF64).requires_grad_();
+  const auto compiled = compile([](const Tensor& x, const Tensor& scale) {
+    auto made = scale * 1;
+    made.mul_(2);
+    const auto scaled = [](const Tensor& x, const Tensor& scale) { return x * scale; };
+    return std::tuple(made, region("scaled", scaled, x, made), region("scaled", scaled, x, made.t()));
+  });
+  const auto [made, y, z] = compiled(x, torch::full({2, 2}, 3., torch::kF64));
+  EXPECT_EQ(made._version(), 1);
+  EXPECT_TRUE(torch::equal(torch::autograd::grad({y.sum() + z.sum()}, {x}, {}, true)[0], 2 * made));
+  const auto before = made.clone();
+  made.zero_();
+  EXPECT_TRUE(torch::equal(torch::autograd::grad({y.sum() + z.sum()}, {x})[0], 2 * before));
+}
+
 }  // namespace
 }  // namespace antegrad::test

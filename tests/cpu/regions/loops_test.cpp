@@ -178,6 +178,19 @@ TEST(Scan, OfComplexNumbersHasGradients) {
   EXPECT_TRUE(compile(turns)(z).requires_grad());
 }
 
+TEST(Scan, OfExpandedTensorsThatTheFunctionHasMade) {
+  manual_seed(1);
+  const auto function = [](const Tensor& x) {
+    const auto y = (x * 2).sin();
+    const auto [last, all] = scan([](const Tensor& h, const Tensor& x) { return std::pair(h * x, h); }, y,
+                                  y.narrow(0, 0, 1).expand_as(y).expand({3, -1, -1}));
+    return last + all.sum(0);
+  };
+  const auto x = torch::randn({2, 3}, torch::kF64).requires_grad_();
+  expect_same_derivatives(derivatives([&] { return Tensors{function(x)}; }, {x}, 2),
+                          derivatives([&] { return Tensors{compile(function)(x)}; }, {x}, 2));
+}
+
 TEST(Map, StacksResults) {
   manual_seed(1);
   const auto w = torch::randn({4}, torch::kF64).requires_grad_();
