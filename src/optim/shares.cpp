@@ -65,9 +65,8 @@ Shares::Shares(std::string group) : group_(std::move(group)) {
 }
 
 void Shares::assign(const std::vector<at::Tensor>& parameters) {
-  parameters_ = parameters;
   std::map<const void*, int64_t> ranks;  // by memory
-  for (const auto& [key, owned] : owners_) ranks.emplace(memory_of(owned.parameter), owned.rank);
+  for (const auto& owned : owned_) ranks.emplace(memory_of(owned.parameter), owned.rank);
   struct Memory {
     const void* address;
     int64_t bytes = 0;
@@ -87,23 +86,24 @@ void Shares::assign(const std::vector<at::Tensor>& parameters) {
     ranks.emplace(memory.address, least - bytes_.begin());
   }
   for (const auto& parameter : parameters)
-    owners_.emplace(parameter.unsafeGetTensorImpl(), Owned{parameter, ranks.at(memory_of(parameter))});
+    if (place_of_.emplace(parameter.unsafeGetTensorImpl(), owned_.size()).second)
+      owned_.push_back({parameter, ranks.at(memory_of(parameter))});
 }
 
 int64_t Shares::owner_of(const at::Tensor& parameter) const {
-  return owners_.at(parameter.unsafeGetTensorImpl()).rank;
+  return owned_[place_of_.at(parameter.unsafeGetTensorImpl())].rank;
 }
 
 void Shares::drop_others(torch::optim::Optimizer& optimizer) const {
-  for (const auto& parameter : parameters_)
-    if (!is_own(parameter)) optimizer.state().erase(parameter.unsafeGetTensorImpl());
+  for (const auto& [parameter, rank] : owned_)
+    if (rank != rank_) optimizer.state().erase(parameter.unsafeGetTensorImpl());
 }
 
 void Shares::gather(torch::optim::Optimizer& optimizer, Method method) const {
   torch::serialize::OutputArchive own;
-  for (size_t i = 0; i < parameters_.size(); ++i) {
-    const auto found = optimizer.state().find(parameters_[i].unsafeGetTensorImpl());
-    if (found == optimizer.state().end() || !is_own(parameters_[i])) continue;
+  for (size_t i = 0; i < owned_.size(); ++i) {
+    const auto found = optimizer.state().find(owned_[i].parameter.unsafeGetTensorImpl());
+    if (found == optimizer.state().end() || owned_[i].rank != rank_) continue;
     torch::serialize::OutputArchive state(own.compilation_unit());
     found->second->serialize(state);
     own.write(std::to_string(i), state);
@@ -121,7 +121,7 @@ void Shares::gather(torch::optim::Optimizer& optimizer, Method method) const {
       states.read(key, archive);
       auto state = empty_state(method);
       state->serialize(archive);
-      optimizer.state()[parameters_.at(std::stoull(key)).unsafeGetTensorImpl()] = std::move(state);
+      optimizer.state()[owned_.at(std::stoull(key)).parameter.unsafeGetTensorImpl()] = std::move(state);
     }
   }
 }

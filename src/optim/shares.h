@@ -34,11 +34,11 @@ class Shares {
   int64_t rank_ = 0;
   std::vector<int64_t> bytes_;  ///< per process
   struct Owned {
-    at::Tensor parameter;  ///< keeps the address, which is the key
+    at::Tensor parameter;
     int64_t rank;
   };
-  std::unordered_map<const void*, Owned> owners_;  ///< of all parameters so far
-  std::vector<at::Tensor> parameters_;             ///< those of the last assign()
+  std::vector<Owned> owned_;                          ///< all parameters so far, frozen ones too
+  std::unordered_map<const void*, size_t> place_of_;  ///< among them
 };
 
 }  // namespace antegrad::optim

@@ -123,6 +123,27 @@ TEST(ShardedStateRank, DISABLED_Memory) {
 }
 TEST(ShardedState, EachProcessHasItsShare) { run_processes("ShardedStateRank.DISABLED_Memory", 4); }
 
+/// The state of parameters that have no gradients any more stays where it was.
+TEST(ShardedStateRank, DISABLED_Frozen) {
+  const auto group = join();
+  auto net = net_of(1, at::kDouble);
+  to::AdamW optimizer(net->parameters());
+  const auto step = training_step(loss_of(net), optimizer, sharded(group));
+  const auto x = part(batch(1, {8, 5}, at::kDouble), group);
+  step(x);
+  for (const size_t i : {0, 1, 2}) net->parameters()[i].set_requires_grad(false);
+  step(x);
+  EXPECT_LT(optimizer.state().size(), net->parameters().size());
+  step.gather_state();
+  EXPECT_EQ(optimizer.state().size(), net->parameters().size());
+  for (const size_t i : {0, 1, 2}) net->parameters()[i].set_requires_grad(true);
+  step(x);
+  step.gather_state();
+  for (const auto& [key, state] : optimizer.state())
+    EXPECT_GE(static_cast<const to::AdamWParamState&>(*state).step(), 2);
+}
+TEST(ShardedState, FrozenParametersKeepTheirState) { run_processes("ShardedStateRank.DISABLED_Frozen", 2); }
+
 /// What only one process sees, or has the gradient of, decides in all of them.
 TEST(ShardedStateRank, DISABLED_Skip) {
   const auto group = join();
