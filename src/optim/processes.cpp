@@ -92,8 +92,8 @@ void take_from_first(const std::vector<at::Tensor>& tensors, const AllReduce& pr
   const at::NoGradGuard no_grad;
   for (const auto& tensor : tensors) {
     if (tensor.numel() == 0) continue;
-    const auto received = tensor.detach().clone(at::MemoryFormat::Contiguous);
-    distributed::start_broadcast(received, 0, processes.group)();
+    const auto received = tensor.detach().to(at::kCPU).clone(at::MemoryFormat::Contiguous);
+    distributed::start_broadcast(received.view({-1}).view(at::kByte), 0, processes.group)();
     tensor.copy_(received);
   }
 }

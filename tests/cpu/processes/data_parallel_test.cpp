@@ -153,6 +153,69 @@ TEST(DataParallelRank, DISABLED_Lists) {
 }
 TEST(DataParallel, ListsOfParametersMayChange) { run_processes("DataParallelRank.DISABLED_Lists", 2); }
 
+/// Tensors of all types, layouts and sizes.
+TEST(DataParallelRank, DISABLED_Kinds) {
+  const auto group = join();
+  struct Kinds {
+    Tensors all;
+    explicit Kinds(const Group& group) {
+      test::manual_seed(3 + static_cast<uint64_t>(group.rank()));
+      for (const auto type : {at::kFloat, at::kHalf, at::kDouble, at::kBFloat16, at::kFloat})
+        for (const auto& sizes : {std::vector<int64_t>{2, 3, 4, 5}, {}, {0, 3}})
+          all.push_back(torch::randn(sizes).to(type));
+      all[0] = all[0].contiguous(at::MemoryFormat::ChannelsLast);
+      all[6] = all[6].transpose(0, 3);
+      for (auto& one : all) one.requires_grad_();
+    }
+    Tensor loss(const Tensor& x) const {
+      auto sum = torch::zeros({}, at::kDouble);
+      for (const auto& one : all) sum = sum + (one.to(at::kDouble).tanh() * x.sum()).sum();
+      return sum;
+    }
+  };
+  const Kinds kinds(group), whole(group);
+  for (const bool shard : {false, true}) {
+    to::SGD optimizer(kinds.all, to::SGDOptions(0.5)), reference(whole.all, to::SGDOptions(0.5));
+    StepOptions options;
+    options.data_parallel =
+        DataParallel{.gradients = AllReduce(group, {.bucket_bytes = 500}), .shard_state = shard};
+    const auto step = training_step([&](const Tensor& x) { return kinds.loss(x); }, optimizer, options);
+    options = {};
+    options.data_parallel = DataParallel{.gradients = AllReduce(group)};
+    training_step([&](const Tensor& x) { return whole.loss(x); }, reference, options)(torch::zeros({2}));
+    for (int64_t i = 0; i < 3; ++i) {
+      const auto x = batch(i, {group.size()}, at::kDouble);
+      step(part(x, group));
+      for (const auto& one : whole.all) one.mutable_grad().reset();
+      whole.loss(x / group.size()).backward();
+      reference.step();
+    }
+    for (size_t i = 0; i < kinds.all.size(); ++i)
+      EXPECT_TRUE(at::allclose(kinds.all[i].to(at::kDouble), whole.all[i].to(at::kDouble), 0, 0.05)) << i;
+    for (const size_t i : {0, 6}) expect_close({kinds.all[i]}, {whole.all[i]});
+  }
+}
+TEST(DataParallel, TensorsOfAllKinds) { run_processes("DataParallelRank.DISABLED_Kinds", 2); }
+
+/// The function communicates in the same group, before and after its backward pass.
+TEST(DataParallelRank, DISABLED_Collectives) {
+  const auto group = join();
+  const auto first = torch::ones({3}, at::kDouble).requires_grad_(),
+             second = torch::ones({3}, at::kDouble).requires_grad_();
+  to::SGD optimizer({first, second}, to::SGDOptions(1.0));
+  StepOptions options;
+  options.data_parallel = DataParallel{.gradients = AllReduce(group, {.bucket_bytes = 1})};
+  const auto step = training_step(
+      [&](const Tensor& x) { return (distributed::all_reduce(first * x, group) * second).sum(); }, optimizer,
+      options);
+  const auto x = torch::full({3}, static_cast<double>(1 + group.rank()), at::kDouble);  // 1 and 2
+  step(x);
+  // The loss of each process is 3 per element: d second = 3, d first = 2 x, on average 3.
+  EXPECT_TRUE(at::equal(first, torch::full({3}, -2.0, at::kDouble))) << first;
+  EXPECT_TRUE(at::equal(second, torch::full({3}, -2.0, at::kDouble))) << second;
+}
+TEST(DataParallel, TheFunctionMayCommunicate) { run_processes("DataParallelRank.DISABLED_Collectives", 2); }
+
 /// A process that runs another graph, or none, takes part all the same.
 TEST(DataParallelRank, DISABLED_Uncompiled) {
   const auto group = join();
