@@ -64,12 +64,13 @@ TEST(DataParallelFailures, AFailedStepCanBeRepeated) {
 }
 
 /// Trains until a process dies, which must be an error in the others.
-TEST(DataParallelFailuresRank, DISABLED_Forever) {
+void train_until_a_process_dies(bool shard_state) {
   const auto group = join(std::chrono::seconds(15));
   auto net = net_of(1, at::kDouble);
   to::AdamW optimizer(net->parameters(), to::AdamWOptions(0.01));
   StepOptions options;
-  options.data_parallel = DataParallel{.gradients = AllReduce(group, {.bucket_bytes = 100})};
+  options.data_parallel =
+      DataParallel{.gradients = AllReduce(group, {.bucket_bytes = 100}), .shard_state = shard_state};
   const auto step = training_step(loss_of(net), optimizer, options);
   Tensors before;
   try {
@@ -87,9 +88,12 @@ TEST(DataParallelFailuresRank, DISABLED_Forever) {
   for (size_t i = 0; i < before.size(); ++i) EXPECT_TRUE(at::equal(net->parameters()[i], before[i])) << i;
   EXPECT_THROW(step(torch::ones({4, 5}, at::kDouble)), Error);
 }
-TEST(DataParallelFailures, AProcessThatDiesIsAnErrorInTheOthers) {
+TEST(DataParallelFailuresRank, DISABLED_Forever) { train_until_a_process_dies(false); }
+TEST(DataParallelFailuresRank, DISABLED_ForeverSharded) { train_until_a_process_dies(true); }
+
+void kill_one_of_three(const std::string& test) {
   if (!distributed::available()) GTEST_SKIP() << "missing: c10d with Gloo";
-  Processes processes("DataParallelFailuresRank.DISABLED_Forever", 3);
+  Processes processes(test, 3);
   for (int i = 0; i < 400 && processes.output(2).find("running") == std::string::npos; ++i) ::usleep(100'000);
   ASSERT_NE(processes.output(2).find("running"), std::string::npos) << processes.output(2);
   ::usleep(200'000);
@@ -99,6 +103,11 @@ TEST(DataParallelFailures, AProcessThatDiesIsAnErrorInTheOthers) {
     EXPECT_EQ(processes.status(rank), 0) << processes.output(rank);
     EXPECT_NE(processes.output(rank).find("stopped: "), std::string::npos) << processes.output(rank);
   }
+}
+
+TEST(DataParallelFailures, AProcessThatDiesIsAnErrorInTheOthers) {
+  kill_one_of_three("DataParallelFailuresRank.DISABLED_Forever");
+  kill_one_of_three("DataParallelFailuresRank.DISABLED_ForeverSharded");
 }
 
 /// A process that is alive, but does not come.
