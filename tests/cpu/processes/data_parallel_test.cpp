@@ -109,6 +109,9 @@ TEST(DataParallelRank, DISABLED_Start) {
     test::manual_seed(static_cast<uint64_t>(group.rank()));
     nn::Sequential net(nn::Linear(5, 4), nn::BatchNorm1d(4));
     for (auto& buffer : net->buffers()) buffer.fill_(group.rank() + 2);
+    const auto mask = net->register_buffer("mask", torch::full({3}, group.rank() == 0, at::kBool));
+    const auto phases = net->register_buffer(
+        "phases", torch::full({2}, c10::complex<double>(1, static_cast<double>(group.rank()))));
     net[0]->as<nn::Linear>()->bias.set_requires_grad(false);
     to::SGD optimizer(net->parameters(), to::SGDOptions(0.0));
     StepOptions options;
@@ -119,7 +122,10 @@ TEST(DataParallelRank, DISABLED_Start) {
     step(torch::ones({8, 5}));
     for (const auto& parameter : {net->parameters()[0], net->parameters()[1]})
       EXPECT_EQ(is_same_everywhere(parameter, group), broadcast);
-    EXPECT_EQ(net->buffers()[2].item<int64_t>(), broadcast ? 3 : group.rank() + 3) << "batches seen";
+    EXPECT_EQ(net->named_buffers()["1.num_batches_tracked"].item<int64_t>(),
+              broadcast ? 3 : group.rank() + 3);
+    EXPECT_EQ(is_same_everywhere(mask.to(at::kLong), group), broadcast);
+    EXPECT_EQ(is_same_everywhere(at::view_as_real(phases), group), broadcast);
   }
 }
 TEST(DataParallel, ParametersAndBuffersStartAsThoseOfTheFirst) {
