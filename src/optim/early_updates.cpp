@@ -1,5 +1,6 @@
 #include "optim/early_updates.h"
 
+#include <ATen/ops/empty_strided.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,13 +21,15 @@ int32_t input_of(const aot::Signature& signature, int32_t slot) {
   return base == nullptr ? -1 : base->members.front();
 }
 
-bool has_type(const runtime::ResultTimes::Output& output, const at::Tensor& tensor) {
-  if (output.dtype != aten::to_ir(tensor.scalar_type()) ||
-      output.sizes.size() != static_cast<size_t>(tensor.dim()))
-    return false;
-  for (int64_t d = 0; d < tensor.dim(); ++d)
-    if (output.sizes[d] != tensor.size(d) || (tensor.size(d) > 1 && output.strides[d] != tensor.stride(d)))
-      return false;
+/// Whether the memory of an output of the graph is that of a gradient of the parameter, element by element.
+bool is_gradient_of(const at::Tensor& parameter, const runtime::ResultTimes::Output& output,
+                    const runtime::OutputOrigin& origin, const runtime::Caller& caller) {
+  if (output.dtype != aten::to_ir(parameter.scalar_type())) return false;
+  const auto meta = parameter.options().device(at::kMeta);
+  const auto gradient = caller.make_output(origin, at::empty_strided(output.sizes, output.strides, meta));
+  if (gradient.sizes() != parameter.sizes() || gradient.storage_offset() != 0) return false;
+  for (int64_t d = 0; d < parameter.dim(); ++d)
+    if (parameter.size(d) > 1 && gradient.stride(d) != parameter.stride(d)) return false;
   return true;
 }
 
@@ -66,16 +69,18 @@ bool EarlyUpdates::begin(const runtime::Caller& caller, c10::ArrayRef<at::Tensor
 }
 
 bool EarlyUpdates::read(const runtime::Caller& caller) {
-  const auto outputs = caller.graph_outputs();
+  const auto origins = runtime::output_origins(caller.signature());
   const auto& times = *caller.executable().times();
-  if (outputs.size() < parameters_.size()) return false;
+  if (origins.size() < parameters_.size()) return false;
   gradients_.clear();
   for (size_t i = 0; i < parameters_.size(); ++i) {
-    if (outputs[i] == runtime::Caller::kNoResult) continue;
-    if (outputs[i] == runtime::Caller::kOtherResult) return false;
-    const auto& output = times.outputs[outputs[i]];
-    if (!output.own || output.first < 0 || !has_type(output, parameters_[i])) return false;
-    gradients_.push_back({outputs[i], i, output.first, 0, static_cast<int64_t>(parameters_[i].nbytes())});
+    const auto result = origins[i].result;
+    if (result == runtime::OutputOrigin::kUndefined) continue;
+    if (result < 0) return false;
+    const auto& output = times.outputs[result];
+    if (!output.own || output.first < 0 || !is_gradient_of(parameters_[i], output, origins[i], caller))
+      return false;
+    gradients_.push_back({result, i, output.first, 0, static_cast<int64_t>(parameters_[i].nbytes())});
   }
   return gradients_.size() > 1;  // a single one is as large as the largest
 }

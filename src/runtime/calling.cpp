@@ -340,13 +340,6 @@ EarlyTaker* Caller::begin(EarlyResults* early, c10::ArrayRef<at::Tensor> inputs)
   return possible && early->begin(*this, inputs) ? early : nullptr;
 }
 
-std::vector<int32_t> Caller::graph_outputs() const {
-  std::vector<int32_t> outputs;
-  for (const auto& origin : output_origins(signature_))
-    outputs.push_back(origin.views.empty() ? origin.result : kOtherResult);
-  return outputs;
-}
-
 at::Tensor Caller::make_output(const OutputOrigin& origin, at::Tensor result) const {
   for (const auto step : origin.views) result = apply(prepared_[step].view, result);
   return result;

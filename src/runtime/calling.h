@@ -39,10 +39,6 @@ class Caller {
   const std::shared_ptr<const Backward>& backward() const { return backward_; }
   const Executable& executable() const { return *executable_; }
   const std::shared_ptr<const Executable>& shared_executable() const { return executable_; }
-  /// Per output of the user: which output of the graph it is, if nothing else refers to that; kNoResult if
-  /// it is undefined, kOtherResult if it is something else.
-  std::vector<int32_t> graph_outputs() const;
-  static constexpr int32_t kNoResult = OutputOrigin::kUndefined, kOtherResult = OutputOrigin::kOther;
   /// Makes an output of the user from the output of the graph that it comes from.
   at::Tensor make_output(const OutputOrigin& origin, at::Tensor result) const;
 

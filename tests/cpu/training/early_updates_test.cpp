@@ -5,6 +5,7 @@
 #include <torch/torch.h>
 
 #include "runtime/memory_pool.h"
+#include "support/closeness.h"
 #include "support/counting_allocator.h"
 #include "support/seeds.h"
 
@@ -74,6 +75,31 @@ TEST(EarlyUpdates, EqualUpdatesAtTheEnd) {
   expect_same_training<to::RMSprop>(layers, to::RMSpropOptions(0.1).centered(true).momentum(0.5));
   expect_same_training<to::Adagrad>(layers, to::AdagradOptions(0.1));
   expect_same_training<Lion>(layers, LionOptions(0.1));
+}
+
+Net modules() {
+  torch::nn::Sequential net(torch::nn::Linear(6, 6), torch::nn::Tanh(),
+                            torch::nn::LayerNorm(torch::nn::LayerNormOptions({6})), torch::nn::Linear(6, 6),
+                            torch::nn::GELU(), torch::nn::Linear(6, 6));
+  net->to(at::kDouble);
+  return {net->parameters(), [net](const Tensor& x) mutable { return net->forward(x).pow(2).mean(); }};
+}
+
+/// The gradients of such layers are views, also transposed ones, of what the graph computes.
+TEST(EarlyUpdates, LinearLayers) {
+  expect_same_training<to::SGD>(modules, to::SGDOptions(0.1).momentum(0.9));
+  expect_same_training<to::AdamW>(modules, to::AdamWOptions(0.1));
+  const auto transposed = [] {
+    auto net = layers();
+    for (const size_t i : {0, 2, 4}) net.parameters[i] = net.parameters[i].detach().t().requires_grad_();
+    net.loss = [p = net.parameters](const Tensor& x) {
+      auto y = x;
+      for (size_t i = 0; i < p.size(); i += 2) y = at::tanh(at::linear(y, p[i]) + p[i + 1].view({1, 6}));
+      return y.pow(2).mean();
+    };
+    return net;
+  };
+  expect_same_training<to::AdamW>(transposed, to::AdamWOptions(0.1));
 }
 
 TEST(EarlyUpdates, WeightsThatAreUsedTwiceWaitForTheLastUse) {
@@ -203,21 +229,22 @@ constexpr int64_t kWidth = 256, kLayers = 8;
 
 struct Deep {
   Tensors weights;
-  Deep() {
+  bool linear;
+  explicit Deep(bool linear) : linear(linear) {
     test::manual_seed(1);
     for (int64_t i = 0; i < kLayers; ++i)
       weights.push_back((torch::randn({kWidth, kWidth}) / 16).requires_grad_());
   }
   Tensor loss(const Tensor& x) const {
     auto y = x;
-    for (const auto& weight : weights) y = at::tanh(at::mm(y, weight));
+    for (const auto& weight : weights) y = at::tanh(linear ? at::linear(y, weight) : at::mm(y, weight));
     return y.pow(2).mean();
   }
 };
 
-int64_t peak_of_step(Gradients gradients) {
+int64_t peak_of_step(Gradients gradients, bool linear) {
   auto& memory = CountingAllocator::installed();
-  const Deep net;
+  const Deep net(linear);
   to::SGD optimizer(net.weights, to::SGDOptions(0.1));
   StepOptions options;
   options.gradients = gradients;
@@ -240,12 +267,15 @@ int64_t peak_of_step(Gradients gradients) {
 TEST(EarlyUpdates, GradientsTakeNoMoreMemoryThanTheLargest) {
   at::set_num_threads(1);
   constexpr int64_t kGradient = kWidth * kWidth * 4;
-  const auto all = peak_of_step(Gradients::Keep), dropped = peak_of_step(Gradients::Drop);
-  EXPECT_GE(all, kLayers * kGradient);
-  if (runs_libtorch_kernels())  // the optimizer's own step, after all gradients
-    EXPECT_GE(dropped, kLayers * kGradient);
-  else
-    EXPECT_LE(dropped, all - (kLayers - 1) * kGradient + kGradient / 8);
+  for (const bool linear : {false, true}) {
+    const auto all = peak_of_step(Gradients::Keep, linear), dropped = peak_of_step(Gradients::Drop, linear);
+    EXPECT_GE(all, kLayers * kGradient);
+    if (runs_libtorch_kernels()) {  // the optimizer's own step, after all gradients
+      EXPECT_GE(dropped, kLayers * kGradient);
+    } else {
+      EXPECT_LE(dropped, all - (kLayers - 1) * kGradient + kGradient / 8) << linear;
+    }
+  }
 }
 
 // --- failures
