@@ -102,6 +102,42 @@ TEST(EarlyUpdates, LinearLayers) {
   expect_same_training<to::AdamW>(transposed, to::AdamWOptions(0.1));
 }
 
+Net pictures() {
+  torch::nn::Sequential net(
+      torch::nn::Linear(6, 75), torch::nn::Unflatten(torch::nn::UnflattenOptions(1, {3, 5, 5})),
+      torch::nn::Conv2d(torch::nn::Conv2dOptions(3, 4, 3)), torch::nn::BatchNorm2d(4), torch::nn::PReLU(),
+      torch::nn::ConvTranspose2d(torch::nn::ConvTranspose2dOptions(4, 2, 2).groups(2)));
+  net->to(at::kDouble);
+  auto& filter = net->parameters()[2];
+  filter.set_data(filter.data().contiguous(at::MemoryFormat::ChannelsLast));
+  return {net->parameters(), [net](const Tensor& x) mutable { return net->forward(x).pow(2).mean(); }};
+}
+
+Net sequences() {
+  torch::nn::LSTM net(torch::nn::LSTMOptions(3, 4).num_layers(2));
+  net->to(at::kDouble);
+  return {net->parameters(), [net](const Tensor& x) mutable {
+            return std::get<0>(net->forward(x.view({4, 2, 3}))).pow(2).mean();
+          }};
+}
+
+/// Square weights, for which nothing but strides tells a gradient from its transpose.
+Net transposes() {
+  Net net;
+  for (int i = 0; i < 6; ++i) net.parameters.push_back(leaf({6, 6}));
+  net.loss = [p = net.parameters](const Tensor& x) {
+    auto y = at::linear(at::linear(x, p[0]).sin(), p[1].t()).sin();
+    y = at::mm(at::mm(y, p[2]).sin(), p[3].t()).sin();
+    return at::mm(p[4].t(), at::mm(p[5], y.t()).sin()).pow(2).mean();
+  };
+  return net;
+}
+
+TEST(EarlyUpdates, GradientsThatAreViews) {
+  for (const auto& net : {pictures, sequences, transposes})
+    expect_same_training<to::AdamW>(net, to::AdamWOptions(0.1));
+}
+
 TEST(EarlyUpdates, WeightsThatAreUsedTwiceWaitForTheLastUse) {
   const auto tied = [] {
     auto net = layers();
