@@ -2,22 +2,17 @@
 #include <ATen/ops/_amp_update_scale.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
-#include <torch/csrc/autograd/cpp_hook.h>
-#include <torch/csrc/autograd/functions/accumulate_grad.h>
-#include <torch/csrc/autograd/utils/grad_layout_contract.h>
-#include <torch/csrc/autograd/variable.h>
 #include <torch/types.h>
 
 #include <algorithm>
 #include <deque>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "antegrad/error.h"
 #include "antegrad/optim.h"
-#include "aten/autograd_types.h"
 #include "optim/early_updates.h"
 #include "optim/gradient_reduction.h"
+#include "optim/leaf_gradients.h"
 
 namespace antegrad {
 namespace {
@@ -49,68 +44,6 @@ struct Inside {
   at::AutoGradMode grad_mode{true};
   std::optional<CpuAutocast> autocast;
 };
-
-/// A hook that was removed leaves an empty function behind.
-bool has_hooks(const at::Tensor& parameter) {
-  if (torch::autograd::impl::post_acc_grad_hooks(parameter) != nullptr) return true;
-  const auto accumulator = torch::autograd::impl::try_get_grad_accumulator(parameter);
-  if (accumulator != nullptr && !(accumulator->pre_hooks().empty() && accumulator->post_hooks().empty()))
-    return true;
-  const auto& hooks = torch::autograd::impl::hooks(parameter);
-  return std::any_of(hooks.begin(), hooks.end(), [](const auto& hook) {
-    const auto* functions = aten::as_tensor_hooks(*hook);
-    return functions == nullptr || std::any_of(functions->hooks_->begin(), functions->hooks_->end(),
-                                               [](const auto& function) { return function != nullptr; });
-  });
-}
-
-/// A gradient that does not go through autograd's engine to its leaf reaches no hook there.
-void refuse_hooks(const at::Tensor& parameter) {
-  if (has_hooks(parameter))
-    throw Error(ErrorCode::NeedsGrad, "training_step",
-                fmt::format("the parameter of sizes {} has a hook, which would not be called",
-                            c10::str(parameter.sizes())),
-                "Remove the hook, or call the compiled loss, backward() and compiled_step");
-}
-
-/// Returns the gradient as autograd's engine leaves it in `.grad`: laid out like its parameter, in memory
-/// that nothing else uses. Backward formulas may return one tensor for several parameters, or one that they
-/// have read.
-at::Tensor own_gradient(const at::Tensor& gradient, const at::Tensor& parameter) {
-  namespace utils = torch::autograd::utils;
-  if (!gradient.defined() || gradient.layout() != at::kStrided || parameter.layout() != at::kStrided)
-    return gradient;
-  const bool is_own = gradient.use_count() == 1 && gradient.has_storage() &&
-                      gradient.storage().use_count() == 1 && gradient.storage().resizable();
-  return is_own && utils::obeys_layout_contract(gradient, parameter)
-             ? gradient
-             : utils::clone_obey_contract(gradient, parameter);
-}
-
-std::vector<at::Tensor> own_gradients(const std::vector<at::Tensor>& gradients,
-                                      const std::vector<at::Tensor>& parameters) {
-  std::vector<at::Tensor> own;
-  for (size_t i = 0; i < gradients.size(); ++i) own.push_back(own_gradient(gradients[i], parameters[i]));
-  return own;
-}
-
-/// Returns the leaf among `leaves` that the history of a tensor leads to, or null.
-const at::Tensor* leaf_of(const at::Tensor& tensor, const std::vector<at::Tensor>& leaves) {
-  std::unordered_map<const void*, const at::Tensor*> wanted;
-  for (const auto& leaf : leaves) wanted[leaf.unsafeGetTensorImpl()] = &leaf;
-  std::vector<torch::autograd::Node*> todo{tensor.grad_fn().get()};
-  std::unordered_set<const void*> seen;
-  while (!todo.empty()) {
-    auto* node = todo.back();
-    todo.pop_back();
-    if (node == nullptr || !seen.insert(node).second) continue;
-    if (const auto* accumulates = dynamic_cast<torch::autograd::AccumulateGrad*>(node))
-      if (const auto found = wanted.find(accumulates->variable.unsafeGetTensorImpl()); found != wanted.end())
-        return found->second;
-    for (const auto& edge : node->next_edges()) todo.push_back(edge.function.get());
-  }
-  return nullptr;
-}
 
 void check_sharding(const StepOptions& options) {
   if (options.average)
@@ -225,7 +158,7 @@ int64_t TrainingCore::prepare() {
         repeats = true;
         continue;
       }
-      refuse_hooks(parameter);
+      optim::refuse_hooks(parameter);
       now.push_back(parameter);
     }
   check_training(impl_->options());
@@ -265,7 +198,7 @@ void TrainingCore::check_argument(const at::Tensor& argument) const {
                          c10::str(argument.sizes())),
              "Let the function capture it, or pass the module that has it");
   if (argument.grad_fn() == nullptr) return;
-  if (const auto* parameter = leaf_of(argument, impl_->parameters))
+  if (const auto* parameter = optim::leaf_of(argument, impl_->parameters))
     refuse(fmt::format("an argument of sizes {} was computed from the parameter of sizes {}, which would get "
                        "no gradient through it",
                        c10::str(argument.sizes()), c10::str(parameter->sizes())),
@@ -333,7 +266,7 @@ void TrainingCore::finish(const std::vector<at::Tensor>& gradients) {
     impl_->calls = 0;
     return;
   }
-  const auto own = own_gradients(gradients, impl_->parameters);
+  const auto own = optim::own_gradients(gradients, impl_->parameters);
   if (impl_->options().accumulate == 1) return impl_->update(own);
   auto sums = impl_->sums_with(own);
   if (is_last) impl_->update(sums);
