@@ -133,8 +133,18 @@ Net transposes() {
   return net;
 }
 
+/// The graph computes the transpose of a gradient.
+Net transposed_gradient() {
+  auto net = transposes();
+  net.parameters.push_back(leaf({6, 6}));
+  net.loss = [loss = net.loss, p = net.parameters[6]](const Tensor& x) {
+    return loss(x) + (p.t() * at::mm(x.t(), x.sin())).sum();
+  };
+  return net;
+}
+
 TEST(EarlyUpdates, GradientsThatAreViews) {
-  for (const auto& net : {pictures, sequences, transposes})
+  for (const auto& net : {pictures, sequences, transposes, transposed_gradient})
     expect_same_training<to::AdamW>(net, to::AdamWOptions(0.1));
 }
 
