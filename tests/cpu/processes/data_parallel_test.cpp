@@ -74,13 +74,15 @@ TEST(DataParallel, BucketsAreCommunicatedWhileTheGraphRuns) {
 
 TEST(DataParallelRank, DISABLED_Sum) {
   const auto group = join();
-  const auto weight = torch::zeros({3}, at::kDouble).requires_grad_();
+  const auto weight = torch::zeros({3, 3}, at::kDouble).requires_grad_();
+  const auto numbers = torch::arange(9, at::kDouble).view({3, 3});
   to::SGD optimizer({weight}, to::SGDOptions(1.0));
   StepOptions options;
   options.data_parallel = DataParallel{.gradients = AllReduce(group, {.average = false})};
-  const auto step = training_step([&](const Tensor& x) { return (weight * x).sum(); }, optimizer, options);
-  step(torch::full({3}, static_cast<double>(1 + group.rank()), at::kDouble));
-  EXPECT_TRUE(at::equal(weight, torch::full({3}, -3.0, at::kDouble)));
+  const auto step =
+      training_step([&](const Tensor& x) { return (weight.t() * x).sum(); }, optimizer, options);
+  step(numbers * (1 + group.rank()));
+  EXPECT_TRUE(at::equal(weight, numbers.t() * -3)) << weight;
 }
 TEST(DataParallel, GradientsCanBeSums) { run_processes("DataParallelRank.DISABLED_Sum", 2); }
 
