@@ -244,6 +244,15 @@ TEST(TrainingStep, RefusesWhatItWouldIgnore) {
   options.accumulate = 0;
   expect_refused_step(ErrorCode::InvalidArgument, "accumulate is 0",
                       [&] { training_step(sum, optimizer, options); });
+  struct Group {
+    std::string name() const { return "all"; }
+    int64_t size() const { return 2; }
+  };
+  options = {};
+  options.options.gradients = AllReduce(Group());
+  expect_refused_step(ErrorCode::InvalidArgument, "Options::gradients is set",
+                      [&] { training_step(sum, optimizer, options); });
+  options = {};
   options.accumulate = 2;
   expect_refused_step(ErrorCode::InvalidArgument, "options of training_step",
                       [&] { compiled_step(optimizer, options); });
