@@ -58,13 +58,25 @@ void check_sharding(const StepOptions& options) {
                 "Leave shard_state off, or drop the gradients");
 }
 
+/// LibTorch would find out after the update.
+void check_number(const char* what, const at::Tensor& tensor, at::ScalarType type) {
+  if (tensor.defined() && tensor.numel() == 1 && tensor.scalar_type() == type) return;
+  throw Error(
+      ErrorCode::InvalidArgument, "options",
+      tensor.defined() ? fmt::format("the {} of the scaler has type {} and sizes {}", what,
+                                     c10::toString(tensor.scalar_type()), c10::str(tensor.sizes()))
+                       : fmt::format("the {} of the scaler is undefined", what),
+      fmt::format("Make it with GradScaler(65536), or load a {} of one element", c10::toString(type)));
+}
+
 void check_training(const StepOptions& options) {
   if (options.accumulate < 1)
     throw Error(ErrorCode::InvalidArgument, "options", fmt::format("accumulate is {}", options.accumulate),
                 "It is the number of calls per update, at least 1");
-  if (options.scaler != nullptr && !options.scaler->scale.defined())
-    throw Error(ErrorCode::InvalidArgument, "options", "the scale of the scaler is undefined",
-                "Make it with GradScaler(65536)");
+  if (options.scaler != nullptr) {
+    check_number("scale", options.scaler->scale, at::kFloat);
+    check_number("growth_tracker", options.scaler->growth_tracker, at::kInt);
+  }
   if (options.options.gradients)
     throw Error(ErrorCode::InvalidArgument, "options",
                 "Options::gradients is set, which reduces gradients of backward passes only",

@@ -134,8 +134,11 @@ TEST(TrainingStep, ScalesTheLoss) {
   options.scaler->scale = torch::full({}, 16.0f);  // from a checkpoint
   step(torch::ones({3}));
   EXPECT_TRUE(at::allclose(weight, torch::full({3}, -1.0)));
-  options.scaler->scale = Tensor();
-  EXPECT_THROW(step(torch::ones({3})), Error);
+  for (const auto& scale : {Tensor(), torch::full({}, 16.0, at::kDouble), torch::ones({2})}) {
+    options.scaler->scale = scale;
+    EXPECT_THROW(step(torch::ones({3})), Error);
+    EXPECT_TRUE(at::allclose(weight, torch::full({3}, -1.0)));
+  }
 }
 
 TEST(TrainingStep, ReturnsWhatTheFunctionReturns) {
