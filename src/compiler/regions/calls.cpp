@@ -85,42 +85,23 @@ at::Tensor outside_of_arena(const at::Tensor& tensor, const Registers& registers
   return copied(tensor);
 }
 
-/// What a region keeps of its operands. Autograd's checks of versions hold inside of it too.
-class KeptOperands {
- public:
-  KeptOperands(const ir::Node& node, const ir::Graph& graph, const RegisterMap& register_of) {
-    for (auto value : operands_of(node)) {
-      const auto root = graph.storage_of(value);
-      const auto is_root = [&](const auto& other) { return other.value == root; };
-      const bool is_input = std::ranges::any_of(graph.inputs, is_root);
-      const bool returned = std::ranges::any_of(graph.outputs, [&](const ir::Output& output) {
-        return output.value.valid() && graph.storage_of(output.value) == root;
-      });
-      kinds_.push_back({!is_input && returned, is_input && root != value ? register_of[root] : kNoView});
-    }
+/// Which operands a region must copy to keep them, since they may be written later without a check by
+/// autograd noticing that: views of inputs, which do not know the version of the input, and what the call
+/// makes and returns, whose version is set when the call ends.
+std::vector<bool> operands_to_copy(const ir::Node& node, const ir::Graph& graph) {
+  std::vector<bool> out;
+  for (auto value : operands_of(node)) {
+    const auto root = graph.storage_of(value);
+    const auto input = std::ranges::find(graph.inputs, root, &ir::Input::value);
+    const bool returned = std::ranges::any_of(graph.outputs, [&](const ir::Output& output) {
+      return output.value.valid() && graph.storage_of(output.value) == root;
+    });
+    // Arguments that share memory are views of an input that is none of them.
+    const bool is_base = input != graph.inputs.end() && input->name.starts_with("base");
+    out.push_back(input == graph.inputs.end() ? returned : is_base || root != value);
   }
-
-  /// Views of an input do not know its version here. The version of a tensor that the call returns, and with
-  /// it those of its views, is set when the call ends.
-  at::Tensor keep(size_t i, const at::Tensor& operand, const Registers& registers) const {
-    const auto& kind = kinds_[i];
-    if (kind.input == kNoView) return kind.returned ? copied(operand) : outside_of_arena(operand, registers);
-    if (kind.input < 0 || !registers[kind.input].defined()) return copied(operand);
-    auto view = operand.detach();
-    view.unsafeGetTensorImpl()->set_version_counter(
-        registers[kind.input].unsafeGetTensorImpl()->version_counter());
-    return view;
-  }
-
- private:
-  static constexpr int32_t kNoView = -2;
-  struct Kind {
-    bool returned = false;    ///< the call makes its memory and returns it
-    int32_t input = kNoView;  ///< the register of the input that it is a view of; -1 where there is none
-  };
-
-  std::vector<Kind> kinds_;
-};
+  return out;
+}
 
 /// Gives results the types of the graph, and memory of their own.
 class Results {
@@ -167,7 +148,7 @@ class RegionCall final : public Instruction {
   RegionCall(const ir::Node& node, const ir::Graph& graph, const RegisterMap& register_of)
       : region_(region_of(node)),
         slots_(node, graph, register_of),
-        kept_(node, graph, register_of),
+        to_copy_(operands_to_copy(node, graph)),
         bodies_(code_of(region_)) {
     gives_state_ = find_attr(node, kState) != nullptr;
     if (const auto* targets = find_attr(node, kSession)) targets_ = integers_of(*targets);
@@ -189,7 +170,8 @@ class RegionCall final : public Instruction {
     } else {
       const c10::AutoGradMode grad_mode(true);
       auto session = std::make_unique<Session>();
-      for (size_t i = 0; i < operands.size(); ++i) operands[i] = kept_.keep(i, operands[i], registers);
+      for (size_t i = 0; i < operands.size(); ++i)
+        operands[i] = to_copy_[i] ? copied(operands[i]) : outside_of_arena(operands[i], registers);
       for (auto i : *targets_) {
         auto& operand = operands[static_cast<size_t>(i)];
         operand = operand.detach().requires_grad_();
@@ -215,7 +197,7 @@ class RegionCall final : public Instruction {
 
   Region region_;
   Slots slots_;
-  KeptOperands kept_;
+  std::vector<bool> to_copy_;
   std::vector<RegionBody> bodies_;
   std::optional<std::vector<int64_t>> targets_;
   bool gives_state_ = false;

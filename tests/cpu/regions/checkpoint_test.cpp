@@ -183,6 +183,25 @@ TEST(Region, ViewsOfInputsThatAreWrittenBeforeTheBackwardPass) {
   }
 }
 
+TEST(Region, ArgumentsThatShareMemoryOfWhichOneIsWritten) {
+  const auto compiled = compile([](const Tensor& x, Tensor whole, const Tensor& part) {
+    const auto y = region(
+        "scaled", [](const Tensor& x, const Tensor& scale) { return x * scale; }, x, part);
+    whole.add_(1);
+    return y;
+  });
+  const auto x = torch::ones({2, 2}, torch::kF64).requires_grad_();
+  for (const bool transposed : {true, false}) {
+    const auto scale = torch::full({2, 2}, 3., torch::kF64);
+    const auto y = compiled(x, scale, transposed ? scale.t() : scale.view({2, 2}));
+    try {
+      EXPECT_TRUE(torch::equal(torch::autograd::grad({y.sum()}, {x})[0], scale - 1)) << transposed;
+    } catch (const c10::Error& error) {
+      EXPECT_NE(std::string(error.what()).find("modified by an inplace operation"), std::string::npos);
+    }
+  }
+}
+
 TEST(Region, OperandsThatAreWrittenAndReturned) {
   const auto x = torch::ones({2, 2}, torch::kF64).requires_grad_();
   const auto compiled = compile([](const Tensor& x, const Tensor& scale) {
