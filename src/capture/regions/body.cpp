@@ -174,11 +174,27 @@ class BodyRecording {
       Recorder& recorder;
     } const inside(recorder_);
     const bool grad_mode = c10::GradMode::is_enabled();
-    auto outputs = call_.function(placeholders);
+    std::vector<at::Tensor> outputs;
+    try {
+      outputs = call_.function(placeholders);
+    } catch (...) {
+      drop_nodes();
+      throw;
+    }
     if (c10::GradMode::is_enabled() != grad_mode)
       refuse(call_.region, "it leaves the gradient mode changed", "Put it back before the body returns");
     for (auto& output : outputs) output = own(output);
     return outputs;
+  }
+
+  /// A function that catches what a body throws goes on without what the body has computed.
+  void drop_nodes() {
+    const auto first = graph_.nodes.begin() + static_cast<ptrdiff_t>(first_node_);
+    if (!std::all_of(first, graph_.nodes.end(), [](const ir::Node& node) { return node.effects.none(); }))
+      return;
+    recorder_.host_memory().forget(first_node_);
+    graph_.nodes.resize(first_node_);
+    recorder_.cut(first_value_, static_cast<int32_t>(graph_.values.size()));
   }
 
   /// Returns a result as a tensor on memory of its own.

@@ -191,6 +191,25 @@ TEST(Scan, OfExpandedTensorsThatTheFunctionHasMade) {
                           derivatives([&] { return Tensors{compile(function)(x)}; }, {x}, 2));
 }
 
+TEST(Scan, OfABodyWhoseExceptionTheFunctionCatches) {
+  const auto function = [](const Tensor& x) {
+    try {
+      return scan(
+                 [](const Tensor& h, const Tensor& x) -> std::pair<Tensor, Tensor> {
+                   const auto y = (h * x).sin();
+                   throw std::runtime_error("no more");
+                 },
+                 x[0], x)
+          .first;
+    } catch (const std::runtime_error&) {
+      return x.cos();
+    }
+  };
+  const auto x = torch::randn({3, 2}, torch::kF64).requires_grad_();
+  expect_same_derivatives(derivatives([&] { return Tensors{function(x)}; }, {x}, 2),
+                          derivatives([&] { return Tensors{compile(function)(x)}; }, {x}, 2));
+}
+
 TEST(Map, StacksResults) {
   manual_seed(1);
   const auto w = torch::randn({4}, torch::kF64).requires_grad_();
