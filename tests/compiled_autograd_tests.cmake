@@ -14,8 +14,8 @@ set(under_compiled_autograd
     autograd_backward autograd_functions autograd_higher_order autograd_hooks autograd_inputs autograd_memory
     autograd_refusals autograd_saved_hooks autograd_saved autograd_second_run autograd_state autograd_threads
     backend_functions background_compile behaviours_capture behaviours_training_mutation behaviours_training_views c_api
-    cache_programs dynamic_behaviours dynamic_shapes eager_fallback functional_grad gradient_errors gradcheck gradient_fuzz
-    lifting modules shared_inputs_gradient training_memory training_nets training_programs traps_state traps workloads)
+    cache_programs checkpoint cond dynamic_behaviours dynamic_shapes eager_fallback effects functional_grad gradient_errors gradcheck gradient_fuzz
+    lifting loops modules region_fuzz shared_inputs_gradient training_memory training_nets training_programs traps_state traps workloads)
 # Left out for the same reason as cache_functions. (The filter also names the suite, since several tests are one program.)
 set(switched_filter_cache_programs --gtest_filter=CachePrograms.*-*.ForwardAndBackwardMayReadDifferentSizes)
 set(switched_filter_gradient_fuzz ${compiled_filter_gradient_fuzz_test})
