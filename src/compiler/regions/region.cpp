@@ -189,7 +189,9 @@ RegionDerivative derivative_of(const ir::Node& backward) {
   return {integers_of(*results), integers_of(*operands)};
 }
 
+/// Settings are part of keys of the cache: what a function has stored, one with Cache::Strict must find.
 std::vector<int64_t> settings_of(const Options& options) {
+  const auto cache = options.cache == Cache::Off ? Cache::Off : Cache::On;
   return {static_cast<int64_t>(options.backend),
           static_cast<int64_t>(options.rng),
           static_cast<int64_t>(options.toolchain),
@@ -197,7 +199,7 @@ std::vector<int64_t> settings_of(const Options& options) {
           options.cuda_kernels,
           static_cast<int64_t>(options.compile_failure),
           options.debug_compare,
-          static_cast<int64_t>(options.cache)};
+          static_cast<int64_t>(cache)};
 }
 
 Options options_of(const Region& region) {

@@ -165,6 +165,19 @@ TEST(Region, BufferIsReadAsItIsAtTheCall) {
   }
 }
 
+TEST(Region, IsFoundInTheCacheThatMustHaveIt) {
+  const auto function = [](const Tensor& x) {
+    return region(
+        "waves", [](const Tensor& x) { return x.sin().exp() * 17; }, x);
+  };
+  const auto x = torch::ones({3, 5}, torch::kF64);
+  Options options;
+  for (const auto cache : {Cache::On, Cache::Strict}) {
+    options.cache = cache;
+    EXPECT_TRUE(torch::allclose(compile(function, options)(x), function(x)));
+  }
+}
+
 TEST(Region, ViewsOfInputsThatAreWrittenBeforeTheBackwardPass) {
   const auto compiled = compile([](const Tensor& x, const Tensor& scale) {
     return region(
