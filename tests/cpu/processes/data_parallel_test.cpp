@@ -56,8 +56,8 @@ TEST(DataParallelRank, DISABLED_Early) {
   options.data_parallel = DataParallel{.gradients = AllReduce(group, {.bucket_bytes = 1})};
   const auto core = std::make_shared<detail::TrainingCore>(optimizer, options);
   core->prepare();
-  const auto loss = loss_of(net);
-  detail::WithoutHistory compiled(detail::LossAndGradients<decltype(loss_of(net))>{loss, core},
+  using Loss = decltype(loss_of(net));
+  detail::WithoutHistory compiled(detail::LossAndGradients<Loss>{std::make_shared<Loss>(loss_of(net)), core},
                                   core->options());
   const auto spy = std::make_shared<Spy>(core->early());
   compiled.core()->hand_results_to(spy);
