@@ -28,6 +28,8 @@ uint64_t hash_of_sizes(const Leaves& leaves) {
 }  // namespace
 
 bool NewSizes::is_stream(uint64_t call, const Leaves& leaves) {
+  const auto has_no_sizes = [](const at::Tensor& tensor) { return tensor.defined() && tensor.is_nested(); };
+  if (std::ranges::any_of(leaves.tensors, has_no_sizes)) return false;
   const auto hash = hash_of_sizes(leaves);
   const std::scoped_lock lock(mutex_);
   if (!met_.insert(hash).second) return false;
