@@ -1,4 +1,4 @@
-#include "optim/leaf_gradients.h"
+#include "optim/parameter_gradients.h"
 
 #include <fmt/format.h>
 #include <torch/csrc/autograd/cpp_hook.h>

@@ -12,7 +12,7 @@
 #include "antegrad/optim.h"
 #include "optim/early_updates.h"
 #include "optim/gradient_reduction.h"
-#include "optim/leaf_gradients.h"
+#include "optim/parameter_gradients.h"
 
 namespace antegrad {
 namespace {
