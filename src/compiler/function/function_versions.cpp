@@ -159,7 +159,7 @@ bool Function::Impl::passes_by(const Call& call, uint64_t number) {
   std::shared_lock lock(versions_mutex);
   const bool small = std::ranges::any_of(versions, [&](const auto& version) {
     return !version->is_eager() && version->is_dynamic() && version->allows(call) &&
-           version->bound_by_calls();
+           version->may_pass_by();
   });
   lock.unlock();
   if (small) std::call_once(new_sizes_told, [&] { tell_new_sizes(); });

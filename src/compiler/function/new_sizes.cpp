@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "compiler/regions/region.h"
 #include "partition/cost.h"
 
 namespace antegrad::compiler {
@@ -43,8 +44,9 @@ bool NewSizes::is_stream(uint64_t call, const Leaves& leaves) {
   return oldest != 0 && call - oldest <= kWindow;
 }
 
-bool is_bound_by_calls(const Template& compiled) {
+bool may_pass_by(const Template& compiled) {
   const auto& graph = compiled.plan().graph;
+  if (has_checkpoint(graph)) return false;
   double seconds = 0;
   for (const auto& node : graph.nodes)
     seconds += static_cast<double>(partition::bytes_read(graph, node) + partition::bytes_made(graph, node)) /

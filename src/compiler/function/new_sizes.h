@@ -33,9 +33,10 @@ class NewSizes {
   std::deque<uint64_t> order_;        ///< the same, oldest first
 };
 
-/// Whether calling LibTorch's ops takes most of the time of an uncompiled call, by estimate. What a new
-/// combination of sizes costs is proportional to the number of ops too, and compiled code cannot make up for
-/// it in a single call.
-bool is_bound_by_calls(const Template& compiled);
+/// Whether calls at new sizes in a stream may run uncompiled: where calling LibTorch's ops takes most of the
+/// time of an uncompiled call, by estimate. What a new combination of sizes costs is proportional to the
+/// number of ops too, and compiled code cannot make up for it in a single call. Not where there are
+/// checkpoints: what they may refer to in compiled code may be gone, or have a history, in an uncompiled one.
+bool may_pass_by(const Template& compiled);
 
 }  // namespace antegrad::compiler

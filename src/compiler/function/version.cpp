@@ -53,7 +53,7 @@ Version::Version(VersionGuards guards, std::shared_ptr<const Template> code,
   if (is_dynamic() && !template_->captured().values.empty())  // packages have no captured graph
     forward_check_.emplace(guards_.shapes ? guards_.shapes->shapes() : symbolic::Shapes(),
                            template_->captured());
-  bound_by_calls_ = is_bound_by_calls(*template_);
+  may_pass_by_ = compiler::may_pass_by(*template_);
 }
 
 Version::Version(VersionGuards guards, std::exception_ptr refusal)

@@ -110,8 +110,8 @@ class Version {
     if (refusal_) std::rethrow_exception(refusal_);
   }
   bool is_eager() const { return template_ == nullptr; }
-  /// As is_bound_by_calls(); false for versions without code.
-  bool bound_by_calls() const { return bound_by_calls_; }
+  /// As may_pass_by(); false for versions without code.
+  bool may_pass_by() const { return may_pass_by_; }
   /// Whether it has an instance per combination of sizes and numbers.
   bool is_dynamic() const { return guards_.shapes.has_value() || !guards_.free.empty(); }
   const VersionGuards& guards() const { return guards_; }
@@ -151,7 +151,7 @@ class Version {
 
   VersionGuards guards_;
   std::shared_ptr<const Template> template_;  ///< null for an eager version
-  bool bound_by_calls_ = false;
+  bool may_pass_by_ = false;
   std::shared_ptr<detail::Function> gradients_;  ///< higher-order derivatives of all instances
   std::unordered_map<Symbols, InstancePtr, SymbolsHash> instances_;
   InstancePtr newest_;

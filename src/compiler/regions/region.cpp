@@ -83,6 +83,19 @@ const ir::Arg* find_attr(const ir::Node& node, std::string_view name) {
   return nullptr;
 }
 
+bool has_checkpoint(const ir::Graph& graph) {
+  const auto in_body = [](const ir::Arg& arg) {
+    const auto* body = arg.as<ir::GraphPtr>();
+    return body != nullptr && has_checkpoint(**body);
+  };
+  const auto is_checkpoint = [](std::string_view op) {
+    return op.starts_with(kRegionOp) && op.substr(kRegionOp.size()) == kNames.back();
+  };
+  return std::ranges::any_of(graph.nodes, [&](const auto& node) {
+    return is_checkpoint(node.op) || std::ranges::any_of(node.args, in_body);
+  });
+}
+
 ir::Node to_node(const Region& region, const std::vector<ir::ValueId>& operands) {
   ir::Node node;
   node.op = std::string(kRegionOp) + std::string(kNames[static_cast<size_t>(region.kind)]);

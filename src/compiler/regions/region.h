@@ -78,6 +78,9 @@ class CapturesRegions {
 /// Whether this thread captures a function of which regions become nodes.
 bool captures_regions();
 
+/// Whether the graph, or a body in it, has a checkpoint.
+bool has_checkpoint(const ir::Graph& graph);
+
 /// Attributes of a node whose results are kept for a backward pass.
 inline constexpr const char* kSession = "session";  ///< operands that get gradients
 inline constexpr const char* kState = "state";      ///< it returns the generator's state

@@ -33,6 +33,31 @@ TEST(Checkpoint, SeveralThatShareALeaf) {
   same_derivatives(plain, compile(saving), {x, w, b}, "compiled");
 }
 
+/// What a compiled checkpoint may use and an uncompiled one may not: it must run compiled also in a stream of
+/// sizes that never repeat.
+TEST(Checkpoint, MayReferToLocalTensorsAtSizesThatNeverRepeat) {
+  manual_seed(1);
+  const auto w = torch::randn({3}, torch::kF64).requires_grad_();
+  const auto plain = [w](const Tensor& x) { return (x * (x * w).exp()).sin().sum(); };
+  const auto saving = [w](const Tensor& x) {
+    const auto local = (x * w).exp();
+    return checkpoint([&](const Tensor& x) { return (x * local).sin(); }, x).sum();
+  };
+  const auto nested = [&](const Tensor& x) {
+    return cond(
+        x.square().sum() > 0, [&] { return saving(x); }, [&] { return x.sum(); });
+  };
+  const auto compiled = compile(saving);
+  const auto compiled_nested = compile(nested);
+  for (int64_t n = 2; n < 34; ++n) {
+    const auto x = torch::randn({n, 3}, torch::kF64).requires_grad_();
+    same_derivatives(plain, compiled, {x, w}, std::to_string(n), 1);
+    same_derivatives(plain, compiled_nested, {x, w}, std::to_string(n) + " nested", 1);
+  }
+  EXPECT_EQ(compiled.report().eager_calls, 0U);
+  EXPECT_EQ(compiled_nested.report().eager_calls, 0U);
+}
+
 TEST(Checkpoint, CallsTheFunctionAgain) {
   int calls = 0;
   const auto x = torch::ones({2}).requires_grad_();
