@@ -53,6 +53,7 @@ TEST(Numbers, AThousandValuesCostOneCompilation) {
     EXPECT_TRUE(same_values(program(x, t), compiled(x, t))) << i;
   }
   const auto report = compiled.report();
+  EXPECT_EQ(report.calls, 1000u);
   EXPECT_EQ(report.captures, 1u);
   EXPECT_EQ(report.sizes, 0u);
   EXPECT_TRUE(report.recapture_reasons.empty());
