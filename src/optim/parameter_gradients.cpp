@@ -58,6 +58,33 @@ std::vector<at::Tensor> own_gradients(const std::vector<at::Tensor>& gradients,
   return own;
 }
 
+std::vector<at::Tensor> gradients_apart(const std::vector<at::Tensor>& gradients) {
+  const auto storage_of = [](const at::Tensor& gradient) -> const c10::StorageImpl* {
+    const bool dense = gradient.defined() && gradient.layout() == at::kStrided && gradient.has_storage();
+    return dense ? gradient.storage().unsafeGetStorageImpl() : nullptr;
+  };
+  std::unordered_map<const c10::StorageImpl*, size_t> users;
+  std::unordered_map<const at::TensorImpl*, size_t> views;  // gradients that are views, by base
+  for (const auto& gradient : gradients) {
+    const auto* storage = storage_of(gradient);
+    if (storage == nullptr) continue;
+    users[storage] += 1;
+    if (!gradient.is_view()) continue;
+    const at::TensorBase& base = gradient.TensorBase::_base();
+    const bool is_base_of_storage = base.has_storage() && base.storage().unsafeGetStorageImpl() == storage;
+    if (++views[base.unsafeGetTensorImpl()] == base.use_count() && is_base_of_storage)
+      users[storage] += 1;  // nobody else knows the base
+  }
+  std::vector<at::Tensor> apart;
+  for (const auto& gradient : gradients) {
+    const auto* storage = storage_of(gradient);
+    const bool is_apart = storage == nullptr || (gradient.use_count() == 1 && storage->resizable() &&
+                                                 gradient.storage().use_count() == users[storage]);
+    apart.push_back(is_apart ? gradient : gradient.clone());
+  }
+  return apart;
+}
+
 const at::Tensor* leaf_of(const at::Tensor& tensor, const std::vector<at::Tensor>& leaves) {
   std::unordered_map<const void*, const at::Tensor*> wanted;
   for (const auto& leaf : leaves) wanted[leaf.unsafeGetTensorImpl()] = &leaf;

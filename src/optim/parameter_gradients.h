@@ -15,6 +15,9 @@ void refuse_hooks(const at::Tensor& parameter);
 std::vector<at::Tensor> own_gradients(const std::vector<at::Tensor>& gradients,
                                       const std::vector<at::Tensor>& parameters);
 
+/// The same for gradients that are read once and then dropped: in memory that only they use, in any layout.
+std::vector<at::Tensor> gradients_apart(const std::vector<at::Tensor>& gradients);
+
 /// Returns the leaf among `leaves` that the history of a tensor leads to, or null.
 const at::Tensor* leaf_of(const at::Tensor& tensor, const std::vector<at::Tensor>& leaves);
 

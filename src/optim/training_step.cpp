@@ -278,6 +278,8 @@ void TrainingCore::finish(const std::vector<at::Tensor>& gradients) {
     impl_->calls = 0;
     return;
   }
+  if (impl_->options().accumulate == 1 && impl_->options().gradients == antegrad::Gradients::Drop)
+    return impl_->update(optim::gradients_apart(gradients));
   const auto own = optim::own_gradients(gradients, impl_->parameters);
   if (impl_->options().accumulate == 1) return impl_->update(own);
   auto sums = impl_->sums_with(own);
