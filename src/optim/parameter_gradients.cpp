@@ -30,15 +30,16 @@ bool has_hooks(const at::Tensor& parameter) {
   });
 }
 
-at::Tensor own_gradient(const at::Tensor& gradient, const at::Tensor& parameter) {
-  namespace utils = torch::autograd::utils;
-  if (!gradient.defined() || gradient.layout() != at::kStrided || parameter.layout() != at::kStrided)
-    return gradient;
-  const bool is_own = gradient.use_count() == 1 && gradient.has_storage() &&
-                      gradient.storage().use_count() == 1 && gradient.storage().resizable();
-  return is_own && utils::obeys_layout_contract(gradient, parameter)
-             ? gradient
-             : utils::clone_obey_contract(gradient, parameter);
+bool is_dense(const at::Tensor& gradient) { return gradient.defined() && gradient.layout() == at::kStrided; }
+
+/// Whether nobody else refers to the memory of a tensor, except for the base of a view that nobody else
+/// knows.
+bool has_own_memory(const at::Tensor& tensor) {
+  if (tensor.use_count() != 1 || !tensor.has_storage() || !tensor.storage().resizable()) return false;
+  const at::TensorBase* base = tensor.is_view() ? &tensor.TensorBase::_base() : nullptr;
+  if (base != nullptr && (base->use_count() != 1 || !base->has_storage())) return false;
+  const bool same = base != nullptr && base->storage().is_alias_of(tensor.storage());
+  return tensor.storage().use_count() == (same ? 2 : 1);
 }
 
 }  // namespace
@@ -53,35 +54,22 @@ void refuse_hooks(const at::Tensor& parameter) {
 
 std::vector<at::Tensor> own_gradients(const std::vector<at::Tensor>& gradients,
                                       const std::vector<at::Tensor>& parameters) {
+  namespace utils = torch::autograd::utils;
   std::vector<at::Tensor> own;
-  for (size_t i = 0; i < gradients.size(); ++i) own.push_back(own_gradient(gradients[i], parameters[i]));
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    const auto &gradient = gradients[i], &parameter = parameters[i];
+    const bool stays = !is_dense(gradient) || parameter.layout() != at::kStrided ||
+                       (!gradient.is_view() && has_own_memory(gradient) &&
+                        utils::obeys_layout_contract(gradient, parameter));
+    own.push_back(stays ? gradient : utils::clone_obey_contract(gradient, parameter));
+  }
   return own;
 }
 
 std::vector<at::Tensor> gradients_apart(const std::vector<at::Tensor>& gradients) {
-  const auto storage_of = [](const at::Tensor& gradient) -> const c10::StorageImpl* {
-    const bool dense = gradient.defined() && gradient.layout() == at::kStrided && gradient.has_storage();
-    return dense ? gradient.storage().unsafeGetStorageImpl() : nullptr;
-  };
-  std::unordered_map<const c10::StorageImpl*, size_t> users;
-  std::unordered_map<const at::TensorImpl*, size_t> views;  // gradients that are views, by base
-  for (const auto& gradient : gradients) {
-    const auto* storage = storage_of(gradient);
-    if (storage == nullptr) continue;
-    users[storage] += 1;
-    if (!gradient.is_view()) continue;
-    const at::TensorBase& base = gradient.TensorBase::_base();
-    const bool is_base_of_storage = base.has_storage() && base.storage().unsafeGetStorageImpl() == storage;
-    if (++views[base.unsafeGetTensorImpl()] == base.use_count() && is_base_of_storage)
-      users[storage] += 1;  // nobody else knows the base
-  }
   std::vector<at::Tensor> apart;
-  for (const auto& gradient : gradients) {
-    const auto* storage = storage_of(gradient);
-    const bool is_apart = storage == nullptr || (gradient.use_count() == 1 && storage->resizable() &&
-                                                 gradient.storage().use_count() == users[storage]);
-    apart.push_back(is_apart ? gradient : gradient.clone());
-  }
+  for (const auto& gradient : gradients)
+    apart.push_back(!is_dense(gradient) || has_own_memory(gradient) ? gradient : gradient.clone());
   return apart;
 }
 
