@@ -85,12 +85,8 @@ bool EarlyUpdates::read(const runtime::Caller& caller) {
   return gradients_.size() > 1;  // a single one is as large as the largest
 }
 
-/// Tensors of different storages may share memory too: from_blob().
 void EarlyUpdates::add_memory(const at::Tensor& tensor, size_t of, std::vector<Memory>& list) {
-  if (!tensor.defined() || !tensor.has_storage()) return;
-  const auto& storage = tensor.storage();
-  const auto* begin = static_cast<const char*>(storage.data());
-  list.push_back({begin, begin + storage.nbytes(), of});
+  if (tensor.defined() && tensor.has_storage()) list.push_back({storage_span(tensor), of});
 }
 
 bool EarlyUpdates::plan(const runtime::Caller& caller, c10::ArrayRef<at::Tensor> inputs) {
@@ -126,7 +122,8 @@ std::vector<int32_t> EarlyUpdates::last_reads_of_written(const runtime::Caller& 
   std::vector<int32_t> last;
   for (const auto& written : written_) {
     last.push_back(-1);
-    const auto after = std::lower_bound(inputs.begin(), inputs.end(), Memory{written.end, nullptr}, by_begin);
+    const auto after =
+        std::lower_bound(inputs.begin(), inputs.end(), Memory{{written.end, nullptr}}, by_begin);
     for (auto i = after - inputs.begin() - 1; i >= 0 && reach[i] > written.begin; --i)
       if (inputs[i].meets(written)) last.back() = std::max(last.back(), of_input[inputs[i].of]);
   }

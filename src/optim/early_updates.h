@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "optim/memory_span.h"
 #include "optim/stepper.h"
 #include "runtime/calling.h"
 
@@ -39,11 +40,9 @@ class EarlyUpdates final : public runtime::EarlyResults {
     int64_t bytes = 0;
   };
   /// Memory that an input is in, or that the step writes.
-  struct Memory {
-    const char *begin = nullptr, *end = nullptr;
+  struct Memory : MemorySpan {
     size_t of = 0;  ///< which input, or which row of the step
     bool operator==(const Memory&) const = default;
-    bool meets(const Memory& other) const { return begin < other.end && other.begin < end; }
   };
   static void add_memory(const at::Tensor& tensor, size_t of, std::vector<Memory>& list);
 

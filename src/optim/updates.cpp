@@ -16,6 +16,7 @@
 #include "antegrad/error.h"
 #include "antegrad/optimizers.h"
 #include "aten/convert.h"
+#include "optim/memory_span.h"
 #include "optim/update_reader.h"
 
 namespace antegrad::optim {
@@ -41,13 +42,6 @@ at::Tensor fitting_gradient(const at::Tensor& gradient, const at::Tensor& parame
     refuse_tensor("a gradient", gradient, "differs from its parameter");
   if (same_layout(gradient, parameter)) return gradient;
   return at::empty_like(parameter, {}, at::MemoryFormat::Preserve).detach().copy_(gradient.detach());
-}
-
-/// Whether the memory that they are in is the same, in part at least.
-bool share_memory(const at::Tensor& a, const at::Tensor& b) {
-  const auto begin = [](const at::Tensor& t) { return static_cast<const char*>(t.storage().data()); };
-  const auto end = [&](const at::Tensor& t) { return begin(t) + t.storage().nbytes(); };
-  return begin(a) < end(b) && begin(b) < end(a);
 }
 
 }  // namespace
@@ -105,14 +99,16 @@ void UpdateReader::add(OptimizerOptions& options, const at::Tensor& parameter, c
 
 /// LibTorch would read the gradient after the updates before it.
 void UpdateReader::check_copies() const {
-  for (const auto& [gradient, row] : copied_)
+  for (const auto& [gradient, row] : copied_) {
+    const auto span = storage_span(gradient);
+    const auto meets = [&](const at::Tensor& tensor) { return storage_span(tensor).meets(span); };
     for (size_t i = 0; i <= row; ++i) {
       const auto& update = out_.list[i];
-      const auto meets = [&](const at::Tensor& tensor) { return share_memory(tensor, gradient); };
       if (meets(update.parameter) || std::any_of(update.state.begin(), update.state.end(), meets))
         refuse_tensor("a gradient", gradient,
                       "shares memory with a parameter or state, and has another layout than its parameter");
     }
+  }
 }
 
 Updates UpdateReader::take() {
