@@ -155,22 +155,15 @@ void GradientReduction::start_bucket(GradientAt gradient) {
   const auto& how = options_.data_parallel->gradients;
   const auto& first = parameters_[static_cast<size_t>(bucket.parameters[0])];
   auto memory = at::empty({bucket.elements}, at::TensorOptions(first.scalar_type()));
-  int64_t position = 0;
-  for (auto i : bucket.parameters) {
-    const auto& parameter = parameters_[static_cast<size_t>(i)];
-    auto part = part_of(memory, position, parameter);
-    position += parameter.numel();
-    auto source = gradient(static_cast<size_t>(i));
+  for_each_part(bucket, memory, [&](size_t i, at::Tensor part) {
+    auto source = gradient(i);
     if (source.defined()) refuse_gradient(source);
-    if (has_sum(static_cast<size_t>(i))) {
-      const auto& sum = (*sums_)[static_cast<size_t>(i)];
-      source = source.defined() ? at::add_out(part, source, sum) : sum;
-    }
+    if (has_sum(i)) source = source.defined() ? at::add_out(part, source, (*sums_)[i]) : (*sums_)[i];
     if (how.average)
       at::div_out(part, source, processes_);
     else if (!source.is_same(part))
       part.copy_(source);
-  }
+  });
   std::function<void()> wait = [] {};
   if (bucket.elements > 0) wait = distributed::start_sum(memory, how.group, bucket.owner);
   running_.push_back({std::move(memory), std::move(wait)});
@@ -197,12 +190,12 @@ bool GradientReduction::has(const Bucket& bucket) const {
   return shares_ == nullptr || shares_->is_own(parameters_[static_cast<size_t>(bucket.parameters[0])]);
 }
 
-void GradientReduction::for_each_part(
-    size_t bucket, c10::function_ref<void(int64_t parameter, const at::Tensor& part)> f) const {
+void GradientReduction::for_each_part(const Bucket& bucket, const at::Tensor& memory,
+                                      c10::function_ref<void(size_t parameter, at::Tensor part)> f) const {
   int64_t position = 0;
-  for (auto i : (*buckets_)[bucket].parameters) {
+  for (auto i : bucket.parameters) {
     const auto& parameter = parameters_[static_cast<size_t>(i)];
-    f(i, part_of(running_[bucket].memory, position, parameter));
+    f(static_cast<size_t>(i), part_of(memory, position, parameter));
     position += parameter.numel();
   }
 }
@@ -210,9 +203,10 @@ void GradientReduction::for_each_part(
 std::vector<at::Tensor> GradientReduction::wait_for_all() {
   std::vector<at::Tensor> all(parameters_.size());
   for (size_t b = 0; b < buckets_->size(); ++b) {
-    running_[b].wait();
-    if (has((*buckets_)[b]))
-      for_each_part(b, [&](int64_t i, const at::Tensor& part) { all[static_cast<size_t>(i)] = part; });
+    auto& running = running_[b];
+    running.wait();
+    if (const auto& bucket = (*buckets_)[b]; has(bucket))
+      for_each_part(bucket, running.memory, [&](size_t i, at::Tensor part) { all[i] = std::move(part); });
   }
   if (shares_ == nullptr) running_.clear();
   sums_ = nullptr;
@@ -236,17 +230,18 @@ void GradientReduction::exchange_parameters() {
   for (size_t b = 0; b < buckets_->size(); ++b) {
     const auto& bucket = (*buckets_)[b];
     if (bucket.elements == 0) continue;
+    auto& running = running_[b];
     if (has(bucket))
-      for_each_part(
-          b, [&](int64_t i, const at::Tensor& part) { part.copy_(parameters_[static_cast<size_t>(i)]); });
-    running_[b].wait = distributed::start_broadcast(running_[b].memory, *bucket.owner,
-                                                    options_.data_parallel->gradients.group);
+      for_each_part(bucket, running.memory, [&](size_t i, at::Tensor part) { part.copy_(parameters_[i]); });
+    running.wait =
+        distributed::start_broadcast(running.memory, *bucket.owner, options_.data_parallel->gradients.group);
   }
   for (size_t b = 0; b < buckets_->size(); ++b) {
-    running_[b].wait();
-    if (!has((*buckets_)[b]))
-      for_each_part(
-          b, [&](int64_t i, const at::Tensor& part) { parameters_[static_cast<size_t>(i)].copy_(part); });
+    auto& running = running_[b];
+    running.wait();
+    if (const auto& bucket = (*buckets_)[b]; !has(bucket))
+      for_each_part(bucket, running.memory,
+                    [&](size_t i, const at::Tensor& part) { parameters_[i].copy_(part); });
   }
 }
 

@@ -54,8 +54,8 @@ class GradientReduction final : public runtime::EarlyResults {
   void exchange_parameters();
 
   bool has(const Bucket& bucket) const;  ///< whether this process gets its gradients
-  void for_each_part(size_t bucket,
-                     c10::function_ref<void(int64_t parameter, const at::Tensor& part)> f) const;
+  void for_each_part(const Bucket& bucket, const at::Tensor& memory,
+                     c10::function_ref<void(size_t parameter, at::Tensor part)> f) const;
 
   const StepOptions& options_;
   const Shares* shares_;
