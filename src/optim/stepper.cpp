@@ -275,7 +275,8 @@ std::optional<double> Stepper::factor_of_own(const std::vector<at::Tensor>& para
   bool finite = true;
   for (const auto& parameter : parameters) {
     if (!parameter.grad().defined()) continue;
-    norms.push_back(at::linalg_vector_norm(parameter.grad(), options_.norm_type).to(at::kDouble));
+    if (options_.clip_norm)
+      norms.push_back(at::linalg_vector_norm(parameter.grad(), options_.norm_type).to(at::kDouble));
     if (options_.skip_nonfinite) finite = finite && at::isfinite(parameter.grad()).all().item<bool>();
   }
   if (options_.clip_norm) {
