@@ -98,14 +98,14 @@ Function::Impl::Served Function::Impl::serve(const Call& call, bool may_try) {
   auto match = find(call);
   const bool known = match.has_value();
   const bool is_trial = !known && may_try && needs_trial();
-  const bool passes = !known && !is_trial && passes_by(call, number);
-  const bool waits = !known && !is_trial && !passes && options.compile == Compile::Background;
-  if (!known && !is_trial && !passes) try {
-      match = waits ? compile_in_background(call) : find_or_compile(call);
-    } catch (const detail::NewNumbers&) {  // the call is made again, with the numbers
-      calls.fetch_sub(1, std::memory_order_relaxed);
-      throw;
-    }
+  const bool compiles = !known && !is_trial && !passes_by(call, number);
+  const bool waits = compiles && options.compile == Compile::Background;
+  try {
+    if (compiles) match = waits ? compile_in_background(call) : find_or_compile(call);
+  } catch (const detail::NewNumbers&) {  // the call is made again, with the numbers
+    calls.fetch_sub(1, std::memory_order_relaxed);
+    throw;
+  }
   if (match) {
     match->version->last_call.store(number, std::memory_order_relaxed);
     match->version->throw_if_refused();
