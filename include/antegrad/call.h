@@ -135,7 +135,7 @@ class Calls<std::integer_sequence<bool, kMayAssign...>, Result, Args...> {
   template <size_t... I>
   static std::shared_ptr<const CallStructure> structure_of(const Known& pattern, std::index_sequence<I...>,
                                                            const Args&... args) {
-    const auto tensors_in = [](const auto& argument) {
+    [[maybe_unused]] const auto tensors_in = [](const auto& argument) {
       Leaves leaves;
       flatten(argument, leaves);
       return leaves.tensors.size() + leaves.declared.size();
@@ -152,7 +152,7 @@ class Calls<std::integer_sequence<bool, kMayAssign...>, Result, Args...> {
   template <size_t... I>
   static Outcome run_on(const Function& function, const Shared& shared, std::tuple<Args...>& arguments,
                         std::index_sequence<I...>) {
-    const std::array<void*, sizeof...(Args)> objects{&std::get<I>(arguments)...};
+    [[maybe_unused]] const std::array<void*, sizeof...(Args)> objects{&std::get<I>(arguments)...};
     std::array<Leaves, sizeof...(Args)> before, after;
     const auto take = [&]([[maybe_unused]] std::array<Leaves, sizeof...(Args)>& leaves) {
       ((kMayAssign ? flatten(std::get<I>(arguments), leaves[I]) : void()), ...);
