@@ -59,6 +59,7 @@ TEST(PackageFiles, AreArchivesOfTorchExport) {
     if (name.rfind("data/weights/weight_", 0) == 0) EXPECT_EQ(record.offset % 64, 0u) << name;
 }
 
+// PKG-25
 TEST(PackageFiles, AreMappedNotCopied) {
   PackageFile file;
   make_package(file.path());

@@ -72,6 +72,7 @@ TEST(PackageChild, DISABLED_TrainsWithoutACompiler) {
   for (const auto& note : loaded.notes()) ASSERT_NE(note.find("of the file"), note.npos) << note;
 }
 
+// GCC-25, PKG-09
 TEST(Package, TrainsInAnotherProcessWithoutACompiler) {
   SmallScene scene;
   PackageFile file, data("data");
@@ -140,6 +141,7 @@ TEST(Package, DrawsTheNumbersOfTheCompiledFunction) {
   expect_same(got, expected);
 }
 
+// DYN-07
 TEST(Package, ServesOtherSizesInTheRanges) {
   const auto weight = torch::randn({4, 3}).set_requires_grad(true);
   auto compiled =
@@ -239,6 +241,7 @@ TEST(Package, ReturnsAliasesAndWritesToArguments) {
   EXPECT_TRUE(torch::equal(results[2], 2 * x));
 }
 
+// PKG-22
 TEST(Package, ReplacesWeights) {
   SmallScene scene;
   PackageFile file;
@@ -274,6 +277,7 @@ TEST(Package, ReplacesWeights) {
   EXPECT_TRUE(torch::equal(tensor_function(again.function("net"))(scene.x), function(scene.x)));
 }
 
+// PKG-21
 TEST(Package, TakesExternalWeights) {
   SmallScene scene;
   PackageFile file;
