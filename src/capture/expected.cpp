@@ -49,8 +49,7 @@ Expected::Expected(ir::Graph forward)
     form.dtype = to_torch(type->dtype);
     for (const auto& size : type->sizes) {
       form.sizes.push_back(number_of(size));
-      if (form.sizes.back().expression >= 0)
-        symbolic_[static_cast<size_t>(form.sizes.back().expression)] = true;
+      if (form.sizes.back().expression >= 0) symbolic_[form.sizes.back().expression] = true;
     }
     for (const auto& stride : type->strides) form.strides.push_back(number_of(stride));
     form.offset = number_of(type->offset);
@@ -72,7 +71,7 @@ Follower::Follower(std::shared_ptr<const Expected> expected, std::vector<int64_t
     : expected_(std::move(expected)),
       symbols_(std::move(symbols)),
       offsets_(expected_->graph_.values.size(), 0) {
-  const ir::Dim::Assignment value_of = [this](int32_t s) { return symbols_[static_cast<size_t>(s)]; };
+  const ir::Dim::Assignment value_of = [this](int32_t s) { return symbols_[s]; };
   for (size_t i = 0; i < expected_->expressions_.size(); ++i) {
     values_.push_back(expected_->expressions_[i].evaluate(value_of));
     usual_ = usual_ && !(expected_->symbolic_[i] && values_.back() <= 1);
@@ -112,8 +111,8 @@ bool Follower::matches(const ir::Arg& expected, const c10::IValue& value, const 
     if (dim->is_constant()) return dim->constant() == value.toInt();
     const auto known = std::ranges::find(expected_->expressions_, *dim);
     if (known != expected_->expressions_.end())
-      return values_[static_cast<size_t>(known - expected_->expressions_.begin())] == value.toInt();
-    return dim->evaluate([this](int32_t s) { return symbols_[static_cast<size_t>(s)]; }) == value.toInt();
+      return values_[known - expected_->expressions_.begin()] == value.toInt();
+    return dim->evaluate([this](int32_t s) { return symbols_[s]; }) == value.toInt();
   }
   if (const auto* list = expected.as<ir::Arg::List>()) return matches_list(*list, value, schema, is_value);
   if (value.isBool() || value.isDouble() || value.isInt()) {

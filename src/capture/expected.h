@@ -27,7 +27,7 @@ class Expected {
     int64_t constant = 0;
     int32_t expression = -1;
     int64_t at(const std::vector<int64_t>& values) const {
-      return expression < 0 ? constant : values[static_cast<size_t>(expression)];
+      return expression < 0 ? constant : values[expression];
     }
   };
   struct TensorForm {

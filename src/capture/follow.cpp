@@ -58,8 +58,8 @@ bool Recorder::follow(const OpSchema& schema, torch::jit::Stack& stack) {
   if ((tensors > 0 && only_numbers) || (base.valid() && owner == nullptr) ||
       result.position() != graph_.values.size())
     return false;
-  const auto size = [&](const ir::TensorType& type) {
-    return static_cast<size_t>(type.numel().constant() * ir::size_in_bytes(type.dtype));
+  const auto size = [&](const ir::TensorType& type) -> size_t {
+    return type.numel().constant() * ir::size_in_bytes(type.dtype);
   };
   c10::IValue made;
   if (owner != nullptr) {

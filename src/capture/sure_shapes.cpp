@@ -105,7 +105,7 @@ bool is_reduction(const Op& op) {
     auto number = dim->constant();
     if (number < 0) number += static_cast<int64_t>(reduced.size());
     if (number < 0 || std::cmp_greater_equal(number, reduced.size())) return false;
-    reduced[static_cast<size_t>(number)] = true;
+    reduced[number] = true;
   }
   Dims sizes;
   for (size_t d = 0; d < reduced.size(); ++d) {

@@ -6,6 +6,7 @@
 
 #include "antegrad/error.h"
 #include "distributed/groups.h"
+#include "util/ids.h"
 
 namespace antegrad::distributed {
 namespace {
@@ -34,7 +35,7 @@ at::Tensor reduced(const at::Tensor& tensor, const std::string& how, const std::
 
 const char* name_of(Reduce how) {
   constexpr std::array kNames = {"sum", "sum", "min", "max", "product"};
-  return kNames.at(static_cast<size_t>(how));
+  return kNames.at(ordinal(how));
 }
 
 bool needs_gradient(const at::Tensor& tensor) {
@@ -161,7 +162,7 @@ at::Tensor reduce_scatter(const at::Tensor& tensor, const Group& group, Reduce h
 
 at::Tensor all_to_all(const at::Tensor& tensor, const Group& group, std::vector<int64_t> output_rows,
                       std::vector<int64_t> input_rows) {
-  const auto size = static_cast<size_t>(group.size());
+  const size_t size = group.size();
   const auto fill = [&](std::vector<int64_t>& rows) {
     if (rows.empty()) rows.assign(size, tensor.size(0) / group.size());
     if (rows.size() != size)

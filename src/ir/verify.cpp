@@ -238,7 +238,7 @@ void Verifier::check_returns(const Node& node) {
   size_t total = 0;
   for (const int32_t count : node.returns) {
     if (count < -1) fail(fmt::format("a return of {} outputs", count));
-    total += count == -1 ? 1 : static_cast<size_t>(count);
+    total += count == -1 ? 1 : count;
   }
   if (total != node.outputs.size() - copies)
     fail(fmt::format("the returns hold {} values, the node has {} outputs of its own", total,

@@ -91,7 +91,7 @@ bool GradientReduction::begin(const runtime::Caller& caller, c10::ArrayRef<at::T
   std::vector<int64_t> order;
   for (size_t i = 0; i < parameters_.size(); ++i)
     if (origins_[i].result >= 0 || has_sum(i)) order.push_back(static_cast<int64_t>(i));
-  std::ranges::stable_sort(order, {}, [&](int64_t i) { return ready_[static_cast<size_t>(i)]; });
+  std::ranges::stable_sort(order, {}, [&](int64_t i) { return ready_[i]; });
   find_buckets(std::move(order));
   if (planned_ != buckets_) plan_stops();
   return !stops_.empty();
@@ -110,7 +110,7 @@ void GradientReduction::read(const runtime::Caller& caller) {
     const auto result = origins_[i].result;
     if (result == runtime::OutputOrigin::kUndefined) continue;
     if (result < 0) return;
-    const auto& output = times.outputs[static_cast<size_t>(result)];
+    const auto& output = times.outputs[result];
     if (!output.own || output.first < 0) return;
     // Nothing is communicated before the last step that may fail or communicate itself.
     ready_[i] = std::max(output.last, times.last_failure) + 1;
@@ -123,15 +123,14 @@ void GradientReduction::plan_stops() {
   started_.clear();
   int32_t step = 0;
   for (const auto& bucket : *buckets_) {
-    for (auto i : bucket.parameters) step = std::max(step, ready_[static_cast<size_t>(i)]);
+    for (auto i : bucket.parameters) step = std::max(step, ready_[i]);
     if (stops_.empty() || stops_.back().step != step) {
       stops_.emplace_back().step = step;
       started_.push_back(started_.empty() ? 0 : started_.back());
     }
     ++started_.back();
     for (auto i : bucket.parameters)
-      if (const auto output = origins_[static_cast<size_t>(i)].result; output >= 0)
-        stops_.back().outputs.push_back(output);
+      if (const auto output = origins_[i].result; output >= 0) stops_.back().outputs.push_back(output);
   }
   planned_ = buckets_;
 }
@@ -153,7 +152,7 @@ void GradientReduction::start_bucket(GradientAt gradient) {
   const at::NoGradGuard no_grad;
   const auto& bucket = (*buckets_)[running_.size()];
   const auto& how = options_.data_parallel->gradients;
-  const auto& first = parameters_[static_cast<size_t>(bucket.parameters[0])];
+  const auto& first = parameters_[bucket.parameters[0]];
   auto memory = at::empty({bucket.elements}, at::TensorOptions(first.scalar_type()));
   for_each_part(bucket, memory, [&](size_t i, at::Tensor part) {
     auto source = gradient(i);
@@ -187,14 +186,14 @@ std::vector<at::Tensor> GradientReduction::finish(const std::vector<at::Tensor>&
 }
 
 bool GradientReduction::has(const Bucket& bucket) const {
-  return shares_ == nullptr || shares_->is_own(parameters_[static_cast<size_t>(bucket.parameters[0])]);
+  return shares_ == nullptr || shares_->is_own(parameters_[bucket.parameters[0]]);
 }
 
 void GradientReduction::for_each_part(const Bucket& bucket, const at::Tensor& memory,
                                       c10::function_ref<void(size_t parameter, at::Tensor part)> f) const {
   int64_t position = 0;
   for (auto i : bucket.parameters) {
-    const auto& parameter = parameters_[static_cast<size_t>(i)];
+    const auto& parameter = parameters_[i];
     f(static_cast<size_t>(i), part_of(memory, position, parameter));
     position += parameter.numel();
   }

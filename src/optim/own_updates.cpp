@@ -15,7 +15,7 @@ namespace {
 /// Averages of squares over one dim of a matrix.
 at::Tensor zeros_without(const at::Tensor& parameter, int64_t dim) {
   auto sizes = parameter.sizes().vec();
-  sizes[static_cast<size_t>(parameter.dim() + dim)] = 1;
+  sizes[parameter.dim() + dim] = 1;
   return at::zeros(sizes, parameter.options().requires_grad(false));
 }
 

@@ -39,7 +39,7 @@ Buckets fill(const std::vector<at::Tensor>& parameters, const std::vector<int64_
   std::map<std::pair<at::ScalarType, std::optional<int64_t>>, size_t> open;  // buckets that are being filled
   std::vector<size_t> full;  // per bucket: the place in the order at which it is
   for (size_t i = 0; i < order.size(); ++i) {
-    const auto& parameter = parameters[static_cast<size_t>(order[i])];
+    const auto& parameter = parameters[order[i]];
     const auto elements = parameter.numel(), bytes = parameter.element_size();
     const auto owner = shares == nullptr ? std::nullopt : std::optional(shares->owner_of(parameter));
     const auto [found, is_new] = open.emplace(std::pair(parameter.scalar_type(), owner), buckets.size());
@@ -75,7 +75,7 @@ Buckets agree_on_buckets(const StepOptions& options, const std::vector<at::Tenso
   auto known = order;
   std::ranges::sort(known);
   auto text = text_of(options);
-  for (auto i : known) text += fmt::format("{}: {}", i, text_of(parameters[static_cast<size_t>(i)]));
+  for (auto i : known) text += fmt::format("{}: {}", i, text_of(parameters[i]));
   distributed::agree(text, how.group);
   if (!order.empty()) {
     const auto of_first = at::tensor(order, at::kLong);

@@ -61,7 +61,7 @@ State empty_state(Method method) {
 Shares::Shares(std::string group) : group_(std::move(group)) {
   const auto place = distributed::place_in(group_);
   rank_ = place.rank;
-  bytes_.resize(static_cast<size_t>(place.size));
+  bytes_.resize(place.size);
 }
 
 void Shares::assign(const std::vector<at::Tensor>& parameters) {

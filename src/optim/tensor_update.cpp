@@ -27,7 +27,7 @@ class TensorText {
 
   const at::Tensor& parameter() const { return parameter_; }
   const at::Tensor& gradient() const { return gradient_; }
-  const at::Tensor& state(int32_t i) const { return state_[static_cast<size_t>(i)]; }
+  const at::Tensor& state(int32_t i) const { return state_[i]; }
   const at::Tensor& new_parameter() const { return writes_[0].second; }
 
   static at::Tensor mul(const at::Tensor& a, const at::Tensor& b) { return a * b; }
@@ -57,9 +57,7 @@ class TensorText {
   void write_parameter(const at::Tensor& value) {
     writes_.insert(writes_.begin(), {update_.parameter, value});
   }
-  void write_state(int32_t i, const at::Tensor& value) {
-    writes_.emplace_back(update_.state[static_cast<size_t>(i)], value);
-  }
+  void write_state(int32_t i, const at::Tensor& value) { writes_.emplace_back(update_.state[i], value); }
   void finish() const {
     for (const auto& [target, value] : writes_) target.detach().copy_(value);
   }

@@ -53,7 +53,7 @@ FileMapping::FileMapping(const std::string& path) {
   struct stat status {};
   const bool is_file = fstat(file_, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0;
   void* memory = MAP_FAILED;
-  size_ = static_cast<size_t>(status.st_size);
+  size_ = status.st_size;
   if (is_file) memory = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, file_, 0);
   if (memory == MAP_FAILED) {
     const std::string why = is_file ? std::strerror(errno) : "it is empty, or no file";

@@ -13,7 +13,7 @@ struct Known {
 };
 
 Known known_of(const VersionRecord& version, int32_t input) {
-  const auto number = static_cast<size_t>(input);
+  const size_t number = input;
   const bool is_argument = number < version.arguments.size();
   const auto& guard =
       is_argument ? version.arguments[number] : version.lifted[number - version.arguments.size()].guard;
@@ -50,11 +50,10 @@ void check_saved(const partition::Partition& partition) {
   for (size_t k = 0; k < partition.saved.size(); ++k) {
     const auto& [input, output] = partition.saved[k];
     const auto& forward = partition.forward;
-    require_in_file(input >= 0
-                        ? static_cast<size_t>(input) < forward.inputs.size() &&
-                              same_type(forward, forward.inputs[static_cast<size_t>(input)].value, k)
-                        : output >= 0 && static_cast<size_t>(output) < forward.outputs.size() &&
-                              same_type(forward, forward.outputs[static_cast<size_t>(output)].value, k),
+    require_in_file(input >= 0 ? static_cast<size_t>(input) < forward.inputs.size() &&
+                                     same_type(forward, forward.inputs[input].value, k)
+                               : output >= 0 && static_cast<size_t>(output) < forward.outputs.size() &&
+                                     same_type(forward, forward.outputs[output].value, k),
                     "a saved value of another type");
   }
 }

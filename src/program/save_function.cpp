@@ -47,7 +47,7 @@ Json spec_of_output(const ir::Graph& graph, const ir::Output& output, const Writ
   if (output.role != ir::OutputRole::MutatedInput)
     return {
         {"user_output", {{"arg", name ? Json{{"as_tensor", {{"name", *name}}}} : Json{{"as_none", true}}}}}};
-  const auto target = static_cast<size_t>(output.target);
+  const size_t target = output.target;
   const auto& input = graph.inputs[target];
   const Json value = {{"name", *name}};
   switch (input.role) {

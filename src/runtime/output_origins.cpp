@@ -55,7 +55,7 @@ class Reader {
     OutputOrigin origin;
     auto source = output.source;
     while (source.kind == Kind::View && uses_[{source.kind, source.index}] == 1) {
-      const auto step = views_[static_cast<size_t>(source.index)];
+      const auto step = views_[source.index];
       origin.views.insert(origin.views.begin(), step);
       source = std::get<aot::MakeView>(steps_[step]).source;
     }

@@ -121,7 +121,7 @@ struct Known {
 
 std::vector<void*> call_stack() {
   std::vector<void*> stack(100);
-  stack.resize(static_cast<size_t>(backtrace(stack.data(), static_cast<int>(stack.size()))));
+  stack.resize(backtrace(stack.data(), static_cast<int>(stack.size())));
   if (!stack.empty()) stack.erase(stack.begin());  // this function
   return stack;
 }

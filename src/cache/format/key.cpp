@@ -189,10 +189,10 @@ std::string to_text(const std::vector<FieldDifference>& differences) {
 }
 
 size_t equal_fields(const Key& a, const Key& b) {
-  return static_cast<size_t>(std::count_if(a.fields().begin(), a.fields().end(), [&](const auto& field) {
+  return std::count_if(a.fields().begin(), a.fields().end(), [&](const auto& field) {
     const auto* other = b.find(field.name);
     return other && other->hash == field.hash && other->length == field.length;
-  }));
+  });
 }
 
 }  // namespace antegrad::cache

@@ -112,7 +112,7 @@ RedisFailure RedisSocket::send(std::string_view bytes, RedisPatience& patience) 
     const auto sent = ::send(number_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent >= 0) {
       bytes.remove_prefix(sent);
-      patience.moved(static_cast<size_t>(sent));
+      patience.moved(sent);
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       if (auto failure = wait(POLLOUT, "sending", patience)) return failure;
     } else if (errno != EINTR) {
@@ -126,7 +126,7 @@ RedisFailure RedisSocket::receive(char* bytes, size_t room, size_t& got, RedisPa
   for (;;) {
     const auto received = ::recv(number_, bytes, room, 0);
     if (received > 0) {
-      got = static_cast<size_t>(received);
+      got = received;
       patience.moved(got);
       return {};
     }

@@ -86,8 +86,8 @@ void Findings::problem(std::string name, std::string fact, std::string way_out, 
 }
 
 size_t Findings::count(Check::State state) const {
-  return static_cast<size_t>(std::count_if(checks_.begin(), checks_.end(),
-                                           [state](const Check& check) { return check.state == state; }));
+  return std::count_if(checks_.begin(), checks_.end(),
+                       [state](const Check& check) { return check.state == state; });
 }
 
 CLI::App& add_doctor(CLI::App& app, DoctorOptions& options) {

@@ -64,8 +64,7 @@ class EmulatedProgram {
     }
     for (auto& one : bytes) passed.push_back(one.data());
     const std::vector<long long> dims(values.begin(), values.end());
-    const auto blocks =
-        mappings_[index].blocks.evaluate([&](int32_t symbol) { return values[static_cast<size_t>(symbol)]; });
+    const auto blocks = mappings_[index].blocks.evaluate([&](int32_t symbol) { return values[symbol]; });
     unsigned long long error = 0;
     EXPECT_STREQ(module_->find(kernel.name)(passed.data(), dims.data(), &error, blocks, 3), nullptr)
         << to_string(kernel);

@@ -26,7 +26,7 @@ size_t place_of(const std::vector<Item>& items, std::string_view name, const cha
     throw Error(ErrorCode::InvalidArgument, "export",
                 fmt::format("the graph has no {} of the name '{}'", what, name),
                 "GraphSignature::print() lists the names");
-  return static_cast<size_t>(found - items.begin());
+  return found - items.begin();
 }
 
 const char* text_of(GraphSignature::InputKind kind) {

@@ -225,7 +225,7 @@ std::vector<at::Tensor> stand_ins(const Leaves& leaves, const symbolic::CallShap
     const auto& real = leaves.tensors[i];
     const auto first = std::find_if(leaves.tensors.begin(), leaves.tensors.end(),
                                     [&](const at::Tensor& other) { return other.is_same(real); });
-    const auto same = static_cast<size_t>(first - leaves.tensors.begin());
+    const size_t same = first - leaves.tensors.begin();
     if (same < i) {
       out.push_back(out[same]);
     } else {

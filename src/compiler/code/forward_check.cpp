@@ -99,7 +99,7 @@ ForwardCheck::ForwardCheck(const symbolic::Shapes& shapes, const ir::Graph& capt
       uses_(uses_of_numbers(captured, static_cast<int32_t>(shapes.symbols.size()))),
       kinds_(captured.symbols.size() - shapes.symbols.size()),
       real_(kinds_.size()) {
-  for (const auto& use : uses_) real_[static_cast<size_t>(use.symbol) - shapes.symbols.size()] = use.real;
+  for (const auto& use : uses_) real_[use.symbol - shapes.symbols.size()] = use.real;
 }
 
 void ForwardCheck::give_up() {

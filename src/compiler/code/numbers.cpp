@@ -60,7 +60,7 @@ auto* find(Node& node, const NumberPlace& place) {
     arg = &node.attrs[place.arg - args].value;
   if (arg == nullptr || place.element < 0) return arg;
   auto* list = std::get_if<Arg::List>(&arg->v);
-  const auto element = static_cast<size_t>(place.element);
+  const size_t element = place.element;
   return list != nullptr && element < list->size() ? &(*list)[element] : nullptr;
 }
 

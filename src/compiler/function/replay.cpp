@@ -38,7 +38,7 @@ size_t own_outputs(const ir::Node& node, const aten::OpSchema& schema) {
         schema.returns[i] == aten::ArgKind::Tensor || schema.returns[i] == aten::ArgKind::TensorList;
     if (schema.return_is_arg[i] >= 0 || !is_tensor) continue;
     const bool list = schema.returns[i] == aten::ArgKind::TensorList && at < node.returns.size();
-    count += list ? static_cast<size_t>(std::max(0, node.returns[at])) : 1;
+    count += list ? std::max(0, node.returns[at]) : 1;
     ++at;
   }
   return count;
@@ -92,7 +92,7 @@ Replay::Replay(const Piece& piece, bool any_reals, SizeRules rules)
         step.schema->return_is_arg.begin(), step.schema->return_is_arg.end(), [](int a) { return a >= 0; });
     const auto own = own_outputs(node, *step.schema);
     step.changes_arguments = node.outputs.size() > own;
-    if (step.changes_arguments && node.outputs.size() != own + static_cast<size_t>(returned_arguments))
+    if (step.changes_arguments && node.outputs.size() != own + returned_arguments)
       throw Error(ErrorCode::UnsupportedOp, "break:" + node.op,
                   "it changes the shapes of some of its results", "Call it with results of the right shape");
     if (any_reals_) take_reals(step);

@@ -40,7 +40,7 @@ bool relies_on_aliasing(const aot::Signature& signature) {
 
 size_t Version::SymbolsHash::operator()(const Symbols& symbols) const {
   size_t hash = symbols.size();
-  for (auto value : symbols) hash = (hash ^ static_cast<size_t>(value)) * 0x9e3779b97f4a7c15u + (hash >> 29);
+  for (auto value : symbols) hash = (hash ^ value) * 0x9e3779b97f4a7c15u + (hash >> 29);
   return hash;
 }
 

@@ -89,7 +89,7 @@ bool same_shapes(const std::vector<ir::TensorType>& a, const std::vector<ir::Ten
 class RegionCapture {
  public:
   RegionCapture(capture::Recorder& recorder, const detail::RegionCall& call)
-      : recorder_(recorder), call_(call), name_(kRegionNames[static_cast<size_t>(call.form)]) {}
+      : recorder_(recorder), call_(call), name_(kRegionNames[ordinal(call.form)]) {}
 
   Tensors run() {
     for (const auto& function : call_.bodies) bodies_.push_back(record(function));
@@ -167,7 +167,7 @@ class RegionCapture {
       for (size_t i = 0; i < placeholders; ++i) by[i] = row[i];
       for (size_t i = 0; i < body.reads.size(); ++i) {
         const auto at = std::find(reads_.begin(), reads_.end(), body.reads[i]) - reads_.begin();
-        by[others + static_cast<size_t>(at)] = row[placeholders + i];
+        by[others + at] = row[placeholders + i];
       }
       out.push_back(std::move(by));
     }
@@ -217,7 +217,7 @@ class RegionCapture {
 namespace detail {
 
 RegionTensors run_region(const RegionCall& call) {
-  compiler::check_operands(call, compiler::kRegionNames[static_cast<size_t>(call.form)]);
+  compiler::check_operands(call, compiler::kRegionNames[ordinal(call.form)]);
   return compiler::captures_regions() ? compiler::RegionCapture(*capture::active_recorder(), call).run()
                                       : compiler::run_plain(call);
 }

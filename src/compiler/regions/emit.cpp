@@ -65,8 +65,7 @@ std::vector<ir::TensorType> result_types(const Region& region, const Tensors& op
   std::vector<ir::TensorType> types;
   if (!region.derivatives.empty()) {
     const size_t first = region.takes_state() ? 1 : 0;
-    for (auto i : region.derivatives.back().operands)
-      types.push_back(own_type(operands[first + static_cast<size_t>(i)]));
+    for (auto i : region.derivatives.back().operands) types.push_back(own_type(operands[first + i]));
     return types;
   }
   const size_t body = region.kind == RegionKind::WhileLoop ? 1 : 0;
@@ -74,7 +73,7 @@ std::vector<ir::TensorType> result_types(const Region& region, const Tensors& op
     auto type = result_type(region, body, k);
     const bool is_carried = std::cmp_less(k, region.carried);
     if (is_carried) type = own_type(operands[k]);
-    if (!is_carried && region.sliced > 0) type = stacked(type, operands[static_cast<size_t>(region.carried)]);
+    if (!is_carried && region.sliced > 0) type = stacked(type, operands[region.carried]);
     types.push_back(std::move(type));
   }
   return types;
@@ -88,7 +87,7 @@ std::vector<std::vector<bool>> reached(const Region& region, size_t results, con
     for (auto& row : out) row[0] = false;
   if (region.derivatives.empty())
     for (size_t k = 0; k < results; ++k)
-      for (auto i : region.reached[k]) out[k][static_cast<size_t>(i)] = true;
+      for (auto i : region.reached[k]) out[k][i] = true;
   return out;
 }
 
@@ -116,8 +115,7 @@ struct RegionBackward final : Node {
     if (defined.empty() || derivative.operands.empty()) return gradients;
     const auto found = c10::GradMode::is_enabled() ? derive(*recorder, derivative, defined)
                                                    : step_back(*recorder, derivative, defined);
-    for (size_t n = 0; n < found.size(); ++n)
-      gradients[static_cast<size_t>(derivative.operands[n])] = found[n];
+    for (size_t n = 0; n < found.size(); ++n) gradients[derivative.operands[n]] = found[n];
     return gradients;
   }
 
@@ -127,7 +125,7 @@ struct RegionBackward final : Node {
     std::vector<ir::ValueId> values;
     for (const auto& tangent : tangents) values.push_back(recorder.value_of(tangent));
     std::vector<ir::TensorType> results;
-    for (auto i : derivative.operands) results.push_back(types[static_cast<size_t>(i)]);
+    for (auto i : derivative.operands) results.push_back(types[i]);
     return recorder.add_own(backward_node(recorder.value_of(session), values, derivative), results);
   }
 

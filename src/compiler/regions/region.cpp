@@ -98,7 +98,7 @@ bool has_checkpoint(const ir::Graph& graph) {
 
 ir::Node to_node(const Region& region, const std::vector<ir::ValueId>& operands) {
   ir::Node node;
-  node.op = std::string(kRegionOp) + std::string(kNames[static_cast<size_t>(region.kind)]);
+  node.op = std::string(kRegionOp) + std::string(kNames[ordinal(region.kind)]);
   for (const auto& body : region.bodies) node.args.emplace_back(body);
   node.args.emplace_back(values(operands));
   if (!region.name.empty()) node.attrs.push_back({"name", region.name});

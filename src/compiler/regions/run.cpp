@@ -50,9 +50,8 @@ Tensors run_scan(const Region& region, const std::vector<RegionBody>& bodies, co
     for (auto list = lists; list != others; ++list) arguments.push_back(list->select(0, turn));
     const auto results = bodies[0](joined(std::move(arguments), others, operands.end()));
     carried.assign(results.begin(), results.begin() + region.carried);
-    stacks.resize(results.size() - static_cast<size_t>(region.carried));
-    for (size_t k = 0; k < stacks.size(); ++k)
-      stacks[k].push_back(results[static_cast<size_t>(region.carried) + k]);
+    stacks.resize(results.size() - region.carried);
+    for (size_t k = 0; k < stacks.size(); ++k) stacks[k].push_back(results[region.carried + k]);
   }
   for (const auto& stack : stacks) carried.push_back(at::stack(stack));
   return carried;
@@ -74,12 +73,12 @@ Tensors run_level(const Region& region, const std::vector<RegionBody>& bodies, s
   const c10::AutoGradMode grad_mode(true);
   const auto count = operands.size() - derivative.results.size();
   std::vector<bool> wanted(count);
-  for (auto i : derivative.operands) wanted[static_cast<size_t>(i)] = true;
+  for (auto i : derivative.operands) wanted[i] = true;
   Tensors own, inputs, results;
   for (size_t i = 0; i < count; ++i) own.push_back(boundary(operands[i], wanted[i]));
-  for (auto i : derivative.operands) inputs.push_back(own[static_cast<size_t>(i)]);
+  for (auto i : derivative.operands) inputs.push_back(own[i]);
   const auto all = run_level(region, bodies, level - 1, own);
-  for (auto k : derivative.results) results.push_back(all[static_cast<size_t>(k)]);
+  for (auto k : derivative.results) results.push_back(all[k]);
   return gradients_of(results, inputs,
                       Tensors(operands.begin() + static_cast<ptrdiff_t>(count), operands.end()),
                       create_graph);

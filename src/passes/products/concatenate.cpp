@@ -9,7 +9,7 @@ namespace {
 
 ir::Dim total(Builder& b, const std::vector<Value>& matrices, int64_t dim) {
   ir::Dim sum = 0;
-  for (const auto matrix : matrices) sum = sum + b.sizes(matrix)[static_cast<size_t>(dim)];
+  for (const auto matrix : matrices) sum = sum + b.sizes(matrix)[dim];
   return sum;
 }
 
@@ -33,7 +33,7 @@ Value Sources::transposed(Value matrix) const {
 }
 
 bool lie_side_by_side(const ir::Graph& graph, const std::vector<Value>& matrices, int64_t dim) {
-  const auto along = static_cast<size_t>(dim);
+  const size_t along = dim;
   const auto& first = graph.tensor_type(matrices[0]);
   const auto* whole = graph.type_of(graph.storage_of(matrices[0])).tensor();
   if (whole == nullptr || whole->dtype != first.dtype) return false;  // offsets count other elements there
@@ -52,7 +52,7 @@ Value concatenated(Builder& b, const Sources& sources, const std::vector<Value>&
   if (matrices.size() == 1) return matrices[0];
   const auto type = b.type(matrices[0]);
   auto sizes = type.sizes;
-  sizes[static_cast<size_t>(dim)] = total(b, matrices, dim);
+  sizes[dim] = total(b, matrices, dim);
   if (lie_side_by_side(sources.graph, matrices, dim)) return b.strided(matrices[0], sizes, type.strides);
   std::vector<Value> behind;
   for (const auto matrix : matrices)

@@ -25,7 +25,7 @@ class Picker {
     index_ = call.tensor(2);
     sizes_ = b.sizes(index_);
     if (sizes_.size() != source_.sizes.size() || sizes_.empty()) throw NotHandled();
-    dim_ = static_cast<size_t>(Call::wrapped(call.integer(1), sizes_.size()));
+    dim_ = Call::wrapped(call.integer(1), sizes_.size());
     // Elsewhere a gather may read a part of its source only.
     for (size_t d = 0; d < sizes_.size(); ++d)
       if (d != dim_ && sizes_[d] != source_.sizes[d]) throw NotHandled();
