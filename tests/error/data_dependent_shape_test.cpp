@@ -17,6 +17,7 @@ void expect_data_dependent(const std::string& op, const F& function) {
                "the size of its result depends on the data", {x}, [&] { compiled(x); });
 }
 
+// OPS-07
 TEST(DataDependentShape, Nonzero) {
   expect_data_dependent("nonzero", [](const Tensor& a) { return a.nonzero(); });
   expect_data_dependent("nonzero", [](const Tensor& a) { return at::argwhere(a > 0); });

@@ -19,6 +19,7 @@ void same_derivatives(const F& plain, const G& other, const Tensors& leaves, con
                           derivatives([&] { return Tensors{other(x)}; }, leaves, order), what);
 }
 
+// CAU-26, also run with compiled autograd
 TEST(Checkpoint, SeveralThatShareALeaf) {
   manual_seed(1);
   const auto w = torch::randn({4, 4}, torch::kF64).requires_grad_();
@@ -73,6 +74,7 @@ TEST(Checkpoint, CallsTheFunctionAgain) {
   EXPECT_TRUE(torch::equal(x.grad(), x.exp()));
 }
 
+// CAU-27, also run with compiled autograd
 TEST(Checkpoint, DrawsTheSameNumbersAgain) {
   const auto function = [](const Tensor& x) {
     return checkpoint([](const Tensor& x) { return torch::dropout(x * 3, 0.5, true); }, x) + 1;
@@ -190,16 +192,27 @@ TEST(Region, BufferIsReadAsItIsAtTheCall) {
   }
 }
 
+// AOC-10
 TEST(Region, IsFoundInTheCacheThatMustHaveIt) {
-  const auto function = [](const Tensor& x) {
-    return region(
-        "waves", [](const Tensor& x) { return x.sin().exp() * 17; }, x);
+  const auto scaled_by = [](double scale) {
+    return [scale](const Tensor& x) {
+      return region(
+          "waves", [scale](const Tensor& x) { return x.sin().exp() * scale; }, x);
+    };
   };
-  const auto x = torch::ones({3, 5}, torch::kF64);
+  const auto x = torch::ones({3, 5}, torch::kF64).requires_grad_();
+  const auto gradient = [&](const auto& f) { return torch::autograd::grad({f(x).sum()}, {x})[0]; };
   Options options;
   for (const auto cache : {Cache::On, Cache::Strict}) {
     options.cache = cache;
-    EXPECT_TRUE(torch::allclose(compile(function, options)(x), function(x)));
+    EXPECT_TRUE(torch::allclose(gradient(compile(scaled_by(17), options)), gradient(scaled_by(17))));
+  }
+  const auto changed = compile(scaled_by(18), options);
+  try {
+    changed(x);
+    ADD_FAILURE() << "found the code of another region";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::CacheMiss) << error.what();
   }
 }
 
