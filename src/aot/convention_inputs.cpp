@@ -65,10 +65,21 @@ std::vector<std::vector<int32_t>> find_shared_gradients(const capture::Trace& tr
     return std::any_of(trace.gradients.begin(), trace.gradients.end(), is) ||
            std::any_of(trace.tangents.begin(), trace.tangents.end(), is);
   };
-  if (trace.differentiable)
-    for (auto& group : find_alias_groups(trace, find_written(trace)))
-      if (std::any_of(group.members.begin(), group.members.end(), matters))
-        shared.push_back(std::move(group.members));
+  if (!trace.differentiable) return shared;
+  const auto written = find_written(trace);
+  for (auto& group : find_alias_groups(trace, written))
+    if (std::any_of(group.members.begin(), group.members.end(), matters))
+      shared.push_back(std::move(group.members));
+  const auto is_shared = [&](int32_t input) {
+    return std::any_of(shared.begin(), shared.end(),
+                       [&](const auto& group) { return std::count(group.begin(), group.end(), input) > 0; });
+  };
+  // Autograd gives a history to the base of such an input: copy_() refuses memory that overlaps itself.
+  for (int32_t i = 0; i < static_cast<int32_t>(trace.user_inputs); ++i) {
+    const auto* type = trace.graph.type_of(trace.graph.inputs[i].value).tensor();
+    if (written[i] && type != nullptr && overlaps_itself(*type) && matters(i) && !is_shared(i))
+      shared.push_back({i});
+  }
   return shared;
 }
 

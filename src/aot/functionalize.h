@@ -9,8 +9,8 @@ struct FunctionalGraph {
   Signature signature;
 };
 
-/// Finds inputs that share memory, one of them written and one with a gradient. Autograd has to see them as
-/// views of one tensor (capture::ViewInput), or functionalize() refuses them.
+/// Finds inputs that share memory, one of them written and one with a gradient; also one alone that overlaps
+/// itself. Autograd has to see them as views of one tensor (capture::ViewInput), or they are refused.
 std::vector<std::vector<int32_t>> find_shared_gradients(const capture::Trace& trace);
 
 /// Rewrites a trace, in which tensors are views of memory that ops write to, into a graph of values.

@@ -295,6 +295,9 @@ struct Caller::StepRunner {
     if (state.unfinished) caller.executable_->finish(*state.unfinished);
     state.unfinished.reset();
     write_back(step, state.slots, result(step.result));
+    if (!step.with_history) return;
+    // Autograd gives views their new history when it is asked for; until then, is_leaf() calls them leaves.
+    for (auto i : caller.signature_.views) static_cast<void>(slot(i).grad_fn());
   }
   void operator()(const aot::MakeView& step) const {
     const c10::AutoGradMode grad_mode(!step.no_grad);

@@ -257,6 +257,41 @@ TEST(MutationInTraining, RowOfAnExpandedInput) {  // ALI-16
       });
 }
 
+/// Data that has no gradient, or the result of an op, seen three times; and a leaf.
+auto expanded_data_and_leaf() { return std::tuple(torch::randn({4}).expand({3, 4}), leaf({4})); }
+auto expanded_activation_and_leaf() { return std::tuple(activation({4}).expand({3, 4}), leaf({4})); }
+
+TEST(MutationInTraining, RowOfAnExpandedArgument) {  // ALI-16
+  const auto scaled = [](const Tensor& a, const Tensor& b) {
+    a[1].mul_(b);
+    return a * 2;
+  };
+  const auto replaced = [](const Tensor& a, const Tensor& b) {
+    const auto before = a * 3;
+    a.select(0, 2).slice(0, 1, 3).copy_(b.slice(0, 0, 2).exp());
+    return std::tuple(before, a.cos(), a[0]);
+  };
+  for (const auto& finish : {backward_of_outputs, backward_of_outputs_and_inputs}) {
+    trained_like_eager(scaled, expanded_data_and_leaf, finish);
+    trained_like_eager(scaled, expanded_activation_and_leaf, finish);
+    trained_like_eager(replaced, expanded_data_and_leaf, finish);
+    trained_like_eager(replaced, expanded_activation_and_leaf, finish);
+  }
+}
+
+TEST(MutationInTraining, RowOfAnExpandedArgumentThatIsPassedTwice) {  // ALI-16, ALI-35
+  trained_like_eager(
+      [](const Tensor& a, const Tensor& whole, const Tensor& b) {
+        a[1].add_(b);
+        return a * whole;
+      },
+      [] {
+        const auto whole = activation({4});
+        return std::tuple(whole.expand({3, 4}), whole, leaf({4}));
+      },
+      backward_of_outputs_and_inputs);
+}
+
 TEST(MutationInTraining, OfIntermediatesAndTheirViews) {
   trained_like_eager(
       [](const Tensor& a, const Tensor& b) {
