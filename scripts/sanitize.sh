@@ -3,7 +3,7 @@
 #
 #   scripts/sanitize.sh                  both of the following
 #   scripts/sanitize.sh asan [PART...]   memory and undefined behaviour: graph fault error cache cpu fuzz, or some of them
-#   scripts/sanitize.sh tsan [PART...]   races: the tests with threads of graph fault cpu cache
+#   scripts/sanitize.sh tsan [PART...]   races: the tests with threads of graph fault error cache cpu
 #
 # Each part is built, run and reported before the next, so that an interrupted run has results. LibTorch is not instrumented:
 # sanitizers see its memory accesses only in calls of malloc and the like. So leaks are not detected, and tests/tsan.supp
@@ -16,10 +16,12 @@ export ANTEGRAD_FUZZ_COUNT=${ANTEGRAD_FUZZ_COUNT:-60} ANTEGRAD_FUZZ_SEED=${ANTEG
 export ASAN_OPTIONS=detect_leaks=0:alloc_dealloc_mismatch=0:detect_odr_violation=0
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 
-# Tests that start threads, or that test code which does. TSan cannot follow threads into children of fork().
-threaded='^(background_test|local_store_test|compile_all_test|process_end_test|trace_test|recording_test|hash_test|redis_.*_test'
-threaded+='|process_exit_test|background_compile_test|threads_test|autograd_threads_test|compiled_autograd_test'
-threaded+='|cache_functions_test|cache_processes_test|determinism_test)(_compiled)?$'
+# Prints the names of tests that start threads, and of those of code that does. TSan cannot follow threads into children of fork().
+with_threads() {
+  grep -rlE 'std::(thread|async|jthread)|Compile::Background' src tests --include='*_test.cpp' | sed -E 's|.*/||; s|\.cpp$||'
+  printf '%s\n' compile_all_test cache_functions_test 'redis_.*_test' process_exit_test 'data_parallel_.*test' sharded_state_test
+}
+threaded="^($(with_threads | grep -v '^cuda_' | sort -u | paste -sd'|'))(_compiled)?\$"
 status=0
 
 targets() {  # PRESET PART: prints what to build for a part; with TSan, only tests that have threads
@@ -64,7 +66,7 @@ if [[ $which != tsan ]]; then
 fi
 if [[ $which != asan ]]; then
   prepare tsan -DANTEGRAD_TESTS_PER_SOURCE=1  # few of the tests have threads
-  for one in "${@:-graph fault cache cpu}"; do
+  for one in "${@:-graph fault error cache cpu}"; do
     for name in $one; do part tsan "$name" -R "$threaded"; done
   done
 fi
