@@ -1,4 +1,9 @@
-// Compiled functions in many threads, and nested in each other.
+// Compiled functions in many threads, with regions, effects and training steps, and nested in each other.
+#include <antegrad/control.h>
+#include <antegrad/effects.h>
+#include <antegrad/optim.h>
+
+#include <atomic>
 #include <thread>
 
 #include "support/training_like_eager.h"
@@ -153,6 +158,111 @@ TEST(Nested, BackwardInsideAHook) {
   out.backward();
   EXPECT_TRUE(a.grad().equal(2 * a.detach()));
   EXPECT_TRUE(other.grad().equal(2 * other.detach()));
+}
+
+Tensor with_regions(const Tensor& x) {
+  const auto branch = cond(
+      x.sum() > 0, [](const Tensor& v) { return v.sin(); }, [](const Tensor& v) { return v.cos(); }, x);
+  const auto [last, all] = scan(
+      [](const Tensor& carry, const Tensor& row) {
+        const auto next = (carry * row).tanh();
+        return std::pair(next, next.exp());
+      },
+      branch[0], branch);
+  const auto kept = checkpoint([](const Tensor& v) { return v.sigmoid() * v; }, all);
+  return kept.sum() + last.sum();
+}
+
+/// The numbers 1 to 12, scaled, so that threads and calls have different ones.
+Tensor some_input(int thread, int call) {
+  const auto numbers = torch::arange(1, 13, torch::kDouble).view({3, 4});
+  return (numbers * (call % 2 == 0 ? 0.03 : -0.03) * (thread + 1)).set_requires_grad(true);
+}
+
+TEST(Threads, Regions) {
+  const auto compiled = compile(with_regions);
+  std::atomic<int> wrong{0};
+  in_threads([&](int t) {
+    for (int call = 0; call < 6; ++call) {
+      const auto a = some_input(t, call);
+      const auto b = some_input(t, call);
+      const auto eager = with_regions(a);
+      const auto result = compiled(b);
+      const auto of_eager = torch::autograd::grad({eager}, {a})[0];
+      const auto gradient = torch::autograd::grad({result}, {b})[0];
+      if (!torch::allclose(eager, result, 1e-10) || !torch::allclose(of_eager, gradient, 1e-10)) ++wrong;
+    }
+  });
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(compiled.report().captures, 1u);
+}
+
+TEST(Threads, Effects) {
+  static std::atomic<int> lines, calls, seen;  // callbacks are copied, and compared by their bytes
+  lines = calls = seen = 0;
+  set_print([](std::string_view) { ++lines; });
+  const auto compiled = compile([](const Tensor& x) {
+    check(x.abs().max() < 100, "too large");
+    print("a row: {}", x[0]);
+    callback([](const Tensor&) { ++calls; }, x);
+    return gradient_callback([](const Tensor&) { ++seen; }, x.sin()).sum();
+  });
+  std::atomic<int> refused{0};
+  in_threads([&](int t) {
+    for (int call = 0; call < 5; ++call) {
+      compiled(some_input(t, call)).backward();
+      try {
+        compiled(torch::full({3, 4}, 200.0, torch::kDouble).set_requires_grad(true));
+      } catch (const c10::Error&) {
+        ++refused;
+      }
+    }
+  });
+  set_print(nullptr);
+  EXPECT_EQ(refused, 5 * kThreads);
+  EXPECT_EQ(lines, 5 * kThreads);
+  EXPECT_EQ(calls, 5 * kThreads);
+  EXPECT_EQ(seen, 5 * kThreads);
+}
+
+/// Trains a net of its own for some steps, each by `step(loss, optimizer, x)`. Returns its parameters.
+template <class Step>
+std::vector<Tensor> train(const Step& step) {
+  torch::nn::Linear first(4, 5), second(5, 1);
+  first->to(torch::kDouble), second->to(torch::kDouble);
+  auto parameters = first->parameters();
+  for (const auto& parameter : second->parameters()) parameters.push_back(parameter);
+  {
+    torch::NoGradGuard no_grad;
+    for (auto& parameter : parameters)
+      parameter.copy_(torch::linspace(-1, 1, parameter.numel(), torch::kDouble).view(parameter.sizes()));
+  }
+  torch::optim::AdamW optimizer(parameters, torch::optim::AdamWOptions(0.05));
+  step([=](const Tensor& x) mutable { return second(torch::tanh(first(x))).square().mean(); }, optimizer);
+  return parameters;
+}
+
+TEST(Threads, TrainingStepsOfTheirOwn) {
+  constexpr int kSteps = 5;
+  std::atomic<int> wrong{0};
+  in_threads([&](int t) {
+    const auto eager = train([&](auto loss, auto& optimizer) {
+      for (int k = 0; k < kSteps; ++k) {
+        optimizer.zero_grad();
+        loss(some_input(t, k).detach()).backward();
+        optimizer.step();
+      }
+    });
+    const auto compiled = train([&](auto loss, auto& optimizer) {
+      StepOptions options;
+      options.clip_norm = 1e6;
+      const auto step = training_step(loss, optimizer, options);
+      for (int k = 0; k < kSteps; ++k) step(some_input(t, k).detach());
+    });
+    for (size_t k = 0; k < eager.size(); ++k)
+      if (!torch::allclose(eager[k], compiled[k], 1e-9, 1e-12)) ++wrong;
+  });
+  EXPECT_EQ(wrong, 0);
 }
 
 }  // namespace
