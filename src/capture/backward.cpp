@@ -1,13 +1,17 @@
 #include "capture/backward.h"
 
+#include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <algorithm>
 #include <new>
 #include <numeric>
 #include <string_view>
+#include <utility>
 
 #include "antegrad/error.h"
+#include "aten/autograd_types.h"
 #include "capture/engine_passes.h"
 #include "ir/text.h"
 
@@ -93,6 +97,70 @@ std::vector<at::Tensor> record_gradients(Recorder& recorder, Backward& backward)
     }
   }
   return gradients;
+}
+
+/// Returns, per value, the tangents that it is computed from, as bits.
+ir::PerValue<uint64_t> find_tangents_behind(const ir::Graph& graph, const std::vector<at::Tensor>& tangents,
+                                            size_t first_node) {
+  ir::PerValue<uint64_t> behind(graph.values.size());
+  for (size_t k = 0; k < tangents.size(); ++k)
+    behind[as_fake(tangents[k])->value()] |= uint64_t{1} << std::min<size_t>(k, 63);
+  for (auto n = first_node; n < graph.nodes.size(); ++n) {
+    uint64_t bits = 0;
+    ir::for_each_input(graph.nodes[n],
+                       [&](ir::ValueId v) { bits |= behind[v] | behind[graph.storage_of(v)]; });
+    for (auto v : graph.nodes[n].outputs) behind[v] |= bits;
+    for (auto v : graph.nodes[n].effects.writes) behind[graph.storage_of(v)] |= bits;
+  }
+  return behind;
+}
+
+/// Returns whether the backward pass writes to tensors that it has not made: running it again would do so
+/// again.
+bool writes_to_others(Recorder& recorder, const Backward& backward, size_t first_node) {
+  const auto& graph = recorder.graph();
+  return std::any_of(graph.nodes.begin() + static_cast<int64_t>(first_node), graph.nodes.end(),
+                     [&](const ir::Node& node) {
+                       return std::ranges::any_of(node.effects.writes, [&](ir::ValueId v) {
+                         const auto storage = graph.storage_of(v);
+                         return std::cmp_less(storage.index, backward.forward_values) ||
+                                recorder.outside().find(storage) != nullptr;
+                       });
+                     });
+}
+
+/// Adds zeros to gradients that eager gives for tangents which they are not computed from: a custom function
+/// of several results is called with zeros for those without a gradient. The zeros carry the tangents that
+/// lead to them, so that a pass in which other tangents are undefined keeps them.
+void add_filled_in_zeros(Recorder& recorder, Backward& backward, const Reached& reached, size_t first_node,
+                         std::vector<at::Tensor>& gradients) {
+  const auto fills = [](const torch::autograd::Node& node) {
+    return node.num_inputs() > 1 && aten::is_custom_function(node);
+  };
+  auto& graph = recorder.graph();
+  if (backward.roots.size() < 2 || !reached.any(fills) || writes_to_others(recorder, backward, first_node))
+    return;
+  std::vector<ir::ValueId> values;
+  for (const auto& gradient : gradients)
+    values.push_back(gradient.defined() ? recorder.value_of(gradient) : ir::ValueId{});
+  const auto behind = find_tangents_behind(graph, backward.tangents, first_node);
+  std::vector<uint64_t> missing(gradients.size());
+  for (size_t k = 0; k < backward.roots.size(); ++k) {
+    std::vector<at::Tensor> own;
+    const auto nodes = graph.nodes.size();
+    const auto error = try_backward(recorder, backward, {k}, numbers_to(gradients.size()), own);
+    graph.nodes.resize(nodes);
+    if (error) continue;
+    const auto bit = uint64_t{1} << std::min<size_t>(k, 63);
+    for (size_t t = 0; t < gradients.size(); ++t)
+      if (own[t].defined() && values[t].valid() && (behind[values[t]] & bit) == 0) missing[t] |= bit;
+  }
+  for (size_t t = 0; t < gradients.size(); ++t) {
+    if (missing[t] == 0) continue;
+    const auto zeros = at::zeros(gradients[t].sizes(), gradients[t].options());
+    graph.nodes.back().provenance.roots = missing[t];
+    gradients[t] = gradients[t] + zeros;
+  }
 }
 
 bool is_argument(const at::Tensor& tensor, const Arguments& arguments) {
@@ -209,7 +277,8 @@ Backward record_backward(const Arguments& arguments, const std::vector<at::Tenso
   backward.fails_for.assign(backward.targets.size(), std::vector<bool>(backward.roots.size()));
   recorder.backward = &reached;
   backward.errors.resize(backward.roots.size());
-  const auto gradients = record_gradients(recorder, backward);
+  auto gradients = record_gradients(recorder, backward);
+  add_filled_in_zeros(recorder, backward, reached, forward_nodes, gradients);
   for (const auto& gradient : gradients)
     backward.gradients.push_back(gradient.defined() ? recorder.value_of(gradient) : ir::ValueId{});
   recorder.backward = nullptr;

@@ -276,6 +276,13 @@ uint64_t Reached::bits(const Node* node) const {
   return bits;
 }
 
+bool Reached::any(const std::function<bool(const Node&)>& predicate) const {
+  for (const auto& nodes : nodes_)
+    if (std::any_of(nodes.begin(), nodes.end(), [&](const Node* node) { return predicate(*node); }))
+      return true;
+  return false;
+}
+
 void release_histories(const Recorder& recorder) {
   std::unordered_set<const Node*> outside;
   for (const auto& outsider : recorder.outside().all())

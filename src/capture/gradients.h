@@ -2,6 +2,7 @@
 #include <ATen/core/Tensor.h>
 #include <torch/csrc/autograd/edge.h>
 
+#include <functional>
 #include <unordered_set>
 #include <vector>
 
@@ -48,6 +49,8 @@ class Reached {
   explicit Reached(const std::vector<GradRoot>& roots);
   bool from(size_t root, const torch::autograd::Node* node) const;
   uint64_t bits(const torch::autograd::Node* node) const;  ///< set of roots, as in ir::Provenance
+  /// Returns whether some node is reached for which `predicate` holds.
+  bool any(const std::function<bool(const torch::autograd::Node&)>& predicate) const;
 
  private:
   std::vector<std::unordered_set<const torch::autograd::Node*>> nodes_;  ///< per root

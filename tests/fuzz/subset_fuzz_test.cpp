@@ -62,6 +62,25 @@ const std::vector<Op>& ops() {
 }
 #undef ANTEGRAD_OP
 
+/// A function of two results that have nothing in common, except that autograd fills in zeros for the one
+/// without a gradient.
+// clang-format off
+#define ANTEGRAD_CODE(...) const char* const kPairText = #__VA_ARGS__; __VA_ARGS__
+ANTEGRAD_CODE(struct Pair : torch::autograd::Function<Pair> {
+  using List = torch::autograd::variable_list;
+  using Context = torch::autograd::AutogradContext;
+  static List forward(Context* context, const at::Tensor& a, const at::Tensor& b) {
+    context->save_for_backward({a, b});
+    return {a * a, b.sin()};
+  }
+  static List backward(Context* context, const List& gradients) {
+    const auto saved = context->get_saved_variables();
+    return {gradients[0] * saved[0] * 2, gradients[1] * saved[1].cos()};
+  }
+};)
+// clang-format on
+#undef ANTEGRAD_CODE
+
 struct Statement {
   const Op* op = nullptr;
   size_t a = 0, b = 0;
@@ -70,11 +89,17 @@ struct Statement {
 struct SubsetProgram {
   std::vector<Statement> statements;  ///< statement i defines variable kInputs + i
   std::vector<size_t> outputs;
+  bool paired = false;  ///< the first two outputs are results of Pair
+
+  bool is_paired() const { return paired && outputs.size() > 1; }
 
   Tensors operator()(Tensors values) const {
     for (const auto& s : statements) values.push_back(s.op->apply(values[s.a], values[s.b]));
     Tensors results;
     for (auto o : outputs) results.push_back(values[o]);
+    if (!is_paired()) return results;
+    const auto pair = Pair::apply(results[0], results[1]);
+    std::copy(pair.begin(), pair.end(), results.begin());
     return results;
   }
 
@@ -88,9 +113,12 @@ struct SubsetProgram {
                         " = [](const at::Tensor& a, const at::Tensor& b) -> at::Tensor { return ", s.op->text,
                         "; }(v", s.a, ", v", s.b, ");\n");
     }
+    if (is_paired())
+      lines += c10::str("  const auto pair = Pair::apply(v", outputs[0], ", v", outputs[1], ");\n");
     lines += "  return {";
-    for (auto o : outputs) lines += c10::str("v", o, ", ");
-    return lines + "};\n}\n";
+    for (size_t i = 0; i < outputs.size(); ++i)
+      lines += is_paired() && i < 2 ? c10::str("pair[", i, "], ") : c10::str("v", outputs[i], ", ");
+    return (is_paired() ? std::string(kPairText) + "\n" : "") + lines + "};\n}\n";
   }
 };
 
@@ -106,6 +134,7 @@ SubsetProgram program_of(uint64_t seed) {
   }
   for (auto left = rng.range(2, 4); left > 0; --left)
     program.outputs.push_back(static_cast<size_t>(kInputs + rng.below(count)));
+  program.paired = rng.percent(30);
   return program;
 }
 
@@ -173,8 +202,11 @@ std::string first_difference(const SubsetProgram& program, uint64_t seed) {
   return "";
 }
 
-/// Removes outputs and replaces operands by inputs while the program still fails.
+/// Removes Pair and outputs, and replaces operands by inputs, while the program still fails.
 SubsetProgram shrunk(SubsetProgram program, uint64_t seed) {
+  auto plain = program;
+  plain.paired = false;
+  if (!first_difference(plain, seed).empty()) program = plain;
   for (bool smaller = true; smaller;) {
     smaller = false;
     for (size_t i = 0; i < program.outputs.size() && program.outputs.size() > 1; ++i) {

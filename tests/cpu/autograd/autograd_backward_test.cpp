@@ -107,6 +107,45 @@ TEST(SomeOutputs, UndefinedGradientsFromACustomFunction) {
       [](const Scene& s) { (DropsGradients::apply(s.outputs[0]) + s.outputs[1]).sum().backward(); });
 }
 
+/// Returns {x * x, y, x * z}. Autograd calls its backward pass with zeros for results that have no gradient.
+struct ThreeResults : torch::autograd::Function<ThreeResults> {
+  static torch::autograd::variable_list forward(torch::autograd::AutogradContext* context, const Tensor& x,
+                                                const Tensor& y, const Tensor& z) {
+    context->save_for_backward({x, z});
+    return {x * x, y.clone(), x * z};
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 const torch::autograd::variable_list& gradients) {
+    const auto saved = context->get_saved_variables();
+    return {gradients[0] * saved[0] * 2 + gradients[2] * saved[1], gradients[1], gradients[2] * saved[0]};
+  }
+};
+
+TEST(SomeOutputs, ZerosForOthersOfACustomFunction) {
+  for (size_t n : {0, 1, 2})
+    trained_like_eager(
+        [](const Tensor& a, const Tensor& b) {
+          auto results = ThreeResults::apply(a.sin(), b, b.exp());
+          return std::tuple(results[0].cos(), results[1], results[2]);
+        },
+        two_leaves, [n](const Scene& s) { s.outputs[n].sum().backward(); });
+}
+
+TEST(SomeOutputs, ZerosForOneAloneOfACustomFunction) {  // y and z have a gradient of zeros
+  const auto function = [](const Tensor& x, const Tensor& y, const Tensor& z) {
+    auto results = ThreeResults::apply(x, y, z * 2);
+    return std::tuple(results[0], results[1] + 1, results[2]);
+  };
+  const auto make = [] { return std::tuple(leaf({3}), leaf({4}), leaf({3})); };
+  trained_like_eager(function, make, [](const Scene& s) { s.outputs[0].sum().backward(); });
+  trained_like_eager(function, make, [](const Scene& s) { s.outputs[1].sum().backward(); });
+  trained_like_eager(function, make, backward_of_outputs);
+  trained_like_eager(function, make, [](const Scene& s) {
+    const auto gradients = torch::autograd::grad({s.outputs[2].sum()}, {s.inputs[1], s.inputs[2]});
+    s.inputs[0].mutable_grad() = gradients[0].sum() + gradients[1];
+  });
+}
+
 // --- some inputs
 
 TEST(SomeInputs, OfBackward) {
