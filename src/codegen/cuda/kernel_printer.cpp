@@ -22,8 +22,12 @@ constexpr int64_t kMostLoaded = 96;  ///< bytes that a thread loads before it co
 
 class KernelPrinter {
  public:
-  KernelPrinter(const Kernel& kernel, const Mapping& mapping)
-      : kernel_(kernel), mapping_(mapping), plan_(plan_kernel(kernel, mapping)), names_(kernel) {}
+  KernelPrinter(const Kernel& kernel, const Mapping& mapping, bool is_function)
+      : kernel_(kernel),
+        mapping_(mapping),
+        is_function_(is_function),
+        plan_(plan_kernel(kernel, mapping)),
+        names_(kernel) {}
 
   PrintedKernel run() {
     Writer body(1);
@@ -36,7 +40,8 @@ class KernelPrinter {
     Writer out;
     out.comment(kernel_.text);
     out.comment(to_string(mapping_));
-    out.open("AG_KERNEL({}) {}({}) {{", mapping_.threads, kernel_.name, parameters());
+    const auto head = is_function_ ? "AG_INLINE void" : fmt::format("AG_KERNEL({})", mapping_.threads);
+    out.open("{} {}({}) {{", head, kernel_.name, parameters());
     print_declarations(out, body.text().find("ag_shared") != std::string::npos);
     out.append(body.text());
     out.close();
@@ -122,7 +127,8 @@ class KernelPrinter {
     span.batch = mapping_.unroll;
     span.loops = mapping_.form == Form::All;
     span.guarded = span.loops || !is_multiple(total, tile);
-    span.start = fmt::format("({})AG_BLOCK * {} + AG_THREAD", index_type(mapping_), tile);
+    span.start =
+        is_function_ ? "AG_THREAD" : fmt::format("({})AG_BLOCK * {} + AG_THREAD", index_type(mapping_), tile);
     if (section.vector > 1) span.start += fmt::format(" * {}", section.vector);
     if (span.loops)
       span.more = fmt::format("({}){} * {}", index_type(mapping_), names_.dim(kernel_.chunks), tile);
@@ -309,6 +315,7 @@ class KernelPrinter {
 
   const Kernel& kernel_;
   const Mapping& mapping_;
+  const bool is_function_;
   KernelPlan plan_;
   Names names_;
   std::string active_;
@@ -317,7 +324,11 @@ class KernelPrinter {
 }  // namespace
 
 PrintedKernel print_kernel(const Kernel& kernel, const Mapping& mapping) {
-  return KernelPrinter(kernel, mapping).run();
+  return KernelPrinter(kernel, mapping, false).run();
+}
+
+PrintedKernel print_function(const Kernel& kernel, const Mapping& mapping) {
+  return KernelPrinter(kernel, mapping, true).run();
 }
 
 }  // namespace antegrad::codegen::cuda

@@ -14,4 +14,9 @@ struct PrintedKernel {
 
 PrintedKernel print_kernel(const schedule::Kernel& kernel, const Mapping& mapping);
 
+/// Prints a kernel of Form::Flat as a function that the threads of any block call, to run what block 0 of the
+/// kernel would:
+///   AG_INLINE void name(…)
+PrintedKernel print_function(const schedule::Kernel& kernel, const Mapping& mapping);
+
 }  // namespace antegrad::codegen::cuda

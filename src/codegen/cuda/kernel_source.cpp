@@ -61,8 +61,16 @@ std::string kernel_source(const schedule::Kernel& kernel, const Mapping& mapping
   return print_kernel(kernel, mapping).text;
 }
 
+std::string with_prelude(std::set<std::string> functions, const std::string& text) {
+  functions.insert("AG_INLINE");
+  return "AG_BEGIN_C\n" + prelude_for({functions.begin(), functions.end()}, &forms()) + "AG_END_C\n" +
+         std::string(kCommon) + text;
+}
+
+std::string for_device(const std::string& portable) { return std::string(kDevice) + portable; }
+
 std::string portable_source(const std::vector<MappedKernel>& kernels) {
-  std::set<std::string> functions{"AG_INLINE"};
+  std::set<std::string> functions;
   std::string text;
   bool checks_indices = false;
   for (const auto& [kernel, mapping] : kernels) {
@@ -71,14 +79,11 @@ std::string portable_source(const std::vector<MappedKernel>& kernels) {
     checks_indices = checks_indices || printed.checks_indices;
     text += "\n" + printed.text;
   }
-  auto out = "AG_BEGIN_C\n" + prelude_for({functions.begin(), functions.end()}, &forms()) + "AG_END_C\n";
-  out += kCommon;
-  if (checks_indices) out += kIndexing;
-  return out + text;
+  return with_prelude(std::move(functions), checks_indices ? std::string(kIndexing) + text : text);
 }
 
 std::string unit_source(const schedule::Kernel& kernel, const Mapping& mapping) {
-  return std::string(kDevice) + portable_source({{&kernel, &mapping}});
+  return for_device(portable_source({{&kernel, &mapping}}));
 }
 
 }  // namespace antegrad::codegen::cuda

@@ -1,6 +1,7 @@
 #pragma once
 // Prints kernels as CUDA C++ for NVRTC. The text depends on nothing but the kernel and its mapping.
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,5 +44,11 @@ struct MappedKernel {
 /// Returns what unit_source() prints after the definitions for CUDA devices: functions of the prelude and the
 /// kernels. Other definitions of the same names make it run elsewhere (tests/kernels/cuda_shim.h).
 std::string portable_source(const std::vector<MappedKernel>& kernels);
+
+/// Puts functions of the prelude, and what all kernels share, before a text: the result is as
+/// portable_source()'s.
+std::string with_prelude(std::set<std::string> functions, const std::string& text);
+/// Puts the definitions for CUDA devices before what portable_source() or with_prelude() returns.
+std::string for_device(const std::string& portable);
 
 }  // namespace antegrad::codegen::cuda
