@@ -63,6 +63,8 @@ inline Steps make_whole_steps(const Workload& workload) {
   StepOptions options;
   options.clip_norm = kMostNorm;
   options.options.name = workload.name;
+  options.options.cuda_kernels = true;
+  if (workload.autocast && device().is_cuda()) options.autocast = at::kBFloat16;
   auto step = training_step(
       [&workload](const Tensors& data) {
         auto inputs = workload.inputs;
@@ -73,12 +75,16 @@ inline Steps make_whole_steps(const Workload& workload) {
       },
       *optimizer, options);
   Steps steps;
-  steps.compiled = [optimizer, step, data] { step(data); };
+  steps.compiled = [optimizer, step, data] {
+    step(data);
+    synchronize();
+  };
   steps.eager = [optimizer, leaves, &workload] {
     optimizer->zero_grad();
-    workload.loss(workload.parameters, workload.inputs).backward();
+    loss_of_workload(workload, workload.loss).backward();
     torch::nn::utils::clip_grad_norm_(leaves, kMostNorm);
     optimizer->step();
+    synchronize();
   };
   return steps;
 }
