@@ -36,7 +36,7 @@ if [[ $what == *fuzz* ]]; then
   export ANTEGRAD_TEST_DEVICE=cuda ANTEGRAD_CUDA_KERNELS=1 ANTEGRAD_WRITABLE_INPUTS=1 ANTEGRAD_FUZZ_SEED=${ANTEGRAD_FUZZ_SEED:-0}
   one workloads_test '*'
   export ANTEGRAD_FUZZ_COUNT=${ANTEGRAD_FUZZ_COUNT:-200}
-  for family in fusion gradient dynamic; do
+  for family in fusion gradient dynamic optimizer; do
     "bin/${family}_fuzz_test" --gtest_list_tests | awk -v program="${family}_fuzz_test" '/^[^ ]/ {suite = $1; next} suite ~ /^Fresh/ {print program, suite $1}'
   done | grep -v Background | SECONDS_PER_TEST=${SECONDS_PER_FUZZ:-200} LINES_PER_FAILURE=40 xargs -P "${PROCESSES:-4}" -L 1 bash -c 'one "$0" "$1"' | tee fuzz.txt
   ! grep -q ^FAILED fuzz.txt || failed=1
@@ -45,6 +45,8 @@ if [[ $what == *fuzz* ]]; then
 fi
 if [[ $what == *bench* ]]; then
   bin/bench_steps --device cuda --seconds "${BENCH_SECONDS:-2}" --first-calls 1 --json steps.json || failed=1
+  bin/bench_steps --device cuda --whole --seconds "${BENCH_SECONDS:-2}" --first-calls 1 --json whole_steps.json || failed=1
+  bin/bench_optimizers --device cuda --seconds "${BENCH_SECONDS:-2}" || failed=1
   bin/warm_start --device cuda --repeats 3 --json warm.json || failed=1
 fi
 exit $failed

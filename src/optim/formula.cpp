@@ -16,15 +16,15 @@ class FormulaText {
  public:
   using Value = Name;
 
-  explicit FormulaText(const Formula& formula)
-      : given_(fmt::format("{}[s0]", ir::name(formula.dtype))),
-        type_(formula.dtype == ir::DType::F64 ? "f64[s0]" : "f32[s0]") {
-    for (int32_t i = 0; i < 2 + states(formula); ++i) {
-      inputs_.push_back(next());
-      head_ += fmt::format("  in {}: {} user\n", inputs_.back(), given_);
-    }
-    numbers_ = next();
-    head_ += fmt::format("  in {}: f64[{}] user\n", numbers_, static_cast<int32_t>(kNumbers));
+  /// On the CPU, numbers are f64.
+  FormulaText(const Formula& formula, bool on_device, bool scale_on_device)
+      : device_(on_device ? "@cuda:0" : ""),
+        given_(fmt::format("{}[s0]{}", ir::name(formula.dtype), device_)),
+        type_(fmt::format("{}[s0]{}", ir::name(computed_type(formula)), device_)),
+        number_(ir::name(on_device ? computed_type(formula) : ir::DType::F64)) {
+    for (int32_t i = 0; i < 2 + states(formula); ++i) inputs_.push_back(input(given_));
+    numbers_ = input(fmt::format("{}[{}]{}", number_, static_cast<int32_t>(kNumbers), device_));
+    if (scale_on_device) scale_ = input(fmt::format("{}[1]{}", number_, device_));
     if (given_ == type_) return;
     for (auto& input : inputs_) input = convert(input, type_);
   }
@@ -63,9 +63,15 @@ class FormulaText {
  private:
   Name number(Number n) {
     auto value = next();
+    const auto& from = n == kScale && !scale_.empty() ? scale_ : numbers_;
     const auto offset = n == 0 ? "" : fmt::format("+{}", static_cast<int32_t>(n));
-    nodes_ += fmt::format("  {}: f64[]{} &{} = aten.select.int({}, 0, {})\n", value, offset, numbers_,
-                          numbers_, static_cast<int32_t>(n));
+    nodes_ += fmt::format("  {}: {}[]{}{} &{} = aten.select.int({}, 0, {})\n", value, number_, offset,
+                          device_, from, from, static_cast<int32_t>(n));
+    return value;
+  }
+  Name input(const std::string& type) {
+    auto value = next();
+    head_ += fmt::format("  in {}: {} user\n", value, type);
     return value;
   }
   void write(int32_t input, Name value) {
@@ -88,9 +94,10 @@ class FormulaText {
     return value;
   }
 
-  std::string given_, type_, head_, nodes_, outputs_;
+  const std::string device_, given_, type_, number_;
+  std::string head_, nodes_, outputs_;
   std::vector<Name> inputs_;
-  Name numbers_, new_parameter_;
+  Name numbers_, scale_, new_parameter_;
   int32_t values_ = 0;
 };
 
@@ -120,8 +127,18 @@ int32_t states_of_method(const Formula& formula) {
 
 int32_t states(const Formula& formula) { return states_of_method(formula) + (formula.averages ? 1 : 0); }
 
+ir::DType computed_type(const Formula& formula) {
+  return formula.dtype == ir::DType::F64 ? ir::DType::F64 : ir::DType::F32;
+}
+
 std::string graph_text(const Formula& formula) {
-  FormulaText text(formula);
+  FormulaText text(formula, false, false);
+  apply_elementwise(formula, text);
+  return text.text();
+}
+
+std::string device_graph_text(const Formula& formula, bool scale_on_device) {
+  FormulaText text(formula, true, scale_on_device);
   apply_elementwise(formula, text);
   return text.text();
 }

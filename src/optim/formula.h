@@ -67,4 +67,11 @@ int32_t states(const Formula& formula);
 /// state.
 std::string graph_text(const Formula& formula);
 
+/// The same for tensors on a CUDA device. Numbers have the type in which the step is computed. With
+/// `scale_on_device`, kScale is another input, after the numbers: one element in memory of the device.
+std::string device_graph_text(const Formula& formula, bool scale_on_device);
+
+/// Returns the type in which a step is computed: f64 for parameters of f64, else f32.
+ir::DType computed_type(const Formula& formula);
+
 }  // namespace antegrad::optim

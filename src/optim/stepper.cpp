@@ -1,10 +1,12 @@
 #include "optim/stepper.h"
 
+#include <ATen/ops/full.h>
 #include <fmt/format.h>
 #include <torch/nn/utils/clip_grad.h>
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <typeinfo>
 
@@ -12,6 +14,7 @@
 #include "compiler/api/environment.h"
 #include "optim/averages.h"
 #include "optim/table.h"
+#include "optim/update_reader.h"
 #include "runtime/parallel.h"
 #include "util/reasons.h"
 
@@ -66,6 +69,18 @@ class OtherGradients {
   std::set<const void*> seen_;
 };
 
+/// The one device of all updates; the CPU where there is none.
+c10::Device device_of(const std::vector<Update>& updates) {
+  if (updates.empty()) return c10::kCPU;
+  const auto device = updates.front().parameter.device();
+  for (const auto& update : updates)
+    if (update.parameter.device() != device)
+      refuse_tensor(
+          "a parameter", update.parameter,
+          fmt::format("is on {}, and another one on {}", update.parameter.device().str(), device.str()));
+  return device;
+}
+
 void bump_versions(const Update& update) {
   const auto bump = [](const at::Tensor& tensor, int times) {
     for (int i = 0; i < times; ++i) tensor.unsafeGetTensorImpl()->bump_version();
@@ -82,7 +97,8 @@ Stepper::Stepper(Optimizer& optimizer, StepOptions options)
       method_(method_of(optimizer)),
       lowering_(options_.options),
       norms_(lowering_),
-      functions_(options_.options) {
+      functions_(options_.options),
+      device_kernels_(lowering_) {
   check_options(options_);
   if (method_ || options_.options.unsupported != Unsupported::Error) return;
   throw Error(
@@ -97,6 +113,8 @@ void Stepper::step(GradientOf gradient_of, double multiplier) {
   runtime::use_one_thread_after_fork();
   ++report_.calls;
   last_ = {};
+  decision_.reset();
+  is_read_ = true;
   has_communicated_ = false;
   if (options_.options.backend == Backend::Eager) return step_eagerly(gradient_of, multiplier);
   std::string reason = "the optimizer's class has no formula";
@@ -119,11 +137,48 @@ void Stepper::step(GradientOf gradient_of, double multiplier) {
 
 void Stepper::step_compiled(GradientOf gradient_of, double multiplier) {
   auto updates = updates_of(optimizer_, *method_, gradient_of);
-  const auto scale = factor(updates.list, multiplier);
-  if (!scale) return;
-  scale_and_clamp(updates.list, *scale);
-  is_elementwise(*method_) ? run_kernels(updates) : run_function(updates);
-  last_.updated = true;
+  if (const auto problem = device_kernels_.problem(); device_of(updates.list).is_cuda() && !problem.empty()) {
+    ++report_.eager_calls;
+    append_unique(report_.eager_reasons, problem);
+    return step_eagerly(gradient_of, multiplier);
+  }
+  at::Tensor control;
+  if (device_decides(updates.list)) {
+    control = control_of(updates.list, multiplier);
+    scale_and_clamp(updates.list, 1);
+  } else {
+    const auto scale = factor(updates.list, unscaled(multiplier));
+    if (!scale) return;
+    scale_and_clamp(updates.list, *scale);
+  }
+  is_elementwise(*method_) ? run_kernels(updates, control) : run_function(updates);
+}
+
+bool Stepper::device_decides(const std::vector<Update>& updates) const {
+  return device_of(updates).is_cuda() && is_elementwise(*method_) && !total_norm_ &&
+         !options_.error_if_nonfinite && (options_.clip_norm || options_.skip_nonfinite);
+}
+
+at::Tensor Stepper::control_of(const std::vector<Update>& updates, double multiplier) {
+  DeviceNorm norm;
+  norm.type = options_.clip_norm ? options_.norm_type : std::numeric_limits<double>::infinity();
+  norm.end.multiplier = multiplier;
+  norm.end.most = options_.clip_norm.value_or(-1);
+  norm.end.skips = options_.skip_nonfinite ? 1 : 0;
+  if (options_.scaler && options_.scaler->scale.is_cuda())
+    norm.end.divisor = options_.scaler->scale.const_data_ptr<float>();
+  return device_control(updates, norm, device_kernels_);
+}
+
+double Stepper::unscaled(double multiplier) const {
+  const auto& scaler = options_.scaler;
+  return scaler && scaler->scale.is_cuda() ? multiplier / scaler->scale.item<double>() : multiplier;
+}
+
+std::unique_ptr<UpdateTable> Stepper::table_of(std::vector<Update>& updates, const at::Tensor& control) {
+  if (!device_of(updates).is_cuda())
+    return std::make_unique<Table>(updates, [&](const Formula& f) -> const FlatKernel& { return kernel(f); });
+  return std::make_unique<DeviceTable>(updates, device_kernels_, control);
 }
 
 void Stepper::scale_and_clamp(std::vector<Update>& updates, double scale) const {
@@ -136,13 +191,28 @@ void Stepper::scale_and_clamp(std::vector<Update>& updates, double scale) const 
   }
 }
 
-void Stepper::run_kernels(Updates& updates) {
+void Stepper::run_kernels(Updates& updates, const at::Tensor& control) {
   std::optional<Averages> averages;
   if (options_.average) averages.emplace(optimizer_, options_.average).add_to(updates.list);
-  const Table table(updates.list, [&](const Formula& f) -> const FlatKernel& { return kernel(f); });
+  const auto table = table_of(updates.list, control);
+  std::vector<void*> made;
+  for (const auto& state : updates.made) made.push_back(state.parameter);
   hand_over(std::move(updates.made), optimizer_);
-  // From here on nothing fails.
-  table.run();
+  // From here on nothing fails, except for the device.
+  table->run();
+  last_.updated = true;
+  if (control.defined()) {
+    decision_.emplace(Decision{control, current_stream(control.device())});
+    is_read_ = false;
+    const bool counts = std::ranges::any_of(updates.list, [](const Update& update) {
+      return update.steps != nullptr || update.product != nullptr;
+    });
+    // What is on the host has to be what it would be after such a step.
+    if (options_.skip_nonfinite && (counts || averages || !made.empty()) && last().skipped) {
+      for (auto* parameter : made) optimizer_.state().erase(parameter);
+      return;
+    }
+  }
   for (const auto& update : updates.list) {
     count(update);
     bump_versions(update);
@@ -165,6 +235,21 @@ void Stepper::run_function(Updates& updates) {
   }
   for (const auto& update : updates.list) count(update);
   if (averages) averages->finish();
+  last_.updated = true;
+}
+
+StepResult Stepper::last() const {
+  if (!is_read_) {
+    const auto read = read_control(decision_->control, decision_->stream);
+    last_ = {options_.clip_norm ? read.norm : 0, read.skip != 0, read.skip == 0};
+    is_read_ = true;
+  }
+  return last_;
+}
+
+at::Tensor Stepper::skipped() const {
+  if (decision_) return skip_of(decision_->control);
+  return at::full({}, last_.skipped ? 1.0 : 0.0, at::kFloat);
 }
 
 bool Stepper::may_be_made_in_parts() const {
@@ -182,7 +267,7 @@ bool Stepper::begin_parts(GradientOf which) {
     scale_and_clamp(updates.list, 1);
     parts->list = std::move(updates.list);
     if (options_.average) parts->averages.emplace(optimizer_, options_.average).add_to(parts->list);
-    parts->table.emplace(parts->list, [&](const Formula& f) -> const FlatKernel& { return kernel(f); });
+    parts->table = table_of(parts->list, {});
     parts->updated.resize(parts->list.size());
     for (const auto& state : updates.made) parts->made.push_back(state.parameter);
     if (!parts->table->is_one_batch()) return false;
@@ -212,6 +297,8 @@ void Stepper::update_parts(c10::ArrayRef<int32_t> parts, c10::ArrayRef<at::Tenso
 void Stepper::finish_parts() {
   ++report_.calls;
   last_ = {};
+  decision_.reset();
+  is_read_ = true;
   if (parts_->averages) parts_->averages->finish();
   last_.updated = true;
   parts_.reset();
@@ -227,7 +314,7 @@ void Stepper::abandon_parts() {
 
 Report Stepper::report() const {
   auto report = report_;
-  report.captures += functions_.captures();
+  report.captures += functions_.captures() + device_kernels_.formulas();
   return report;
 }
 
@@ -242,14 +329,25 @@ const FlatKernel& Stepper::kernel(const Formula& formula) {
 std::optional<double> Stepper::factor(const std::vector<Update>& updates, double multiplier) {
   double scale = 1;
   if (options_.clip_norm) {
-    const auto norm = total_norm(norms_.total(updates, options_.norm_type), options_.norm_type);
+    const auto norm = total_norm(norm_of(updates, options_.norm_type), options_.norm_type);
     scale = clip_factor(norm * (options_.norm_type == 0 ? 1 : multiplier));
   }
-  if (options_.skip_nonfinite && !is_true_everywhere(norms_.all_finite(updates))) {
+  if (options_.skip_nonfinite && !is_true_everywhere(all_finite(updates))) {
     last_.skipped = true;
     return std::nullopt;
   }
   return scale * multiplier;
+}
+
+double Stepper::norm_of(const std::vector<Update>& updates, double type) {
+  if (!device_of(updates).is_cuda()) return norms_.total(updates, type);
+  const auto control = device_control(updates, {type, {}}, device_kernels_);
+  return read_control(control, current_stream(control.device())).norm;
+}
+
+bool Stepper::all_finite(const std::vector<Update>& updates) {
+  if (!device_of(updates).is_cuda()) return norms_.all_finite(updates);
+  return std::isfinite(norm_of(updates, std::numeric_limits<double>::infinity()));
 }
 
 double Stepper::clip_factor(double norm) {
@@ -292,6 +390,7 @@ std::optional<double> Stepper::factor_of_own(const std::vector<at::Tensor>& para
 }
 
 void Stepper::step_eagerly(GradientOf gradient_of, double multiplier) {
+  multiplier = unscaled(multiplier);
   const bool clips = options_.clip_norm || options_.clip_value;
   const OtherGradients gradients(optimizer_, [&](const at::Tensor& parameter) {
     const auto gradient = gradient_of(parameter);

@@ -7,6 +7,8 @@
 
 #include "antegrad/optim.h"
 #include "optim/averages.h"
+#include "optim/device_kernels.h"
+#include "optim/device_table.h"
 #include "optim/norms.h"
 #include "optim/table.h"
 #include "optim/update_function.h"
@@ -20,8 +22,8 @@ class Stepper {
  public:
   Stepper(torch::optim::Optimizer& optimizer, StepOptions options);
 
-  /// A step with these gradients, multiplied by a number first. When it throws, nothing has changed, unless
-  /// LibTorch's own step() did.
+  /// A step with these gradients, multiplied by a number first, and divided by the scale of a scaler that is
+  /// on a CUDA device. When it throws, nothing has changed, unless LibTorch's own step() did.
   void step(GradientOf gradient_of, double multiplier = 1);
 
   /// Norms and checks become those of several processes: `total` is called in all of them, with the norm of
@@ -42,16 +44,27 @@ class Stepper {
   torch::optim::Optimizer& optimizer() const { return optimizer_; }
   const StepOptions& options() const { return options_; }
   const std::optional<Method>& method() const { return method_; }  ///< none for other classes
-  const StepResult& last() const { return last_; }
+  /// Waits for the device where it decided what happened.
+  StepResult last() const;
+  /// Returns 1 if the last step was skipped, else 0: f32, where it was decided.
+  at::Tensor skipped() const;
   Report report() const;
 
  private:
   void step_compiled(GradientOf gradient_of, double multiplier);
-  void run_kernels(Updates& updates);
+  void run_kernels(Updates& updates, const at::Tensor& control);
   void run_function(Updates& updates);
   void step_eagerly(GradientOf gradient_of, double multiplier);
   /// Returns what gradients are multiplied by, or nothing when the step is to be skipped.
   std::optional<double> factor(const std::vector<Update>& updates, double multiplier);
+  /// Whether the device finds that out, so that nothing waits for it.
+  bool device_decides(const std::vector<Update>& updates) const;
+  at::Tensor control_of(const std::vector<Update>& updates, double multiplier);
+  double norm_of(const std::vector<Update>& updates, double type);
+  bool all_finite(const std::vector<Update>& updates);
+  /// Divides by the scale of a scaler on a CUDA device, for which it waits.
+  double unscaled(double multiplier) const;
+  std::unique_ptr<UpdateTable> table_of(std::vector<Update>& updates, const at::Tensor& control);
   double total_norm(double own, double type);
   bool is_true_everywhere(bool here);
   /// Returns what gradients of this norm are multiplied by.
@@ -66,7 +79,12 @@ class Stepper {
     std::vector<bool> updated;
     std::vector<void*> made;  ///< parameters that have state since this step
     std::optional<Averages> averages;
-    std::optional<Table> table;
+    std::unique_ptr<UpdateTable> table;
+  };
+  /// What the device decided about the last step.
+  struct Decision {
+    at::Tensor control;
+    c10::Stream stream;
   };
 
   torch::optim::Optimizer& optimizer_;
@@ -76,10 +94,13 @@ class Stepper {
   Norms norms_;
   CompiledUpdates functions_;
   std::map<Formula, FlatKernel> kernels_;
+  DeviceKernels device_kernels_;
   std::unique_ptr<Parts> parts_;
   TotalNorm total_norm_;
   bool has_communicated_ = false;  ///< in this step
-  StepResult last_;
+  mutable StepResult last_;
+  std::optional<Decision> decision_;
+  mutable bool is_read_ = true;  ///< last_ has what decision_ says
   Report report_;
 };
 

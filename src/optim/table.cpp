@@ -22,6 +22,40 @@ struct Span {
 
 }  // namespace
 
+bool shares_memory(const std::vector<Update>& updates) {
+  std::vector<Span> spans;
+  spans.reserve(updates.size() * 4);
+  for (size_t i = 0; i < updates.size(); ++i) {
+    const auto add = [&](const at::Tensor& tensor, bool written) {
+      if (!tensor.defined() || tensor.numel() == 0) return;
+      const auto* begin = static_cast<const char*>(tensor.const_data_ptr());
+      spans.push_back({begin, begin + tensor.nbytes(), i, written});
+    };
+    add(updates[i].parameter, true);
+    add(updates[i].gradient, false);
+    for (const auto& state : updates[i].state) add(state, true);
+  }
+  std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
+  bool shared = false;
+  const Span *last = nullptr, *last_written = nullptr;  // those that reach farthest
+  const auto meet = [&](const Span* other, const Span& span) {
+    if (other == nullptr || other->end <= span.begin || !(other->written || span.written)) return;
+    if (other->row == span.row)
+      throw Error(ErrorCode::UnsupportedTensor, "optimizer",
+                  fmt::format("the parameter of sizes {} shares memory with its own gradient or state",
+                              c10::str(updates[span.row].parameter.sizes())),
+                  "Give it a gradient of its own, or set Options::unsupported to Eager");
+    shared = true;
+  };
+  for (const auto& span : spans) {
+    meet(last, span);
+    meet(last_written, span);
+    if (last == nullptr || span.end > last->end) last = &span;
+    if (span.written && (last_written == nullptr || span.end > last_written->end)) last_written = &span;
+  }
+  return shared;
+}
+
 Table::Table(std::vector<Update>& updates, c10::function_ref<const FlatKernel&(const Formula&)> kernel_of) {
   rows_.reserve(updates.size());
   for (auto& update : updates) {
@@ -49,37 +83,6 @@ void Table::add_pieces(size_t begin, size_t end) {
     pieces += (rows_[i].elements + kPiece - 1) / kPiece;
   }
   batches_.push_back({begin, end, pieces});
-}
-
-bool Table::shares_memory(const std::vector<Update>& updates) const {
-  std::vector<Span> spans;
-  spans.reserve(rows_.size() * 4);
-  for (size_t i = 0; i < rows_.size(); ++i)
-    for (size_t k = 0; k < 2 + updates[i].state.size(); ++k) {
-      const auto* begin = static_cast<const char*>(rows_[i].pointers[k]);
-      if (begin == nullptr) continue;
-      const auto bytes = rows_[i].elements * ir::size_in_bytes(updates[i].formula.dtype);
-      if (bytes > 0) spans.push_back({begin, begin + bytes, i, k != 1});
-    }
-  std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
-  bool shared = false;
-  const Span *last = nullptr, *last_written = nullptr;  // those that reach farthest
-  const auto meet = [&](const Span* other, const Span& span) {
-    if (other == nullptr || other->end <= span.begin || !(other->written || span.written)) return;
-    if (other->row == span.row)
-      throw Error(ErrorCode::UnsupportedTensor, "optimizer",
-                  fmt::format("the parameter of sizes {} shares memory with its own gradient or state",
-                              c10::str(updates[span.row].parameter.sizes())),
-                  "Give it a gradient of its own, or set Options::unsupported to Eager");
-    shared = true;
-  };
-  for (const auto& span : spans) {
-    meet(last, span);
-    meet(last_written, span);
-    if (last == nullptr || span.end > last->end) last = &span;
-    if (span.written && (last_written == nullptr || span.end > last_written->end)) last_written = &span;
-  }
-  return shared;
 }
 
 void Table::run() const {

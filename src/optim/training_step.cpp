@@ -17,32 +17,34 @@
 namespace antegrad {
 namespace {
 
-/// Autocast to a type on the CPU, for its lifetime.
-class CpuAutocast {
+/// Autocast to a type on one kind of device, for its lifetime.
+class Autocast {
  public:
-  explicit CpuAutocast(at::ScalarType type)
-      : enabled_(at::autocast::is_autocast_enabled(at::kCPU)),
-        type_(at::autocast::get_autocast_dtype(at::kCPU)) {
-    at::autocast::set_autocast_enabled(at::kCPU, true);
-    at::autocast::set_autocast_dtype(at::kCPU, type);
+  Autocast(at::DeviceType device, at::ScalarType type)
+      : device_(device),
+        enabled_(at::autocast::is_autocast_enabled(device)),
+        type_(at::autocast::get_autocast_dtype(device)) {
+    at::autocast::set_autocast_enabled(device_, true);
+    at::autocast::set_autocast_dtype(device_, type);
     at::autocast::increment_nesting();
   }
-  ~CpuAutocast() {
+  ~Autocast() {
     if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
-    at::autocast::set_autocast_enabled(at::kCPU, enabled_);
-    at::autocast::set_autocast_dtype(at::kCPU, type_);
+    at::autocast::set_autocast_enabled(device_, enabled_);
+    at::autocast::set_autocast_dtype(device_, type_);
   }
-  CpuAutocast(const CpuAutocast&) = delete;
-  CpuAutocast& operator=(const CpuAutocast&) = delete;
+  Autocast(const Autocast&) = delete;
+  Autocast& operator=(const Autocast&) = delete;
 
  private:
+  at::DeviceType device_;
   bool enabled_;
   at::ScalarType type_;
 };
 
 struct Inside {
   at::AutoGradMode grad_mode{true};
-  std::optional<CpuAutocast> autocast;
+  std::optional<Autocast> autocast;
 };
 
 void check_sharding(const StepOptions& options) {
@@ -123,7 +125,7 @@ struct TrainingCore::Impl {
   std::vector<at::Tensor> accumulated;                       ///< per parameter
   std::vector<std::pair<at::Tensor, at::Tensor>> set_aside;  ///< the same of parameters that are frozen now
   int64_t calls = 0;                                         ///< since the last update
-  StepResult last;
+  bool has_updated = false;                                  ///< the last call made a step
 
   Impl(torch::optim::Optimizer& optimizer, StepOptions options)
       : stepper(optimizer, std::move(options)), early(std::make_shared<optim::EarlyUpdates>(stepper)) {
@@ -142,7 +144,8 @@ struct TrainingCore::Impl {
   /// Returns what has been accumulated and these gradients.
   std::vector<at::Tensor> sums_with(const std::vector<at::Tensor>& gradients) const;
   void update(const std::vector<at::Tensor>& gradients);
-  void keep(optim::GradientOf gradient_of, double factor);
+  /// Multiplies gradients by a number, and by a tensor unless it is undefined.
+  void keep(optim::GradientOf gradient_of, double factor, const at::Tensor& unscale);
 };
 
 TrainingCore::TrainingCore(torch::optim::Optimizer& optimizer, StepOptions options) {
@@ -153,7 +156,7 @@ TrainingCore::TrainingCore(torch::optim::Optimizer& optimizer, StepOptions optio
 TrainingCore::~TrainingCore() = default;
 
 const Options& TrainingCore::options() const { return impl_->options().options; }
-StepResult TrainingCore::last() const { return impl_->last; }
+StepResult TrainingCore::last() const { return impl_->has_updated ? impl_->stepper.last() : StepResult(); }
 Report TrainingCore::step_report() const { return impl_->stepper.report(); }
 
 int64_t TrainingCore::prepare() {
@@ -219,7 +222,10 @@ void TrainingCore::check_argument(const at::Tensor& argument) const {
 
 std::shared_ptr<void> TrainingCore::enter() const {
   auto inside = std::make_shared<Inside>();
-  if (impl_->options().autocast) inside->autocast.emplace(*impl_->options().autocast);
+  if (const auto type = impl_->options().autocast) {
+    const auto& parameters = impl_->parameters;
+    inside->autocast.emplace(parameters.empty() ? at::kCPU : parameters[0].device().type(), *type);
+  }
   return inside;
 }
 
@@ -264,11 +270,8 @@ void TrainingCore::fail() {
 
 void TrainingCore::finish(const std::vector<at::Tensor>& gradients) {
   const at::NoGradGuard no_grad;
-  impl_->last = {};
-  if (impl_->early->finish()) {
-    impl_->last = impl_->stepper.last();
-    return;
-  }
+  impl_->has_updated = impl_->early->finish();
+  if (impl_->has_updated) return;
   const bool is_last = impl_->is_last_call();
   // When the update throws, the next call takes the place of this one.
   if (impl_->reduction && is_last) {
@@ -307,7 +310,7 @@ void TrainingCore::Impl::update_reduced(const std::vector<at::Tensor>& gradients
   try {
     shares->drop_others(stepper.optimizer());
     update(gradients);
-    reduction->share_parameters(last.updated);
+    reduction->share_parameters(stepper.last().updated);
   } catch (...) {
     reduction->abandon();
     throw;
@@ -348,21 +351,29 @@ void TrainingCore::Impl::update(const std::vector<at::Tensor>& gradients) {
   };
   const auto& scaler = options().scaler;
   double factor = 1 / static_cast<double>(options().accumulate);
-  if (scaler) factor /= scaler->scale.item<double>();
+  at::Tensor unscale;  // where that is not known on the host
+  if (scaler && scaler->scale.is_cuda()) {
+    if (options().gradients == antegrad::Gradients::Keep) unscale = scaler->scale.reciprocal();
+  } else if (scaler) {
+    factor /= scaler->scale.item<double>();
+  }
   stepper.step(gradient_of, factor);
-  last = stepper.last();
+  has_updated = true;
   if (scaler)
-    at::_amp_update_scale_(scaler->scale, scaler->growth_tracker, torch::full({}, last.skipped ? 1.0 : 0.0),
-                           scaler->growth_factor, scaler->backoff_factor, scaler->growth_interval);
-  if (options().gradients == antegrad::Gradients::Keep) keep(gradient_of, factor);
+    at::_amp_update_scale_(scaler->scale, scaler->growth_tracker,
+                           stepper.skipped().to(scaler->scale.device()), scaler->growth_factor,
+                           scaler->backoff_factor, scaler->growth_interval);
+  if (options().gradients == antegrad::Gradients::Keep) keep(gradient_of, factor, unscale);
 }
 
 /// As after zero_grad() and backward(): parameters that are frozen have none.
-void TrainingCore::Impl::keep(optim::GradientOf gradient_of, double factor) {
+void TrainingCore::Impl::keep(optim::GradientOf gradient_of, double factor, const at::Tensor& unscale) {
   for (auto& group : stepper.optimizer().param_groups())
     for (auto& parameter : group.params()) {
-      const auto gradient = gradient_of(parameter);
-      parameter.mutable_grad() = gradient.defined() && factor != 1 ? gradient * factor : gradient;
+      auto gradient = gradient_of(parameter);
+      if (gradient.defined() && factor != 1) gradient = gradient * factor;
+      if (gradient.defined() && unscale.defined()) gradient = gradient * unscale;
+      parameter.mutable_grad() = gradient;
     }
 }
 

@@ -62,27 +62,32 @@ void FlatKernel::run(void* const* pointers, const int64_t* dims, int64_t begin, 
   }
 }
 
+std::vector<FlatStep> flat_steps(const schedule::Program& program) {
+  const auto operands = operands_of(program.graph);
+  std::vector<FlatStep> steps;
+  std::vector<int32_t> written;
+  for (const auto& step : program.steps) {
+    const auto* call = std::get_if<schedule::RunKernel>(&step);
+    if (call == nullptr) refuse_kernel("the step of an optimizer calls LibTorch");
+    auto& flat = steps.emplace_back(FlatStep{call->kernel, {}});
+    for (auto value : call->buffers) flat.operands.push_back(operands[value]);
+    if (std::count(flat.operands.begin(), flat.operands.end(), -1) > 0)
+      refuse_kernel("a kernel of an optimizer's step has a temporary");
+    check_in_place(program.kernel_of(*call), flat.operands);
+    check_order(program.kernel_of(*call), flat.operands, written);
+  }
+  return steps;
+}
+
 FlatKernel flat_kernel(const std::string& graph_text, const compiler::Lowering& lowering) {
   auto graph = ir::parse(graph_text);
   ir::verify(graph);
   lowering.prepare(graph);
   const auto program = lowering.program(graph, at::globalContext().deterministicAlgorithms());
-  const auto operands = operands_of(program.graph);
   const auto kernels = lowering.kernels(program);
   FlatKernel flat;
-  std::vector<int32_t> written;
-  for (const auto& step : program.steps) {
-    const auto* call = std::get_if<schedule::RunKernel>(&step);
-    if (call == nullptr) refuse_kernel("the step of an optimizer calls LibTorch");
-    FlatKernel::Part part;
-    for (auto value : call->buffers) part.operands.push_back(operands[value]);
-    if (std::count(part.operands.begin(), part.operands.end(), -1) > 0)
-      refuse_kernel("a kernel of an optimizer's step has a temporary");
-    check_in_place(program.kernel_of(*call), part.operands);
-    check_order(program.kernel_of(*call), part.operands, written);
-    part.code = kernels[call->kernel].code;
-    flat.parts.push_back(std::move(part));
-  }
+  for (auto& step : flat_steps(program))
+    flat.parts.push_back({kernels[step.kernel].code, std::move(step.operands)});
   return flat;
 }
 

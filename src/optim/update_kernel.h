@@ -21,6 +21,15 @@ struct FlatKernel {
   void run(void* const* pointers, const int64_t* dims, int64_t begin, int64_t end) const;
 };
 
+/// A kernel of such a program, and per passed buffer which operand it is.
+struct FlatStep {
+  int32_t kernel = 0;  ///< in Program::kernels
+  std::vector<int32_t> operands;
+};
+/// Returns the kernels of a program in order, all of which may work in place on few elements at a time.
+/// Operands are as those of flat_kernel(). Throws Error(Internal) where something else would have to run.
+std::vector<FlatStep> flat_steps(const schedule::Program& program);
+
 /// Compiles a graph whose ops all fuse to kernels. Operands are its inputs, then its outputs of role
 /// UserOutput; outputs of role MutatedInput are written to the memory of their input. Throws Error(Compile).
 FlatKernel flat_kernel(const std::string& graph_text, const compiler::Lowering& lowering);

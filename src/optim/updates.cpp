@@ -26,7 +26,8 @@ using torch::optim::Optimizer;
 using torch::optim::OptimizerOptions;
 using torch::optim::OptimizerParamState;
 
-constexpr const char* kPlain = "is not a dense f32, f64, bf16 or f16 tensor in memory of the CPU";
+constexpr const char* kPlain =
+    "is not a dense f32, f64, bf16 or f16 tensor in memory of the CPU or of a CUDA device";
 
 /// Whether both have the same sizes, and their elements the same order in memory.
 bool same_layout(const at::Tensor& a, const at::Tensor& b) {
@@ -38,7 +39,8 @@ bool same_layout(const at::Tensor& a, const at::Tensor& b) {
 
 /// The gradient in the memory layout of its parameter.
 at::Tensor fitting_gradient(const at::Tensor& gradient, const at::Tensor& parameter) {
-  if (gradient.sizes() != parameter.sizes() || gradient.scalar_type() != parameter.scalar_type())
+  if (gradient.sizes() != parameter.sizes() || gradient.scalar_type() != parameter.scalar_type() ||
+      gradient.device() != parameter.device())
     refuse_tensor("a gradient", gradient, "differs from its parameter");
   if (same_layout(gradient, parameter)) return gradient;
   return at::empty_like(parameter, {}, at::MemoryFormat::Preserve).detach().copy_(gradient.detach());
@@ -54,7 +56,7 @@ bool is_plain(const at::Tensor& tensor) {
   constexpr c10::DispatchKeySet kLazy(
       {c10::DispatchKey::ZeroTensor, c10::DispatchKey::Conjugate, c10::DispatchKey::Negative});
   const auto dtype = tensor.scalar_type();
-  return tensor.layout() == at::kStrided && tensor.device().is_cpu() && !tensor.is_inference() &&
+  return tensor.layout() == at::kStrided && (tensor.is_cpu() || tensor.is_cuda()) && !tensor.is_inference() &&
          !tensor.unsafeGetTensorImpl()->key_set().has_any(kLazy) &&
          (dtype == at::kFloat || dtype == at::kDouble || dtype == at::kBFloat16 || dtype == at::kHalf);
 }
@@ -78,9 +80,11 @@ void UpdateReader::check_state(const Update& update) const {
   const bool same = is_elementwise(method_) && plain_;
   for (const auto& state : update.state)
     if (!state.defined() || state.scalar_type() != update.parameter.scalar_type() ||
-        (plain_ && !is_plain(state)) || (same && !same_layout(state, update.parameter)))
-      refuse_tensor("a parameter", update.parameter,
-                    "has a state that was made for other options, or for another size, layout or type");
+        state.device() != update.parameter.device() || (plain_ && !is_plain(state)) ||
+        (same && !same_layout(state, update.parameter)))
+      refuse_tensor(
+          "a parameter", update.parameter,
+          "has a state that was made for other options, or for another size, layout, type or device");
 }
 
 void UpdateReader::add(OptimizerOptions& options, const at::Tensor& parameter, const at::Tensor& gradient) {

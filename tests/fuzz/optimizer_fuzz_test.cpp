@@ -5,6 +5,7 @@
 #include "fuzz/driver.h"
 #include "fuzz/random_optimizers.h"
 #include "fuzz/search.h"
+#include "support/device.h"
 #include "support/optimizer_twins.h"
 
 namespace antegrad::fuzz {
@@ -52,7 +53,8 @@ std::string check_optimizer(uint64_t seed) {
   std::vector<std::vector<Tensor>> groups(static_cast<size_t>(rng.range(1, 3)));
   std::vector<std::unique_ptr<to::OptimizerOptions>> options;
   for (auto& group : groups) {
-    for (auto n = rng.range(1, 4); n > 0; --n) group.push_back(random_parameter(rng, dtype, kind == kMuon));
+    for (auto n = rng.range(1, 4); n > 0; --n)
+      group.push_back(test::on_device(random_parameter(rng, dtype, kind == kMuon)));
     options.push_back(random_options(rng, kind));
   }
   const auto defaults = random_options(rng, kind);
@@ -106,7 +108,10 @@ std::string check_optimizer(uint64_t seed) {
 
 TEST(OptimizerFuzz, Seeds0To499) { search("optimizer", {0, 500}, check_optimizer); }
 
-TEST(FreshOptimizerFuzz, Steps) { search_fresh("optimizer", check_optimizer); }
+TEST(FreshOptimizerFuzz, Steps) {
+  if (!test::missing_device().empty()) GTEST_SKIP() << test::missing_device();
+  search_fresh("optimizer", check_optimizer);
+}
 
 }  // namespace
 }  // namespace antegrad::fuzz

@@ -158,10 +158,10 @@ class Twins {
     if (runs_libtorch_kernels() && same_bits(a.detach(), b.detach())) return "";
     const auto rounding = rounding_of(b.scalar_type());
     const auto cancelled = at::full(a.sizes(), rounding / 2, at::kDouble);
-    if (!runs_libtorch_kernels() &&
-        !wrong_elements(a.detach().to(at::kDouble), b.detach().to(at::kDouble), rounding, cancelled)
-             .any()
-             .item<bool>())
+    if (!runs_libtorch_kernels() && !wrong_elements(a.detach().to(at::kCPU, at::kDouble),
+                                                    b.detach().to(at::kCPU, at::kDouble), rounding, cancelled)
+                                         .any()
+                                         .item<bool>())
       return "";
     return c10::str("differs by ", (a - b).abs().max().item<double>());
   }

@@ -21,9 +21,6 @@ namespace {
 
 /// When there are this many kernels in memory, those that no function uses are dropped.
 constexpr size_t kMaxKernels = 4096;
-/// The name of every kernel in its object file, so that equal kernels have equal objects.
-constexpr const char* kFunctionName = "antegrad_kernel";
-
 bool is_cuda(const schedule::Kernel& kernel) { return kernel.device == ir::Device::Kind::Cuda; }
 
 const KernelCompiler& compiler_of(const schedule::Kernel& kernel, const KernelTarget& target) {
@@ -246,6 +243,25 @@ std::vector<LoadedKernel> make_kernels(const std::vector<schedule::Kernel>& kern
   compile(kernels, missing_on_cuda, target.cuda, target, out);
   if (target.facts) map_kernels(kernels, *target.facts, out);
   return out;
+}
+
+LoadedKernel make_cuda_kernel(const std::string& name, const std::string& text, const KernelTarget& target) {
+  cache::Key key;
+  add_system(key, target.cuda.toolchain, toolchain::target_name(target.cuda.target));
+  key.add_text("source", text);
+  const auto digest = key.digest();
+  schedule::Kernel named;
+  named.name = name;
+  const char* from = "";
+  if (auto found = find(key, digest, target, from)) {
+    trace_kernel(named, *found, from, "", 0);
+    return *std::move(found);
+  }
+  std::vector<LoadedKernel> out(1);
+  MissingKernels missing;
+  missing.emplace(digest, Missing{std::move(key), text, {0}});
+  compile({named}, missing, target.cuda, target, out);
+  return out[0];
 }
 
 FoundKernels find_kernels(const std::vector<KernelReference>& references, Caches& caches) {

@@ -50,6 +50,13 @@ struct KernelTarget {
 std::vector<LoadedKernel> make_kernels(const std::vector<schedule::Kernel>& kernels,
                                        const KernelTarget& target);
 
+/// The name of every kernel in its object file, so that equal kernels have equal objects.
+constexpr const char* kFunctionName = "antegrad_kernel";
+
+/// Returns the code of a kernel for CUDA devices that is given as text, which defines kFunctionName, like
+/// make_kernels(); its mapping is empty. `name`: for people.
+LoadedKernel make_cuda_kernel(const std::string& name, const std::string& text, const KernelTarget& target);
+
 /// The code of kernels that were compiled before; nothing, with a reason, when the cache lacks one of them.
 struct FoundKernels {
   std::optional<std::vector<LoadedKernel>> kernels;

@@ -116,10 +116,10 @@ std::string Lowering::toolchain_name() const {
   return toolchain().name();
 }
 
-KernelTarget Lowering::target(const ir::Graph& graph) const {
+KernelTarget Lowering::target(std::optional<schedule::DeviceFacts> facts) const {
   KernelTarget target;
   target.cpu = {toolchain_name(), isa_, [this]() -> const toolchain::Toolchain& { return toolchain(); }};
-  target.facts = cuda_facts(graph);
+  target.facts = facts;
   if (target.facts)
     target.cuda = {toolchain::cuda::nvrtc_name(), toolchain::CudaArch{target.facts->capability}, nvrtc};
   target.caches = usable_caches(options_);
@@ -135,6 +135,10 @@ std::string Lowering::why_no_kernels(const ir::Graph& graph) const {
   if (devices.size() > 1) return "its tensors are on several devices besides the CPU";
   if (devices[0].kind != ir::Device::Kind::Cuda)
     return fmt::format("there is no generated code for {}", ir::to_string(devices[0]));
+  return why_no_cuda_kernels();
+}
+
+std::string Lowering::why_no_cuda_kernels() const {
   if (!options_.cuda_kernels) return "Options::cuda_kernels is off";
   return toolchain::cuda::driver().problem;
 }
@@ -181,7 +185,12 @@ std::string Lowering::source(const schedule::Kernel& kernel, const ir::Graph& gr
 
 std::vector<LoadedKernel> Lowering::kernels(const schedule::Program& program) const {
   if (program.kernels.empty()) return {};
-  return make_kernels(program.kernels, target(program.graph));
+  return make_kernels(program.kernels, target(cuda_facts(program.graph)));
+}
+
+LoadedKernel Lowering::cuda_kernel(const std::string& name, const std::string& text,
+                                   const schedule::DeviceFacts& facts) const {
+  return make_cuda_kernel(name, text, target(facts));
 }
 
 void Lowering::tolerate(const Error& error) const {

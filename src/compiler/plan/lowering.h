@@ -29,7 +29,8 @@ class Lowered {
   bool is_eager() const { return is_eager_; }
   const schedule::Program& program() const { return program_; }
   /// Calls `use` with the program at these sizes, for one thread at a time. `use` must not keep it.
-  void at(const std::vector<int64_t>& symbols, const std::function<void(const schedule::Program&)>& use) const;
+  void at(const std::vector<int64_t>& symbols,
+          const std::function<void(const schedule::Program&)>& use) const;
   const std::vector<LoadedKernel>& kernels() const { return kernels_; }
   const std::shared_ptr<const runtime::IndexChecks>& checks() const { return checks_; }
   /// Whether the results of each kernel are to be compared with LibTorch's.
@@ -71,6 +72,12 @@ class Lowering {
   std::string source(const schedule::Kernel& kernel, const ir::Graph& graph) const;
   /// Throws Error(Compile).
   std::vector<LoadedKernel> kernels(const schedule::Program& program) const;
+  /// Returns the code of a kernel for a CUDA device that is given as text: as make_cuda_kernel(). Throws
+  /// Error(Compile).
+  LoadedKernel cuda_kernel(const std::string& name, const std::string& text,
+                           const schedule::DeviceFacts& facts) const;
+  /// Returns why there are no kernels for CUDA devices; empty when they are generated.
+  std::string why_no_cuda_kernels() const;
   /// Records a compile failure for which LibTorch may run every op instead: while the process ends, or when
   /// Options::compile_failure allows it. Rethrows it otherwise. Must be called inside the catch block.
   void tolerate(const Error& error) const;
@@ -88,7 +95,7 @@ class Lowering {
   CacheLog& cache_log() const { return cache_log_; }
 
  private:
-  KernelTarget target(const ir::Graph& graph) const;
+  KernelTarget target(std::optional<schedule::DeviceFacts> facts) const;
   const toolchain::Toolchain& toolchain() const;
 
   const Options options_;
