@@ -18,7 +18,8 @@ class Optimizer;
 }
 namespace antegrad::optim {
 class Stepper;
-}
+class UpdateCode;
+}  // namespace antegrad::optim
 namespace antegrad::runtime {
 class EarlyResults;
 }
@@ -111,7 +112,9 @@ namespace detail {
 /// What training steps need besides the user's function.
 class TrainingCore {
  public:
-  TrainingCore(torch::optim::Optimizer& optimizer, StepOptions options);
+  /// `code`: where the optimizer's step takes its code from; null for code that is compiled.
+  TrainingCore(torch::optim::Optimizer& optimizer, StepOptions options,
+               std::shared_ptr<optim::UpdateCode> code = nullptr);
   ~TrainingCore();
 
   const Options& options() const;
@@ -135,9 +138,10 @@ class TrainingCore {
   void fail();
   StepResult last() const;
   Report step_report() const;
+  struct Impl;
+  Impl& impl() const { return *impl_; }  ///< for packages
 
  private:
-  struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 
@@ -203,6 +207,14 @@ class TrainingStep {
   /// With DataParallel::shard_state, gives the optimizer the state of all parameters until the next call, to
   /// save it or to go on in another way. All processes have to call it.
   void gather_state() const { state_->core->gather_state(); }
+
+  // For package().
+  const std::shared_ptr<detail::TrainingCore>& training() const { return state_->core; }
+  /// Loss and gradients of the last call; null before the first one.
+  std::shared_ptr<detail::Function> core() const {
+    const auto found = state_->compiled.find(state_->list);
+    return found != state_->compiled.end() ? found->second.core() : nullptr;
+  }
 
  private:
   using Compiled = detail::WithoutHistory<detail::LossAndGradients<F>>;

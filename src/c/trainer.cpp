@@ -54,10 +54,7 @@ class Trainer : public antegrad_trainer {
       throw Error(ErrorCode::InvalidArgument, "c:trainer", fmt::format("\"{}\" is set to {}", name, value),
                   "Give a finite number that is not negative");
     if (set_of_step(name, value)) return step_.reset();
-    bool known = true;
-    for (auto& group : optimizer_.optimizer->param_groups())
-      known = optimizer_.set(group.options(), name, value) && known;
-    if (!known)
+    if (!set_hyperparameter(optimizer_, name, value))
       throw Error(ErrorCode::InvalidArgument, "c:trainer",
                   fmt::format("neither the optimizer nor the step has a number \"{}\"", name),
                   "docs/c-api.md lists them");

@@ -71,7 +71,7 @@ const FlatKernel& Norms::kernel(Kind kind, ir::DType dtype) {
       text = row_graph("aten.pow.Tensor_Tensor(%3, %1)", kSum, dtype);
       break;
   }
-  return kernels_.emplace(std::pair(kind, dtype), flat_kernel(text, lowering_)).first->second;
+  return kernels_.emplace(std::pair(kind, dtype), flat_kernel(*code_.flat(text))).first->second;
 }
 
 double Norms::accumulate(const std::vector<Update>& updates, Kind kind, double type) {

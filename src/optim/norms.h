@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "optim/update_code.h"
 #include "optim/update_kernel.h"
 #include "optim/updates.h"
 
@@ -11,7 +12,7 @@ namespace antegrad::optim {
 /// Computes norms over all gradients together.
 class Norms {
  public:
-  explicit Norms(const compiler::Lowering& lowering) : lowering_(lowering) {}
+  explicit Norms(UpdateCode& code) : code_(code) {}
 
   /// As torch::nn::utils::clip_grad_norm_, but sums of more than 1024 elements are accumulated in double.
   double total(const std::vector<Update>& updates, double type);
@@ -23,7 +24,7 @@ class Norms {
   double accumulate(const std::vector<Update>& updates, Kind kind, double type);
   const FlatKernel& kernel(Kind kind, ir::DType dtype);
 
-  const compiler::Lowering& lowering_;
+  UpdateCode& code_;
   std::map<std::pair<Kind, ir::DType>, FlatKernel> kernels_;
 };
 

@@ -91,13 +91,13 @@ void bump_versions(const Update& update) {
 
 }  // namespace
 
-Stepper::Stepper(Optimizer& optimizer, StepOptions options)
+Stepper::Stepper(Optimizer& optimizer, StepOptions options, std::shared_ptr<UpdateCode> code)
     : optimizer_(optimizer),
       options_(normalised(std::move(options))),
       method_(method_of(optimizer)),
+      code_(code ? std::move(code) : std::make_shared<CompiledUpdateCode>(options_.options)),
+      norms_(*code_),
       lowering_(options_.options),
-      norms_(lowering_),
-      functions_(options_.options),
       device_kernels_(lowering_) {
   check_options(options_);
   if (method_ || options_.options.unsupported != Unsupported::Error) return;
@@ -228,7 +228,7 @@ void Stepper::run_function(Updates& updates) {
   for (const auto& state : updates.made) made.push_back(state.parameter);
   hand_over(std::move(updates.made), optimizer_);
   try {
-    functions_.run(updates.list);
+    code_->run(updates.list);
   } catch (...) {
     for (auto* parameter : made) optimizer_.state().erase(parameter);
     throw;
@@ -312,16 +312,27 @@ void Stepper::abandon_parts() {
   parts_.reset();
 }
 
+void Stepper::prepare_kernels(GradientOf which) {
+  if (!method_ || !is_elementwise(*method_) || options_.options.backend == Backend::Eager) return;
+  auto updates = updates_of(optimizer_, *method_, which);
+  if (options_.clip_norm) norms_.total(updates.list, options_.norm_type);
+  if (options_.skip_nonfinite) norms_.all_finite(updates.list);
+  scale_and_clamp(updates.list, 1);
+  std::optional<Averages> averages;
+  if (options_.average) averages.emplace(optimizer_, options_.average).add_to(updates.list);
+  for (const auto& update : updates.list) kernel(update.formula);
+}
+
 Report Stepper::report() const {
   auto report = report_;
-  report.captures += functions_.captures() + device_kernels_.formulas();
+  report.captures += code_->captures() + device_kernels_.formulas();
   return report;
 }
 
 const FlatKernel& Stepper::kernel(const Formula& formula) {
   const auto found = kernels_.find(formula);
   if (found != kernels_.end()) return found->second;
-  auto made = flat_kernel(graph_text(formula), lowering_);
+  auto made = flat_kernel(*code_->flat(graph_text(formula)));
   ++report_.captures;
   return kernels_.emplace(formula, std::move(made)).first->second;
 }

@@ -11,7 +11,7 @@
 #include "optim/device_table.h"
 #include "optim/norms.h"
 #include "optim/table.h"
-#include "optim/update_function.h"
+#include "optim/update_code.h"
 #include "optim/update_kernel.h"
 #include "optim/updates.h"
 
@@ -20,7 +20,9 @@ namespace antegrad::optim {
 /// Makes steps of one optimizer.
 class Stepper {
  public:
-  Stepper(torch::optim::Optimizer& optimizer, StepOptions options);
+  /// `code`: where it takes code from; null for code that is compiled.
+  Stepper(torch::optim::Optimizer& optimizer, StepOptions options,
+          std::shared_ptr<UpdateCode> code = nullptr);
 
   /// A step with these gradients, multiplied by a number first, and divided by the scale of a scaler that is
   /// on a CUDA device. When it throws, nothing has changed, unless LibTorch's own step() did.
@@ -41,6 +43,10 @@ class Stepper {
   void finish_parts();   ///< ends a step all of whose parts were updated
   void abandon_parts();  ///< ends another step; state of parameters that were not updated is as before
 
+  /// Compiles the kernels of a step for the parameters for which `which` returns a tensor like their
+  /// gradient, so that they are among those of code(), unless a step has done so. Throws what step() throws.
+  void prepare_kernels(GradientOf which);
+
   torch::optim::Optimizer& optimizer() const { return optimizer_; }
   const StepOptions& options() const { return options_; }
   const std::optional<Method>& method() const { return method_; }  ///< none for other classes
@@ -48,6 +54,7 @@ class Stepper {
   StepResult last() const;
   /// Returns 1 if the last step was skipped, else 0: f32, where it was decided.
   at::Tensor skipped() const;
+  const UpdateCode& code() const { return *code_; }
   Report report() const;
 
  private:
@@ -90,10 +97,10 @@ class Stepper {
   torch::optim::Optimizer& optimizer_;
   const StepOptions options_;
   const std::optional<Method> method_;
-  const compiler::Lowering lowering_;
+  const std::shared_ptr<UpdateCode> code_;
   Norms norms_;
-  CompiledUpdates functions_;
   std::map<Formula, FlatKernel> kernels_;
+  const compiler::Lowering lowering_;  ///< for CUDA devices
   DeviceKernels device_kernels_;
   std::unique_ptr<Parts> parts_;
   TotalNorm total_norm_;

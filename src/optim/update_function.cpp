@@ -1,9 +1,13 @@
 #include "optim/update_function.h"
 
 #include <ATen/ops/empty.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "cache/format/hash.h"
+#include "optim/optimizer_class.h"
 #include "optim/tensor_update.h"
 
 namespace antegrad::optim {
@@ -30,6 +34,22 @@ at::Tensor numbers_of(const std::vector<Update>& updates) {
   return numbers;
 }
 
+std::vector<Formula> formulas_of(const std::vector<Update>& updates) {
+  std::vector<Formula> formulas;
+  for (const auto& update : updates) formulas.push_back(update.formula);
+  return formulas;
+}
+
+std::string folder_name(const std::vector<Formula>& formulas) {
+  std::string text;
+  for (const auto& f : formulas)
+    text +=
+        fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {}\n", class_name(f.method), ir::name(f.dtype),
+                    f.scales, f.clamps, f.decays, f.decoupled, f.momentum, f.nesterov, f.amsgrad, f.centered,
+                    f.factored, f.iterations, ir::name(f.inner), fmt::join(f.coefficients, " "), f.averages);
+  return cache::sha256(text).hex();
+}
+
 CompiledUpdates::CompiledUpdates(Options options) : options_(std::move(options)) {
   options_.name = "optimizer_step";
   options_.watch = {};
@@ -39,18 +59,20 @@ CompiledUpdates::CompiledUpdates(Options options) : options_(std::move(options))
   options_.compile = Compile::Blocking;
 }
 
-void CompiledUpdates::run(const std::vector<Update>& updates) {
-  UpdateFunction function;
-  std::vector<at::Tensor> parameters, gradients, states;
+CompiledUpdates::Arguments::Arguments(const std::vector<Update>& updates) : numbers(numbers_of(updates)) {
   for (const auto& update : updates) {
-    function.formulas.push_back(update.formula);
     parameters.push_back(update.parameter.detach());
     gradients.push_back(update.gradient.detach());
     states.insert(states.end(), update.state.begin(), update.state.end());
   }
+}
+
+void CompiledUpdates::run(const std::vector<Update>& updates) {
+  UpdateFunction function{formulas_of(updates)};
   auto key = function.formulas;
   const auto [place, is_new] = functions_.try_emplace(std::move(key), std::move(function), options_);
-  place->second(parameters, gradients, states, numbers_of(updates));
+  const Arguments given(updates);
+  place->second(given.parameters, given.gradients, given.states, given.numbers);
 }
 
 uint64_t CompiledUpdates::captures() const {

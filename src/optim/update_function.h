@@ -1,5 +1,6 @@
 #pragma once
 #include <map>
+#include <string>
 #include <vector>
 
 #include "antegrad/grad.h"
@@ -18,6 +19,9 @@ struct UpdateFunction {
 
 /// The numbers of updates as a tensor.
 at::Tensor numbers_of(const std::vector<Update>& updates);
+/// The formulas of updates, and a name for such a list, the same in every process.
+std::vector<Formula> formulas_of(const std::vector<Update>& updates);
+std::string folder_name(const std::vector<Formula>& formulas);
 
 /// Makes the steps of methods that are not elementwise.
 class CompiledUpdates {
@@ -26,6 +30,15 @@ class CompiledUpdates {
   /// When it throws, nothing has changed.
   void run(const std::vector<Update>& updates);
   uint64_t captures() const;
+  /// The functions, by the formulas of the parameters.
+  const auto& functions() const { return functions_; }
+
+  /// What a function is called with.
+  struct Arguments {
+    explicit Arguments(const std::vector<Update>& updates);
+    std::vector<at::Tensor> parameters, gradients, states;
+    at::Tensor numbers;
+  };
 
  private:
   Options options_;

@@ -1,14 +1,10 @@
 #include "optim/update_kernel.h"
 
-#include <ATen/Context.h>
 #include <c10/util/SmallVector.h>
 
 #include <algorithm>
 
 #include "antegrad/error.h"
-#include "compiler/code/driver.h"
-#include "ir/text.h"
-#include "ir/verify.h"
 #include "runtime/plan/overwrite.h"
 #include "runtime/plan/placement.h"
 
@@ -76,18 +72,16 @@ std::vector<FlatStep> flat_steps(const schedule::Program& program) {
     check_in_place(program.kernel_of(*call), flat.operands);
     check_order(program.kernel_of(*call), flat.operands, written);
   }
+  for (const auto& output : program.graph.outputs)
+    if (std::count(written.begin(), written.end(), operands[output.value]) == 0)
+      refuse_kernel("the step of an optimizer does not write all of its results");
   return steps;
 }
 
-FlatKernel flat_kernel(const std::string& graph_text, const compiler::Lowering& lowering) {
-  auto graph = ir::parse(graph_text);
-  ir::verify(graph);
-  lowering.prepare(graph);
-  const auto program = lowering.program(graph, at::globalContext().deterministicAlgorithms());
-  const auto kernels = lowering.kernels(program);
+FlatKernel flat_kernel(const compiler::Lowered& code) {
   FlatKernel flat;
-  for (auto& step : flat_steps(program))
-    flat.parts.push_back({kernels[step.kernel].code, std::move(step.operands)});
+  for (auto& step : flat_steps(code.program()))
+    flat.parts.push_back({code.kernels()[step.kernel].code, std::move(step.operands)});
   return flat;
 }
 

@@ -30,8 +30,9 @@ struct FlatStep {
 /// Operands are as those of flat_kernel(). Throws Error(Internal) where something else would have to run.
 std::vector<FlatStep> flat_steps(const schedule::Program& program);
 
-/// Compiles a graph whose ops all fuse to kernels. Operands are its inputs, then its outputs of role
-/// UserOutput; outputs of role MutatedInput are written to the memory of their input. Throws Error(Compile).
-FlatKernel flat_kernel(const std::string& graph_text, const compiler::Lowering& lowering);
+/// Takes the kernels of a graph whose ops have all fused to kernels. Operands are its inputs, then its
+/// outputs of role UserOutput; outputs of role MutatedInput are written to the memory of their input. Throws
+/// Error(Internal) for other code.
+FlatKernel flat_kernel(const compiler::Lowered& code);
 
 }  // namespace antegrad::optim
