@@ -160,8 +160,13 @@ typedef struct antegrad_trainer antegrad_trainer;
  * "Muon", with its defaults. `options` may be null. */
 antegrad_status antegrad_trainer_create(const antegrad_function* program, const char* optimizer,
                                         const antegrad_options* options, antegrad_trainer** trainer);
+/** Loads a training step of a package (docs/packages.md) as a trainer of the weights of that package; null
+ * for its first one. Nothing is captured or compiled, as in antegrad_load_package(). antegrad_trainer_save()
+ * writes the package as it is then, and antegrad_trainer_load() fails. */
+antegrad_status antegrad_load_package_step(const char* path, const char* name,
+                                           const antegrad_options* options, antegrad_trainer** trainer);
 /** Sets a hyperparameter of the optimizer ("lr", "weight_decay", "beta1" …) or of the step ("clip_norm",
- * "clip_value", "skip_nonfinite"), for all later steps. docs/c-api.md lists the names. */
+ * "clip_value", "skip_nonfinite"; not of a package), for all later steps. docs/c-api.md lists the names. */
 antegrad_status antegrad_trainer_set(antegrad_trainer* trainer, const char* name, double value);
 /** Runs the program, computes gradients and updates the parameters. Outputs are the results of the program,
  * as in antegrad_call(). If it fails, parameters and the optimizer's state are as they were, unless the

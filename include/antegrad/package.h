@@ -16,21 +16,36 @@
 #include "antegrad/options.h"
 #include "antegrad/value.h"
 
+namespace torch::optim {
+class Optimizer;
+}
+
 namespace antegrad {
 
+struct GradScaler;
+struct StepResult;
+struct WeightAverage;
+namespace detail {
+class TrainingCore;
+}
 namespace packaging {
 struct State;
 class Function;
+class Step;
 }  // namespace packaging
 
 /// A compiled function to put in a package: its versions that are compiled by now, so call it first, or
 /// explain() it, which runs nothing.
 struct FunctionToPackage {
-  /// `compiled` is what compile() returns. `derivatives` = 1: a call and backward(); 2: also
-  /// backward(create_graph) and what follows from it, and so on.
+  /// `compiled` is what compile() or training_step() returns. `derivatives` = 1: a call and backward(); 2:
+  /// also backward(create_graph) and what follows from it, and so on.
   template <class C>
   FunctionToPackage(std::string function_name, const C& compiled, int orders = 1)
       : name(std::move(function_name)), function(compiled.core()), derivatives(orders) {
+    if constexpr (requires { compiled.training(); }) {
+      training = compiled.training();
+      return;
+    }
     if constexpr (requires { compiled.program().named_parameters(); }) {  // a program of torch.export
       const auto add = [&](const NamedTensors& named) {
         names.insert(names.end(), named.begin(), named.end());
@@ -48,6 +63,7 @@ struct FunctionToPackage {
   int derivatives = 1;                         ///< orders of derivatives, at least 1
   NamedTensors names;                          ///< names of captured tensors, for those that are among them
   bool list_of_arguments = false;              ///< the function takes its arguments as a list of values
+  std::shared_ptr<detail::TrainingCore> training;  ///< null for functions that are no training steps
 };
 
 /// Where the weights of a package are.
@@ -111,12 +127,51 @@ class PackagedFunction {
 
  private:
   friend class Package;
+  friend class PackagedStep;
   PackagedFunction(std::shared_ptr<packaging::State> state, packaging::Function* function)
       : state_(std::move(state)), function_(function) {}
   static c10::IValue argument(std::optional<c10::IValue> value);
 
   std::shared_ptr<packaging::State> state_;
   packaging::Function* function_;
+};
+
+/// A training step of a package. It owns an optimizer over the weights of the package, which continues where
+/// that of the packaged step was. Copies share everything. Not thread-safe, like an optimizer.
+class PackagedStep {
+ public:
+  /// Calls the function, computes gradients, clips, updates the weights. Returns what the function returns,
+  /// without history. Throws what PackagedFunction and TrainingStep throw; weights and the optimizer's state
+  /// are then as they were.
+  template <class... Args>
+  c10::IValue operator()(const Args&... args) const {
+    return call({PackagedFunction::argument(value_of(args))...});
+  }
+  c10::IValue call(const std::vector<c10::IValue>& arguments) const;  ///< the same
+  // As those of PackagedFunction.
+  std::vector<at::Tensor> call_tensors(const std::vector<at::Tensor>& tensors) const;
+  std::vector<at::Tensor> example() const;
+
+  /// Sets a hyperparameter of all groups, such as "lr". Throws Error(InvalidArgument) if there is none of
+  /// that name.
+  void set(const std::string& name, double value) const;
+  /// The optimizer, of the class that the step was packaged with: hyperparameters are read from it at each
+  /// call. Its groups must keep their parameters.
+  torch::optim::Optimizer& optimizer() const;
+  std::shared_ptr<GradScaler> scaler() const;      ///< null without one
+  std::shared_ptr<WeightAverage> average() const;  ///< null without one
+  StepResult last() const;                         ///< what happened in the last call: <antegrad/optim.h>
+
+  std::string arguments() const;  ///< what it takes, as text
+  std::string result() const;     ///< what it returns, as text
+
+ private:
+  friend class Package;
+  PackagedStep(std::shared_ptr<packaging::State> state, packaging::Step* step)
+      : state_(std::move(state)), step_(step) {}
+
+  std::shared_ptr<packaging::State> state_;
+  packaging::Step* step_;
 };
 
 /// Facts about a package.
@@ -140,8 +195,10 @@ class Package {
 
   PackageInfo info() const;                    ///< facts about the package
   std::vector<std::string> functions() const;  ///< the names of its functions, in order
-  /// Returns a function. Throws Error(InvalidArgument) if there is none of that name.
+  std::vector<std::string> steps() const;      ///< the names of its training steps, in order
+  /// These throw Error(InvalidArgument) if there is none of that name.
   PackagedFunction function(const std::string& name) const;
+  PackagedStep step(const std::string& name) const;
 
   NamedTensors weights() const;                      ///< the tensors that its functions have captured
   at::Tensor weight(const std::string& name) const;  ///< throws Error(InvalidArgument) for an unknown name

@@ -266,6 +266,16 @@ antegrad_status antegrad_trainer_create(const antegrad_function* program, const 
   });
 }
 
+antegrad_status antegrad_load_package_step(const char* path, const char* name,
+                                           const antegrad_options* options, antegrad_trainer** trainer) {
+  return guarded([&] {
+    *not_null(trainer, "trainer") = nullptr;
+    *trainer = load_package_step(not_null(path, "path"), name == nullptr ? "" : name,
+                                 options == nullptr ? antegrad::Options() : options->options)
+                   .release();
+  });
+}
+
 antegrad_status antegrad_trainer_set(antegrad_trainer* trainer, const char* name, double value) {
   return guarded([&] { not_null(trainer, "trainer")->set(not_null(name, "name"), value); });
 }

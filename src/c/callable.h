@@ -76,6 +76,9 @@ std::unique_ptr<antegrad_function> load_program_file(const std::string& path, co
 /// Error(InvalidArgument).
 std::unique_ptr<antegrad_function> load_package_function(const std::string& path, const std::string& name,
                                                          const Options& options);
+/// The same for a training step.
+std::unique_ptr<antegrad_trainer> load_package_step(const std::string& path, const std::string& name,
+                                                    const Options& options);
 /// Returns a graph given as text, compiled to kernels. Throws Error(Parse) or Error(Verify).
 std::unique_ptr<antegrad_function> load_graph(const std::string& text, const Options& options);
 

@@ -7,6 +7,7 @@
 #include "antegrad/error.h"
 #include "antegrad/package.h"
 #include "c/callable.h"
+#include "c/trainer.h"
 
 namespace antegrad::c {
 namespace {
@@ -89,14 +90,50 @@ class PackageFunction : public antegrad_function {
   std::vector<bool> requires_grad_;
 };
 
-}  // namespace
+/// A training step of a package, with the weights of that package.
+class PackageTrainer : public antegrad_trainer {
+ public:
+  PackageTrainer(Package package, const std::string& name)
+      : package_(std::move(package)), step_(package_.step(name)) {}
 
-std::unique_ptr<antegrad_function> load_package_function(const std::string& path, const std::string& name,
-                                                         const Options& options) {
+  void set(const std::string& name, double value) override {
+    check_hyperparameter(name, value);
+    step_.set(name, value);
+  }
+  std::vector<at::Tensor> train(const std::vector<at::Tensor>& inputs) override {
+    return step_.call_tensors(inputs);
+  }
+  void save(const std::string& path) const override { package_.save(path); }
+  void load(const std::string&) override {
+    throw Error(ErrorCode::InvalidArgument, "c:trainer",
+                "a training step of a package has its state in the package",
+                "Load the package that antegrad_trainer_save() has written");
+  }
+
+ private:
+  Package package_;
+  PackagedStep step_;
+};
+
+Package load_package(const std::string& path, const Options& options) {
   PackageLoad load;
   load.options = options;
   load.strict = options.cache == Cache::Strict;
-  auto package = Package::load(path, load);
+  return Package::load(path, load);
+}
+
+}  // namespace
+
+std::unique_ptr<antegrad_trainer> load_package_step(const std::string& path, const std::string& name,
+                                                    const Options& options) {
+  auto package = load_package(path, options);
+  const auto names = package.steps();
+  return std::make_unique<PackageTrainer>(package, name.empty() && !names.empty() ? names.front() : name);
+}
+
+std::unique_ptr<antegrad_function> load_package_function(const std::string& path, const std::string& name,
+                                                         const Options& options) {
+  auto package = load_package(path, options);
   const auto names = package.functions();
   return std::make_unique<PackageFunction>(package, name.empty() && !names.empty() ? names.front() : name);
 }

@@ -50,9 +50,7 @@ class Trainer : public antegrad_trainer {
   }
 
   void set(const std::string& name, double value) override {
-    if (!std::isfinite(value) || (value < 0 && name != "beta2_decay"))
-      throw Error(ErrorCode::InvalidArgument, "c:trainer", fmt::format("\"{}\" is set to {}", name, value),
-                  "Give a finite number that is not negative");
+    check_hyperparameter(name, value);
     if (set_of_step(name, value)) return step_.reset();
     if (!set_hyperparameter(optimizer_, name, value))
       throw Error(ErrorCode::InvalidArgument, "c:trainer",
@@ -91,6 +89,12 @@ class Trainer : public antegrad_trainer {
 };
 
 }  // namespace
+
+void check_hyperparameter(const std::string& name, double value) {
+  if (!std::isfinite(value) || (value < 0 && name != "beta2_decay"))
+    throw Error(ErrorCode::InvalidArgument, "c:trainer", fmt::format("\"{}\" is set to {}", name, value),
+                "Give a finite number that is not negative");
+}
 
 std::unique_ptr<antegrad_trainer> make_trainer(const Program& program, const std::string& optimizer,
                                                const Options& options) {

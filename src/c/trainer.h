@@ -11,4 +11,7 @@ namespace antegrad::c {
 std::unique_ptr<antegrad_trainer> make_trainer(const Program& program, const std::string& optimizer,
                                                const Options& options);
 
+/// Throws Error(InvalidArgument) for a number that no hyperparameter of that name may be.
+void check_hyperparameter(const std::string& name, double value);
+
 }  // namespace antegrad::c

@@ -28,7 +28,9 @@ CLI::App& add_action(CLI::App& command, PackageCommand& options, const char* nam
 }
 
 void add_call(CLI::App& action, PackageCommand& options) {
-  action.add_option("FUNCTION", options.function, "the function to call; the default is the first")
+  action
+      .add_option("FUNCTION", options.function,
+                  "the function or training step to call; the default is the first")
       ->type_name("");
   action
       .add_option("--inputs", options.inputs,
@@ -71,6 +73,12 @@ CLI::App& add_package(CLI::App& app, PackageCommand& options) {
   strip.add_option("--output", options.output, "the file to write")
       ->required()
       ->type_name("FILE")
+      ->check(not_empty());
+  auto& sources = add_action(command, options, "sources",
+                             "write the kernels as C, with a CMakeLists.txt that builds a library of them");
+  sources.add_option("--output", options.output, "the folder to write")
+      ->required()
+      ->type_name("FOLDER")
       ->check(not_empty());
   return command;
 }

@@ -18,15 +18,27 @@ constexpr int64_t kFormat = 1;  ///< of the manifest and of all records that it 
 /// Names of records.
 inline const std::string kManifest = "data/antegrad/manifest.json", kMac = "data/antegrad/manifest.mac",
                          kWeightsFolder = "data/weights/",
-                         kWeightsConfig = "data/weights/antegrad_weights_config.json";
+                         kWeightsConfig = "data/weights/antegrad_weights_config.json",
+                         kUpdatesFolder = "data/antegrad/updates/";
 std::string folder_of(const std::string& function);  ///< of its versions; ends with a slash
 std::string kernel_record(const std::string& isa, const cache::Digest& kernel);
+std::string step_folder(const std::string& step);  ///< as folder_of()
+std::string step_record(const std::string& step);  ///< of its optimizer
+/// The code of a part of an optimizer's step, by the text of its graph.
+std::string update_record(const std::string& graph_text);
 
 /// What the manifest says about a function.
 struct FunctionInfo {
   std::string name, arguments, result;
   int64_t derivatives = 1;
   std::vector<std::vector<std::string>> versions;  ///< per version: its guards, for people
+};
+
+/// What the manifest says about a training step.
+struct StepInfo {
+  std::string name, arguments, result;
+  std::string optimizer;  ///< its class
+  std::vector<std::vector<std::string>> versions;
 };
 
 /// The type of a weight.
@@ -45,6 +57,7 @@ struct Manifest {
   PackageInfo info;
   std::string toolchain;  ///< the compiler of the kernels
   std::vector<FunctionInfo> functions;
+  std::vector<StepInfo> steps;
   std::vector<WeightInfo> weights;  ///< in the order in which versions number them
   bool external_weights = false;
   std::map<std::string, cache::Digest> records;  ///< SHA-256 of every other record

@@ -16,13 +16,6 @@ namespace {
 
 using compiler::InstancePtr;
 using compiler::Version;
-using Versions = std::vector<std::shared_ptr<const Version>>;
-
-[[noreturn]] void refuse_function(const std::string& what, const std::string& fact,
-                                  const std::string& way_out) {
-  throw Error(ErrorCode::InvalidArgument, "package", fmt::format("{} cannot be packaged: {}", what, fact),
-              way_out);
-}
 
 /// Whether what the version captured is still there and as it was.
 bool is_current(const Version& version) {
@@ -141,7 +134,7 @@ Structure structure_of(const compiler::Instance& instance, const FunctionToPacka
 /// The name of a captured tensor in the graph; "" for one that is not there.
 std::string name_in_graph(const Version& version, size_t lifted) {
   const auto& signature = version.newest_instance()->caller->signature();
-  const auto slot = static_cast<int32_t>(version.guards().arguments.size() + lifted);
+  const auto slot = signature.inputs - static_cast<int32_t>(version.guards().lifted.size() - lifted);
   const auto& inputs = version.compiled().plan().forward_graph().inputs;
   for (size_t i = 0; i < inputs.size() && i < signature.graph_inputs.size(); ++i)
     if (signature.graph_inputs[i] == slot) return inputs[i].name;
@@ -215,6 +208,13 @@ std::string call_key(const VersionRecord& record) {
   return write_version(key);
 }
 
+}  // namespace
+
+void refuse_function(const std::string& what, const std::string& fact, const std::string& way_out) {
+  throw Error(ErrorCode::InvalidArgument, "package", fmt::format("{} cannot be packaged: {}", what, fact),
+              way_out);
+}
+
 void check_name(const std::string& name) {
   const auto fits = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '.';
@@ -224,7 +224,15 @@ void check_name(const std::string& name) {
                 "Use letters, digits, '_', '-' and '.'");
 }
 
-}  // namespace
+Versions current_versions(const detail::Function& function, const std::string& what) {
+  Versions current;
+  for (const auto& version : function.versions())
+    if (is_current(*version)) current.push_back(version);
+  if (current.empty())
+    refuse_function(what, "it has no compiled version whose captured tensors and modules are as they were",
+                    "Call it before, or explain() it");
+  return current;
+}
 
 FunctionInfo Collector::add(const FunctionToPackage& function) {
   check_name(function.name);
@@ -233,12 +241,7 @@ FunctionInfo Collector::add(const FunctionToPackage& function) {
     throw Error(ErrorCode::InvalidArgument, "package",
                 fmt::format("{} is to have {} derivatives", what, function.derivatives),
                 "Ask for one or more");
-  Versions current;
-  for (const auto& version : function.function->versions())
-    if (is_current(*version)) current.push_back(version);
-  if (current.empty())
-    refuse_function(what, "it has no compiled version whose captured tensors and modules are as they were",
-                    "Call it before, or explain() it");
+  const auto current = current_versions(*function.function, what);
   auto added =
       add_versions(current, folder_of(function.name), what, function.derivatives, &function, function);
   return {function.name, print(added.structure.arguments), print(added.structure.result),
@@ -296,9 +299,10 @@ void Collector::add_version(const Version& version, const std::vector<InstancePt
   for (const auto& instance : instances)
     record.instances.push_back(record_of(*instance, record.shapes ? record.shapes->symbols.size() : 0));
   for (const auto& which : likely_cases(*instances.front()->caller, single)) code.backward(which);
-  add_code(*code.parts().forward, code, folder + "forward.code");
+  const auto& lowering = *code.parts().lowering;
+  add_code(*code.parts().forward, lowering, folder + "forward.code");
   for (const auto& [which, lowered] : code.backward_code()) {
-    add_code(*lowered, code, fmt::format("{}backward_{}.code", folder, record.backward_cases.size()));
+    add_code(*lowered, lowering, fmt::format("{}backward_{}.code", folder, record.backward_cases.size()));
     record.backward_cases.push_back(which);
   }
   if (derivatives > 1) add_gradients(version, instances, record, folder, what, derivatives - 1, root);
@@ -341,9 +345,8 @@ void Collector::add_gradients(const Version& version, const std::vector<Instance
       add_versions(current, folder + "gradients/", of, derivatives, nullptr, root, single).guards.size();
 }
 
-void Collector::add_code(const compiler::Lowered& code, const compiler::Template& from,
+void Collector::add_code(const compiler::Lowered& code, const compiler::Lowering& lowering,
                          const std::string& record) {
-  const auto& lowering = *from.parts().lowering;
   if (!code.kernels().empty() && toolchain_.empty()) toolchain_ = lowering.toolchain_name();
   records_[record].bytes =
       write_code(code.is_eager(), kernels_.add(code, lowering.isa_name()), code.program());

@@ -8,9 +8,19 @@
 #include "compiler/function/version.h"
 #include "package/archive.h"
 #include "package/record.h"
+#include "package/step_record.h"
 #include "package/weights.h"
 
 namespace antegrad::packaging {
+
+using Versions = std::vector<std::shared_ptr<const compiler::Version>>;
+
+// All throw Error(InvalidArgument). `what` names the function in messages.
+[[noreturn]] void refuse_function(const std::string& what, const std::string& fact,
+                                  const std::string& way_out);
+void check_name(const std::string& name);
+/// Returns the versions that can be packaged, at least one.
+Versions current_versions(const detail::Function& function, const std::string& what);
 
 /// The kernels of a package, by the digest of their C text.
 class KernelTable {
@@ -38,6 +48,8 @@ class Collector {
 
   /// Throws Error(InvalidArgument) for a function that cannot be packaged.
   FunctionInfo add(const FunctionToPackage& function);
+  /// The same for a training step.
+  StepInfo add_step(const FunctionToPackage& step);
   std::map<std::string, RecordToWrite> take_records() { return std::move(records_); }
   const NamedTensors& weights() const { return weights_.weights(); }
   KernelTable& kernels() { return kernels_; }
@@ -51,9 +63,8 @@ class Collector {
     Structure structure;                           ///< of the first
   };
   /// `single` are results whose gradients are likely to be asked for alone.
-  Added add_versions(const std::vector<std::shared_ptr<const compiler::Version>>& versions,
-                     const std::string& folder, const std::string& what, int derivatives,
-                     const FunctionToPackage* origin, const FunctionToPackage& root,
+  Added add_versions(const Versions& versions, const std::string& folder, const std::string& what,
+                     int derivatives, const FunctionToPackage* origin, const FunctionToPackage& root,
                      const std::vector<int32_t>& single = {});
   void add_version(const compiler::Version& version, const std::vector<compiler::InstancePtr>& instances,
                    VersionRecord record, const std::string& folder, const std::string& what, int derivatives,
@@ -61,11 +72,15 @@ class Collector {
   void add_gradients(const compiler::Version& version, const std::vector<compiler::InstancePtr>& instances,
                      VersionRecord& record, const std::string& folder, const std::string& what,
                      int derivatives, const FunctionToPackage& root);
-  void add_code(const compiler::Lowered& code, const compiler::Template& from, const std::string& record);
+  void add_code(const compiler::Lowered& code, const compiler::Lowering& from, const std::string& record);
+  /// Adds the code of the optimizer's step. Returns StepRecord::functions.
+  std::map<std::string, size_t> add_update_code(const detail::TrainingCore::Impl& core,
+                                                const FunctionToPackage& step);
 
   WeightTable weights_;
   KernelTable kernels_;
   std::map<std::string, RecordToWrite> records_;
+  std::vector<const torch::optim::Optimizer*> optimizers_;  ///< of the steps so far
   std::string toolchain_;
 };
 

@@ -27,6 +27,14 @@ std::string kernel_record(const std::string& isa, const cache::Digest& kernel) {
   return fmt::format("data/antegrad/kernels/{}/{}.o", isa, kernel.hex());
 }
 
+std::string step_folder(const std::string& step) { return fmt::format("data/antegrad/steps/{}/", step); }
+
+std::string step_record(const std::string& step) { return step_folder(step) + "optimizer.json"; }
+
+std::string update_record(const std::string& graph_text) {
+  return fmt::format("{}{}.code", kUpdatesFolder, cache::sha256(graph_text).hex());
+}
+
 std::string libtorch_here() { return fmt::format("{}.{}", TORCH_VERSION_MAJOR, TORCH_VERSION_MINOR); }
 
 WeightInfo weight_info(const std::string& name, const at::Tensor& tensor) {
@@ -55,6 +63,13 @@ std::string write_manifest(const Manifest& manifest) {
                                  {"result", function.result},
                                  {"derivatives", function.derivatives},
                                  {"versions", function.versions}});
+  if (!manifest.steps.empty()) json["steps"] = nlohmann::ordered_json::array();
+  for (const auto& step : manifest.steps)
+    json["steps"].push_back({{"name", step.name},
+                             {"arguments", step.arguments},
+                             {"result", step.result},
+                             {"optimizer", step.optimizer},
+                             {"versions", step.versions}});
   json["weights"] = nlohmann::ordered_json::array();
   for (const auto& weight : manifest.weights)
     json["weights"].push_back({{"name", weight.name},
@@ -92,6 +107,11 @@ static Manifest manifest_of(const program::Json& json) {
     out.derivatives = program::integer_of(function.at("derivatives"));
     out.versions = function.at("versions").get<std::vector<std::vector<std::string>>>();
   }
+  if (const auto steps = json.find("steps"); steps != json.end())
+    for (const auto& step : *steps)
+      manifest.steps.push_back({step.at("name"), step.at("arguments"), step.at("result"),
+                                step.at("optimizer"),
+                                step.at("versions").get<std::vector<std::vector<std::string>>>()});
   for (const auto& weight : json.at("weights"))
     manifest.weights.push_back({weight.at("name"), program::dtype_of(weight.at("dtype")),
                                 weight.at("sizes").get<std::vector<int64_t>>(),

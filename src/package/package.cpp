@@ -11,6 +11,7 @@
 #include "compiler/plan/lowering.h"
 #include "package/collect.h"
 #include "package/state.h"
+#include "package/step.h"
 
 namespace antegrad {
 namespace packaging {
@@ -40,7 +41,10 @@ void package(const std::string& path, const std::vector<FunctionToPackage>& func
     if (!names.insert(function.name).second)
       throw Error(ErrorCode::InvalidArgument, "package",
                   fmt::format("two functions are called \"{}\"", function.name), "Give them different names");
-    manifest.functions.push_back(collector.add(function));
+    if (function.training)
+      manifest.steps.push_back(collector.add_step(function));
+    else
+      manifest.functions.push_back(collector.add(function));
   }
   auto isas = collector.kernels().isas();
   for (const auto isa : options.isas) isas.emplace(toolchain::isa_name(compiler::instruction_set(isa)));
@@ -76,13 +80,16 @@ c10::IValue PackagedFunction::call(const std::vector<c10::IValue>& arguments) co
   return packaging::with_tensors(result.structure->result, result.tensors);
 }
 
-std::vector<at::Tensor> PackagedFunction::call_tensors(const std::vector<at::Tensor>& tensors) const {
-  const auto& pattern = function_->versions.arguments();
+/// Calls what takes arguments of this pattern with all tensors in them one by one.
+template <class Call>
+static std::vector<at::Tensor> call_with_tensors(const Call& callable, const std::string& name,
+                                                 const std::vector<c10::IValue>& pattern,
+                                                 const std::vector<at::Tensor>& tensors) {
   const auto count = packaging::flatten_arguments(pattern).tensors.size();
   if (count != tensors.size())
-    throw Error(ErrorCode::InvalidArgument, "package:" + function_->info.name,
+    throw Error(ErrorCode::InvalidArgument, "package:" + name,
                 fmt::format("{} tensors are given, and the function takes {}", tensors.size(), count),
-                "Give as many as its arguments have: " + function_->info.arguments);
+                "Give as many as its arguments have: " + callable.arguments());
   std::vector<c10::IValue> arguments;
   auto next = tensors.begin();
   for (const auto& argument : pattern) {
@@ -90,11 +97,34 @@ std::vector<at::Tensor> PackagedFunction::call_tensors(const std::vector<at::Ten
     arguments.push_back(packaging::with_tensors(argument, {next, end}));
     next = end;
   }
-  const auto leaves = packaging::flatten_arguments({call(arguments)});
+  const auto leaves = packaging::flatten_arguments({callable.call(arguments)});
   return {leaves.tensors.begin(), leaves.tensors.end()};
 }
 
+std::vector<at::Tensor> PackagedFunction::call_tensors(const std::vector<at::Tensor>& tensors) const {
+  return call_with_tensors(*this, function_->info.name, function_->versions.arguments(), tensors);
+}
+
+std::vector<at::Tensor> PackagedStep::call_tensors(const std::vector<at::Tensor>& tensors) const {
+  return call_with_tensors(*this, step_->info.name, step_->versions().arguments(), tensors);
+}
+
+std::vector<at::Tensor> PackagedStep::example() const { return step_->versions().example(); }
+
 std::vector<at::Tensor> PackagedFunction::example() const { return function_->versions.example(); }
+
+c10::IValue PackagedStep::call(const std::vector<c10::IValue>& arguments) const {
+  return step_->call(arguments);
+}
+void PackagedStep::set(const std::string& name, double value) const { step_->set(name, value); }
+torch::optim::Optimizer& PackagedStep::optimizer() const { return step_->optimizer(); }
+std::shared_ptr<GradScaler> PackagedStep::scaler() const { return step_->core().impl().options().scaler; }
+std::shared_ptr<WeightAverage> PackagedStep::average() const {
+  return step_->core().impl().options().average;
+}
+StepResult PackagedStep::last() const { return step_->core().last(); }
+std::string PackagedStep::arguments() const { return step_->info.arguments; }
+std::string PackagedStep::result() const { return step_->info.result; }
 
 std::string PackagedFunction::arguments() const { return function_->info.arguments; }
 std::string PackagedFunction::result() const { return function_->info.result; }
@@ -112,6 +142,8 @@ Package Package::load(const std::string& path, const PackageLoad& options) {
   state->weights->tensors = packaging::map_weights(*state->archive);
   for (const auto& function : manifest.functions)
     state->functions.push_back(std::make_unique<packaging::Function>(function, state->code, state->weights));
+  for (const auto& step : manifest.steps)
+    state->steps.push_back(std::make_unique<packaging::Step>(step, state->code, state->weights));
   return Package(std::move(state));
 }
 
@@ -127,6 +159,18 @@ PackagedFunction Package::function(const std::string& name) const {
   for (const auto& function : state_->functions)
     if (function->info.name == name) return {state_, function.get()};
   packaging::refuse_name("function", name, state_->archive->path());
+}
+
+std::vector<std::string> Package::steps() const {
+  std::vector<std::string> names;
+  for (const auto& step : state_->steps) names.push_back(step->info.name);
+  return names;
+}
+
+PackagedStep Package::step(const std::string& name) const {
+  for (const auto& step : state_->steps)
+    if (step->info.name == name) return {state_, step.get()};
+  packaging::refuse_name("training step", name, state_->archive->path());
 }
 
 NamedTensors Package::weights() const {
@@ -163,6 +207,7 @@ void Package::replace(const NamedTensors& tensors) const {
     packaging::check_weight(weights.info[numbers.back()], tensor);
   }
   const std::unique_lock lock(weights.mutex);
+  ++weights.generation;
   for (size_t i = 0; i < tensors.size(); ++i) {
     weights.tensors[numbers[i]] = tensors[i].second;
     for (auto* user : weights.users) user->set_weight(numbers[i], tensors[i].second);
@@ -186,25 +231,40 @@ void Package::save(const std::string& path, const std::string& key_file) const {
   for (const auto& [record, digest] : manifest.records)
     if (record.rfind(packaging::kWeightsFolder, 0) != 0)
       records[record].bytes = std::string(state_->archive->read(record));
-  manifest.weights.clear();
   auto weights = this->weights();
   for (const auto& [name, tensor] : weights)
     if (!tensor.defined() && !manifest.external_weights)
       throw Error(ErrorCode::InvalidArgument, "package:save",
                   fmt::format("the weight \"{}\" is not given", name), "Call replace() before");
-  if (manifest.external_weights)
-    manifest.weights = state_->weights->info;
-  else
+  for (const auto& step : state_->steps)
+    if (step->is_used()) records[packaging::step_record(step->info.name)].bytes = step->record(weights);
+  if (manifest.external_weights) {
+    for (auto i = manifest.weights.size(); i < weights.size(); ++i)
+      manifest.weights.push_back(packaging::weight_info(weights[i].first, weights[i].second));
+  } else {
+    manifest.weights.clear();
     packaging::add_weights(weights, manifest, records);
+  }
   packaging::write_archive(path, std::move(manifest), std::move(records), key_file);
 }
 
 void Package::verify() const {
   state_->archive->verify();
   for (const auto& function : state_->functions) function->versions.load_everything();
+  for (const auto& step : state_->steps) step->load_everything();
 }
 
+packaging::State::State() = default;
+packaging::State::~State() = default;
+
 std::vector<std::string> Package::notes() const { return state_->code->notes(); }
+
+static void add_versions_to(std::string& text, const std::vector<std::vector<std::string>>& versions) {
+  for (size_t v = 0; v < versions.size(); ++v) {
+    text += fmt::format("  version {}\n", v);
+    for (const auto& guard : versions[v]) text += fmt::format("    {}\n", guard);
+  }
+}
 
 std::string Package::text() const {
   const auto& manifest = state_->archive->manifest();
@@ -217,10 +277,12 @@ std::string Package::text() const {
   for (const auto& function : manifest.functions) {
     text += fmt::format("function {}{} -> {}, {} {}\n", function.name, function.arguments, function.result,
                         function.derivatives, function.derivatives == 1 ? "derivative" : "derivatives");
-    for (size_t v = 0; v < function.versions.size(); ++v) {
-      text += fmt::format("  version {}\n", v);
-      for (const auto& guard : function.versions[v]) text += fmt::format("    {}\n", guard);
-    }
+    add_versions_to(text, function.versions);
+  }
+  for (const auto& step : manifest.steps) {
+    text +=
+        fmt::format("training step {}{} -> {}, {}\n", step.name, step.arguments, step.result, step.optimizer);
+    add_versions_to(text, step.versions);
   }
   for (const auto& weight : manifest.weights)
     text += fmt::format("weight {}: {}{}\n", weight.name, packaging::type_text(weight),

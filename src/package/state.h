@@ -34,6 +34,7 @@ class CodeLoader {
 
   const Archive& archive() const { return *archive_; }
   const std::shared_ptr<const compiler::Lowering>& lowering() const { return lowering_; }
+  const PackageLoad& options() const { return load_; }
   std::vector<std::string> notes() const;
 
  private:
@@ -58,6 +59,7 @@ struct Weights {
   std::vector<WeightInfo> info;
   std::vector<at::Tensor> tensors;
   std::vector<VersionSet*> users;  ///< loaded ones
+  uint64_t generation = 0;         ///< how often some were replaced
 };
 
 /// Versions of a function, or of its gradients, in one folder of the archive: loaded when first needed.
@@ -76,8 +78,9 @@ class VersionSet {
     std::vector<at::Tensor> tensors;
     std::shared_ptr<const Structure> structure;
   };
-  /// Calls the version whose guards hold. Throws Error(InvalidArgument) if there is none.
-  Result call(const Leaves& leaves);
+  /// Calls the version whose guards hold. Throws Error(InvalidArgument) if there is none. `early` may take
+  /// results before the call ends.
+  Result call(const Leaves& leaves, runtime::EarlyResults* early = nullptr);
   /// Reads and checks all versions, with the code of their forward passes. Throws Error(Io).
   void load();
   void load_everything();  ///< also gradients and cases of backward passes
@@ -116,12 +119,17 @@ class Function {
   VersionSet versions;
 };
 
+class Step;  // package/step.h
+
 /// What copies of a Package share.
 struct State {
+  State();
+  ~State();
   std::shared_ptr<const Archive> archive;
   std::shared_ptr<CodeLoader> code;
   std::shared_ptr<Weights> weights;
   std::vector<std::unique_ptr<Function>> functions;
+  std::vector<std::unique_ptr<Step>> steps;
 };
 
 }  // namespace antegrad::packaging

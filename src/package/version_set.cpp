@@ -287,7 +287,7 @@ std::optional<compiler::Match> VersionSet::find_at_new_sizes(const compiler::Cal
   return find(call);
 }
 
-VersionSet::Result VersionSet::call(const Leaves& leaves) {
+VersionSet::Result VersionSet::call(const Leaves& leaves, runtime::EarlyResults* early) {
   load();
   runtime::use_one_thread_after_fork();
   const detail::RunOnTensors run;
@@ -300,7 +300,7 @@ VersionSet::Result VersionSet::call(const Leaves& leaves) {
   Result result;
   result.structure = std::static_pointer_cast<const Structure>(instance.pattern);
   if (!instance.has_assumptions) {
-    result.tensors = instance.caller->call(match->inputs);
+    result.tensors = instance.caller->call(match->inputs, early);
   } else {
     const auto generator = runtime::generator_state();
     try {

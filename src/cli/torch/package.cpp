@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 
 #include "cli/text.h"
 #include "cli/torch/commands.h"
@@ -37,16 +38,33 @@ std::string list(const Package& package) {
     const auto function = package.function(name);
     text += fmt::format("{}{} -> {}\n", name, function.arguments(), function.result());
   }
+  for (const auto& name : package.steps()) {
+    const auto step = package.step(name);
+    text += fmt::format("step {}{} -> {}\n", name, step.arguments(), step.result());
+  }
   for (const auto& [name, tensor] : package.weights()) text += fmt::format("weight {}\n", name);
   return printable(text);
 }
 
-PackagedFunction function_of(const Package& package, const PackageCommand& given) {
-  const auto names = package.functions();
-  return package.function(given.function.empty() && !names.empty() ? names.front() : given.function);
+/// A function or a training step.
+struct Callable {
+  std::function<std::vector<at::Tensor>(const std::vector<at::Tensor>&)> call;
+  std::function<std::vector<at::Tensor>()> example;
+};
+
+Callable callable_of(const Package& package, const PackageCommand& given) {
+  const auto make = [](const auto& found) {
+    return Callable{[found](const std::vector<at::Tensor>& tensors) { return found.call_tensors(tensors); },
+                    [found] { return found.example(); }};
+  };
+  const auto names = package.functions(), steps = package.steps();
+  const bool is_step = given.function.empty() ? names.empty() && !steps.empty()
+                                              : std::ranges::count(steps, given.function) > 0;
+  if (is_step) return make(package.step(given.function.empty() ? steps.front() : given.function));
+  return make(package.function(given.function.empty() && !names.empty() ? names.front() : given.function));
 }
 
-std::vector<at::Tensor> inputs_of(const PackagedFunction& function, const PackageCommand& given) {
+std::vector<at::Tensor> inputs_of(const Callable& function, const PackageCommand& given) {
   at::manual_seed(given.seed);
   auto tensors = function.example();
   if (given.inputs.empty()) {
@@ -73,8 +91,8 @@ at::Tensor loss_of(const std::vector<at::Tensor>& results) {
 }
 
 std::string run(const Package& package, const PackageCommand& given) {
-  const auto function = function_of(package, given);
-  const auto results = function.call_tensors(inputs_of(function, given));
+  const auto function = callable_of(package, given);
+  const auto results = function.call(inputs_of(function, given));
   std::vector<Row> rows = {{"result", "type", "sum"}};
   for (size_t i = 0; i < results.size(); ++i) {
     const auto& result = results[i];
@@ -110,10 +128,10 @@ std::string bench(const PackageCommand& given) {
   const auto start = Clock::now();
   const auto package = Package::load(given.file, load_options(given));
   const auto loaded = seconds_after(start);
-  const auto function = function_of(package, given);
+  const auto function = callable_of(package, given);
   const auto inputs = inputs_of(function, given);
   const auto before = Clock::now();
-  const bool differentiable = loss_of(function.call_tensors(inputs)).defined();
+  const bool differentiable = loss_of(function.call(inputs)).defined();
   const auto first = seconds_after(before);
   std::vector<double> calls, steps;
   const auto until = [&](double share, std::vector<double>& samples, const auto& work) {
@@ -124,11 +142,11 @@ std::string bench(const PackageCommand& given) {
       samples.push_back(seconds_after(one));
     } while (seconds_after(begin) < share * given.seconds || samples.size() < 5);
   };
-  until(0.5, calls, [&] { function.call_tensors(inputs); });
+  until(0.5, calls, [&] { function.call(inputs); });
   if (differentiable)
     until(0.5, steps, [&] {
       for (auto& parameter : package.parameters()) parameter.mutable_grad() = at::Tensor();
-      loss_of(function.call_tensors(inputs)).backward();
+      loss_of(function.call(inputs)).backward();
     });
   std::vector<Row> rows = {
       {"load", time_text(loaded)}, {"first call", time_text(first)}, {"call", time_text(middle_of(calls))}};
