@@ -103,7 +103,10 @@ struct PackageLoad {
   bool ir_only = false;        ///< uses no machine code of the file: everything is compiled from its graphs
   std::string key_file;        ///< only a package that was signed with this key is loaded
   bool check_weights = false;  ///< also checks the checksums of embedded weights, which reads all of them
-  Options options;             ///< how code is compiled where that is needed
+  /// A library built of what Package::write_sources() has written: its kernels are used where it has all that
+  /// a pass needs.
+  std::string kernel_library;
+  Options options;  ///< how code is compiled where that is needed
 };
 
 /// A function of a package. Copies share everything. Thread-safe.
@@ -214,8 +217,13 @@ class Package {
     for (const auto& item : module.named_buffers()) tensors.emplace_back(item.key(), item.value());
     replace_known(tensors);
   }
-  /// Writes the package with its present weights. Throws Error(Io), Error(InvalidArgument).
+  /// Writes the package with its present weights, and its training steps as they are now. Throws Error(Io),
+  /// Error(InvalidArgument).
   void save(const std::string& path, const std::string& key_file = {}) const;
+
+  /// Writes the kernels as C, with a CMakeLists.txt that builds a library of them for
+  /// PackageLoad::kernel_library. Throws Error(Io), Error(InvalidArgument).
+  void write_sources(const std::string& folder) const;
 
   /// Checks everything in the file, also what no call has needed yet. Throws Error(Io).
   void verify() const;

@@ -15,6 +15,8 @@ constexpr const char* kPackageExamples =
     "  antegrad package run model.pt2 loss --gradients\n"
     "  antegrad package bench model.pt2 loss --strict\n"
     "  antegrad package strip model.pt2 --isa avx2 --output small.pt2\n"
+    "  antegrad package sources model.pt2 --output kernels && cmake -S kernels -B build && cmake --build "
+    "build\n"
     "\n"
     "Exit codes: 0 success; 1 failure, or a damaged file; 2 wrong usage.";
 
@@ -41,6 +43,11 @@ void add_call(CLI::App& action, PackageCommand& options) {
   action.add_option("--seed", options.seed, "the seed of random inputs; the default is 0")
       ->type_name("N")
       ->check(whole_number());
+  action
+      .add_option("--kernel-library", options.kernel_library,
+                  "a library built of what `sources` has written: its\nkernels are used")
+      ->type_name("FILE")
+      ->check(not_empty());
   action.add_flag("--strict", options.strict, "fail where something would have to be compiled");
   action.add_flag("--ir-only", options.ir_only, "use no machine code of the file: compile its graphs");
 }

@@ -12,8 +12,9 @@ class App;
 namespace antegrad::cli {
 
 struct PackageCommand {
-  std::string action;  ///< "list", "show", "verify", "run", "bench" or "strip"; set by set_package_action()
-  std::string file, function, output, inputs, key_file;
+  std::string action;  ///< "list", "show", "verify", "run", "bench", "strip" or "sources"; set by
+                       ///< set_package_action()
+  std::string file, function, output, inputs, key_file, kernel_library;
   std::vector<std::string> isas;
   uint64_t seed = 0;
   double seconds = 1;

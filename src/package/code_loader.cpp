@@ -32,7 +32,16 @@ std::string machine_here() { return kMachine; }
 CodeLoader::CodeLoader(std::shared_ptr<const Archive> archive, const PackageLoad& load)
     : archive_(std::move(archive)),
       load_(load),
-      lowering_(std::make_shared<const compiler::Lowering>(options_for(load))) {}
+      lowering_(std::make_shared<const compiler::Lowering>(options_for(load))) {
+  if (load.kernel_library.empty()) return;
+  if (load.ir_only)
+    throw Error(
+        ErrorCode::InvalidArgument, "package:load",
+        "PackageLoad::kernel_library and ir_only are both set, but no graph of the file is compiled with "
+        "a library",
+        "Set one of them");
+  library_.emplace(load.kernel_library);
+}
 
 std::string CodeLoader::isa_for(const std::vector<cache::Digest>& kernels) const {
   if (archive_->manifest().info.machine != machine_here()) return {};
@@ -85,13 +94,19 @@ std::shared_ptr<const compiler::Lowered> CodeLoader::load(const std::string& rec
     note(fmt::format("{}: LibTorch runs every op", what));
     return std::make_shared<const compiler::Lowered>(code.program.graph);
   }
+  std::vector<compiler::LoadedKernel> kernels;
+  if (library_ &&
+      std::ranges::all_of(code.kernels, [&](const auto& digest) { return library_->has(digest); })) {
+    for (const auto& digest : code.kernels) kernels.push_back(library_->kernel(digest));
+    note(fmt::format("{}: {} kernels of \"{}\"", what, kernels.size(), library_->path()));
+    return std::make_shared<const compiler::Lowered>(std::move(code.program), std::move(kernels));
+  }
   const auto isa = isa_for(code.kernels);
   if (isa.empty()) {
     allow_compiling(
         what, fmt::format("the file has no kernels for {} and {}", machine_here(), lowering_->isa_name()));
     return nullptr;
   }
-  std::vector<compiler::LoadedKernel> kernels;
   for (const auto& digest : code.kernels) kernels.push_back(kernel(isa, digest));
   note(fmt::format("{}: {} kernels for {} of the file", what, kernels.size(), isa));
   return std::make_shared<const compiler::Lowered>(std::move(code.program), std::move(kernels));

@@ -10,6 +10,7 @@
 #include "compiler/cache/system_key.h"
 #include "compiler/plan/lowering.h"
 #include "package/collect.h"
+#include "package/sources.h"
 #include "package/state.h"
 #include "package/step.h"
 
@@ -246,6 +247,10 @@ void Package::save(const std::string& path, const std::string& key_file) const {
     packaging::add_weights(weights, manifest, records);
   }
   packaging::write_archive(path, std::move(manifest), std::move(records), key_file);
+}
+
+void Package::write_sources(const std::string& folder) const {
+  packaging::write_sources(*state_->archive, folder);
 }
 
 void Package::verify() const {

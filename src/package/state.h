@@ -11,6 +11,7 @@
 #include "compiler/plan/lowering.h"
 #include "package/archive.h"
 #include "package/record.h"
+#include "package/sources.h"
 #include "util/fork_mutex.h"
 
 namespace antegrad::packaging {
@@ -45,6 +46,7 @@ class CodeLoader {
 
   const std::shared_ptr<const Archive> archive_;
   const PackageLoad load_;
+  std::optional<KernelLibrary> library_;
   std::shared_ptr<const compiler::Lowering> lowering_;
   mutable BriefMutex mutex_;
   std::map<std::string, compiler::LoadedKernel> kernels_;  ///< by record

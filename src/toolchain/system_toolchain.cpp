@@ -6,8 +6,9 @@
 
 #include "toolchain/compile_error.h"
 #include "toolchain/elf_file.h"
-#include "util/process.h"
+#include "toolchain/exact_flags.h"
 #include "toolchain/toolchain.h"
+#include "util/process.h"
 
 namespace antegrad::toolchain {
 namespace {
@@ -51,21 +52,10 @@ Compiler find_compiler(const std::string& given) {
 }
 
 std::vector<std::string> flags_for(Isa isa) {
-  std::vector<std::string> flags = {"-O3",
-                                    "-std=gnu11",
-                                    fmt::format("-march={}", isa_cpu(isa)),
-                                    "-fPIC",
-                                    "-fwrapv",
-                                    "-fno-math-errno",
-                                    "-fno-trapping-math",
-                                    "-ffp-contract=off",
-                                    "-fopenmp-simd",
-                                    "-fno-asynchronous-unwind-tables",
-                                    "-fno-stack-protector",
-                                    "-fcf-protection=none",
-                                    "-fvisibility=default",
-                                    "-pipe",
-                                    "-w"};
+  auto flags = exact_flags();
+  flags.push_back(fmt::format("-march={}", isa_cpu(isa)));
+  flags.push_back("-fcf-protection=none");
+  flags.push_back("-pipe");
   if (isa == Isa::Avx512) flags.push_back("-mprefer-vector-width=512");
   return flags;
 }
@@ -120,6 +110,21 @@ class SystemToolchain final : public Toolchain {
 };
 
 }  // namespace
+
+std::vector<std::string> exact_flags() {
+  return {"-O3",
+          "-std=gnu11",
+          "-fPIC",
+          "-fwrapv",
+          "-fno-math-errno",
+          "-fno-trapping-math",
+          "-ffp-contract=off",
+          "-fopenmp-simd",
+          "-fno-asynchronous-unwind-tables",
+          "-fno-stack-protector",
+          "-fvisibility=default",
+          "-w"};
+}
 
 ToolchainPtr system_toolchain(const std::string& compiler) {
   return std::make_shared<SystemToolchain>(compiler);

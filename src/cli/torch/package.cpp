@@ -29,6 +29,7 @@ PackageLoad load_options(const PackageCommand& given) {
   load.strict = given.strict;
   load.ir_only = given.ir_only;
   load.key_file = given.key_file;
+  load.kernel_library = given.kernel_library;
   return load;
 }
 
@@ -195,6 +196,10 @@ std::string run_package(const PackageCommand& given) {
   if (given.action == "list") return list(package);
   if (given.action == "show") return printable(package.text());
   if (given.action == "run") return run(package, given);
+  if (given.action == "sources") {
+    package.write_sources(given.output);
+    return fmt::format("kernels written to \"{}\"\n", one_line(given.output));
+  }
   package.verify();
   return "good\n";
 }

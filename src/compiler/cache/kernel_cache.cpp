@@ -10,6 +10,7 @@
 #include "cache/format/label.h"
 #include "codegen/cpu/kernel_source.h"
 #include "codegen/cuda/kernel_source.h"
+#include "compiler/cache/kernel_name.h"
 #include "compiler/cache/system_key.h"
 #include "toolchain/cuda/cubin.h"
 #include "toolchain/module.h"
@@ -21,6 +22,7 @@ namespace {
 
 /// When there are this many kernels in memory, those that no function uses are dropped.
 constexpr size_t kMaxKernels = 4096;
+
 bool is_cuda(const schedule::Kernel& kernel) { return kernel.device == ir::Device::Kind::Cuda; }
 
 const KernelCompiler& compiler_of(const schedule::Kernel& kernel, const KernelTarget& target) {
@@ -29,7 +31,7 @@ const KernelCompiler& compiler_of(const schedule::Kernel& kernel, const KernelTa
 
 /// Equal for kernels that differ only in names and comments.
 cache::Key key_of(schedule::Kernel kernel, const KernelTarget& target) {
-  kernel.name = kFunctionName;
+  kernel.name = kKernelFunction;
   kernel.text.clear();
   for (auto& section : kernel.sections)
     for (auto& op : section.ops) op.comment.clear();
@@ -47,7 +49,7 @@ cache::Key key_of(schedule::Kernel kernel, const KernelTarget& target) {
 }
 
 std::string source_of(schedule::Kernel kernel, const KernelTarget& target) {
-  kernel.name = kFunctionName;
+  kernel.name = kKernelFunction;
   if (is_cuda(kernel))
     return codegen::cuda::unit_source(kernel, codegen::cuda::map_kernel(kernel, *target.facts));
   return kernel_text(std::move(kernel));
@@ -95,7 +97,7 @@ class Memory {
 LoadedKernel load(const cache::Digest& key, std::string object) {
   const auto* bytes = reinterpret_cast<const uint8_t*>(object.data());
   if (toolchain::cuda::is_cubin({bytes, object.size()})) {
-    auto module = toolchain::cuda::Module::load({{object.begin(), object.end()}, {}}, kFunctionName);
+    auto module = toolchain::cuda::Module::load({{object.begin(), object.end()}, {}}, kKernelFunction);
     runtime::KernelCode code;
     code.cuda = std::make_shared<const runtime::CudaKernelCode>(runtime::CudaKernelCode{module, {}});
     code.keep = std::move(module);
@@ -104,9 +106,9 @@ LoadedKernel load(const cache::Digest& key, std::string object) {
             std::make_shared<const std::string>(std::move(object))};
   }
   auto module = toolchain::Module::load({{object.begin(), object.end()}, {}});
-  void* function = module->find(kFunctionName);
+  void* function = module->find(kKernelFunction);
   if (function == nullptr)
-    throw Error(ErrorCode::Compile, "compile", fmt::format("an object has no function '{}'", kFunctionName));
+    throw Error(ErrorCode::Compile, "compile", fmt::format("an object has no function '{}'", kKernelFunction));
   return {{key, cache::sha256(object)},
           {reinterpret_cast<runtime::KernelFunction>(function), std::move(module), nullptr},
           std::make_shared<const std::string>(std::move(object))};
@@ -302,7 +304,7 @@ LoadedKernel load_kernel(const cache::Digest& key, std::string object) {
 }
 
 std::string kernel_text(schedule::Kernel kernel) {
-  kernel.name = kFunctionName;
+  kernel.name = kKernelFunction;
   return codegen::cpu::unit_source({&kernel});
 }
 
