@@ -14,10 +14,8 @@ struct Known {
 
 Known known_of(const VersionRecord& version, int32_t input) {
   const size_t number = input;
-  const bool is_argument = number < version.arguments.size();
-  const auto& guard =
-      is_argument ? version.arguments[number] : version.lifted[number - version.arguments.size()].guard;
-  if (is_argument && version.shapes)
+  const auto& guard = input_guard(version, number);
+  if (number < version.arguments.size() && version.shapes)
     return {guard, version.shapes->tensors[number].sizes, version.shapes->tensors[number].strides};
   return {
       guard, {guard.sizes().begin(), guard.sizes().end()}, {guard.strides().begin(), guard.strides().end()}};

@@ -25,9 +25,6 @@ bool is_current(const Version& version) {
 
 void check_guards(const Version& version, const std::string& what) {
   const auto& guards = version.guards();
-  if (!guards.bases.empty())
-    refuse_function(what, "it writes to arguments that are views of one tensor",
-                    "Pass the tensor itself, and make the views inside the function");
   const auto check = [&](const runtime::TensorGuard& guard) {
     if (guard.names_grad())
       refuse_function(what, "it reads the .grad of a tensor", "Pass the gradient as an argument");
@@ -36,10 +33,7 @@ void check_guards(const Version& version, const std::string& what) {
   };
   for (const auto& guard : guards.arguments) check(guard);
   for (const auto& lifted : guards.lifted) check(lifted.guard);
-  for (const auto& instance : version.all_instances())
-    if (!instance->reach.empty())
-      refuse_function(what, "it reads memory beyond the elements of a tensor (as_strided)",
-                      "Pass a tensor that has these elements");
+  for (const auto& base : guards.bases) check(base.guard);
 }
 
 /// Bodies of regions are compiled by functions of their own, which packages do not hold.
@@ -75,6 +69,8 @@ bool is_same_at_all_sizes(const std::vector<InstancePtr>& instances) {
     if (std::holds_alternative<aot::MakeBase>(step) || std::holds_alternative<aot::ResizeInput>(step))
       return false;
   if (!first.caller->signature().fixed_offsets.empty()) return false;
+  if (std::ranges::any_of(instances, [](const auto& instance) { return !instance->reach.empty(); }))
+    return false;
   for (const auto& instance : instances)
     if (!(instance->caller->signature() == first.caller->signature())) return false;
   if (!has_sizes(first.caller->signature())) return true;
@@ -106,6 +102,7 @@ InstanceRecord record_of(const compiler::Instance& instance, size_t sizes) {
   out.signature = instance.caller->signature();
   out.grad_mode_after = instance.grad_mode_after;
   out.has_assumptions = instance.has_assumptions;
+  out.reach = instance.reach;
   if (const auto& backward = instance.caller->backward()) {
     auto& record = out.backward.emplace();
     record.facts = backward->facts();
@@ -204,6 +201,7 @@ std::string call_key(const VersionRecord& record) {
   key.structure.arguments = record.structure.arguments;
   key.ambient = record.ambient;
   key.arguments = record.arguments;
+  key.bases = record.bases;
   key.shapes = record.shapes;
   return write_version(key);
 }
@@ -262,6 +260,7 @@ Collector::Added Collector::add_versions(const Versions& versions, const std::st
       if (origin != nullptr) record.structure = structure_of(*instances.front(), *origin, what);
       record.ambient = version->guards().ambient;
       record.arguments = version->guards().arguments;
+      for (const auto& base : version->guards().bases) record.bases.push_back({base.shared, base.guard});
       if (version->guards().shapes) record.shapes = version->guards().shapes->shapes();
       const auto [known, is_new] = keys.emplace(call_key(record), version.get());
       if (!is_new)

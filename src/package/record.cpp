@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "antegrad/error.h"
 #include "aot/signature/binary.h"
 #include "ir/verify.h"
@@ -60,6 +62,15 @@ struct Writer {
   void operator()(const LiftedRecord& lifted) {
     (*this)(lifted.weight);
     (*this)(lifted.guard);
+  }
+  void operator()(const BaseRecord& base) {
+    (*this)(base.shared.views);
+    (*this)(base.shared.base);
+    (*this)(base.guard);
+  }
+  void operator()(const compiler::Reach& reach) {
+    (*this)(reach.input);
+    (*this)(reach.bytes);
   }
   void operator()(const InstanceRecord& instance) {
     (*this)(instance.symbols);
@@ -137,6 +148,18 @@ struct Reader {
     require_in_file(weight >= 0 && static_cast<size_t>(weight) < weights, "a weight that does not exist");
     return {weight, runtime::TensorGuard::read(in)};
   }
+  BaseRecord base() {
+    compiler::SharedBase shared;
+    shared.views = small_numbers();
+    shared.base = int32();
+    return {std::move(shared), runtime::TensorGuard::read(in)};
+  }
+  compiler::Reach reach() {
+    compiler::Reach out;
+    out.input = int32();
+    out.bytes = in.signed_varint();
+    return out;
+  }
   InstanceRecord instance() {
     InstanceRecord out;
     out.symbols = numbers();
@@ -192,11 +215,11 @@ void check_backward(const VersionRecord& version, const InstanceRecord& instance
 
 void check_instance(const VersionRecord& version, const InstanceRecord& instance) {
   const auto& signature = instance.signature;
-  require_in_file(
-      static_cast<size_t>(signature.user_inputs) == version.arguments.size() &&
-          static_cast<size_t>(signature.inputs) == version.arguments.size() + version.lifted.size() &&
-          instance.offsets.size() == static_cast<size_t>(signature.inputs),
-      "other arguments than the signature has");
+  require_in_file(static_cast<size_t>(signature.user_inputs) == version.arguments.size() &&
+                      static_cast<size_t>(signature.inputs) ==
+                          version.arguments.size() + extra_bases(version) + version.lifted.size() &&
+                      instance.offsets.size() == static_cast<size_t>(signature.inputs),
+                  "other arguments than the signature has");
   const auto& forward = version.plan.forward_graph();
   aot::check_signature(signature, forward,
                        version.plan.partition ? tangents_of(version.plan.partition->backward) : 0);
@@ -204,6 +227,11 @@ void check_instance(const VersionRecord& version, const InstanceRecord& instance
                       instance.symbols.size() + instance.numbers.size() == forward.symbols.size(),
                   "other symbols than the graph has");
   check_backward(version, instance);
+  for (const auto& reach : instance.reach)
+    require_in_file(reach.input >= 0 && reach.input < signature.inputs && reach.bytes >= 0 &&
+                        reach.bytes <= std::numeric_limits<int64_t>::max() / 2 &&
+                        input_guard(version, static_cast<size_t>(reach.input)).is_plain(),
+                    "a reach of an input that does not exist");
   require_in_file(instance.gradient_arguments.empty() == !version.gradient_ambient.has_value() &&
                       (instance.gradient_arguments.empty() ||
                        instance.gradient_arguments.size() == version.arguments.size()),
@@ -214,6 +242,16 @@ void check_version(const VersionRecord& version) {
   require_in_file(!version.instances.empty(), "it has no instance");
   require_in_file(!version.shapes || version.shapes->tensors.size() == version.arguments.size(),
                   "other shapes than arguments");
+  auto inputs = static_cast<int32_t>(version.arguments.size());
+  for (const auto& [shared, guard] : version.bases) {
+    require_in_file(shared.base >= 0 && shared.base <= inputs, "views of a tensor that does not exist");
+    inputs += shared.base == inputs;
+    for (const auto view : shared.views)
+      require_in_file(view >= 0 && static_cast<size_t>(view) < version.arguments.size() &&
+                          version.arguments[static_cast<size_t>(view)].is_plain(),
+                      "a view that does not exist");
+    require_in_file(!shared.views.empty(), "a base without views");
+  }
   require_in_file(version.backward_cases.empty() || version.plan.partition,
                   "gradients without a backward pass");
   ir::verify(version.plan.forward_graph());
@@ -221,7 +259,26 @@ void check_version(const VersionRecord& version) {
   for (const auto& instance : version.instances) check_instance(version, instance);
 }
 
+/// Most versions end before bases and reaches, as all of format 1 do.
+bool has_tail(const VersionRecord& version) {
+  return !version.bases.empty() ||
+         std::ranges::any_of(version.instances, [](const auto& instance) { return !instance.reach.empty(); });
+}
+
 }  // namespace
+
+size_t extra_bases(const VersionRecord& version) {
+  size_t inputs = version.arguments.size();
+  for (const auto& base : version.bases) inputs += std::cmp_equal(base.shared.base, inputs);
+  return inputs - version.arguments.size();
+}
+
+const runtime::TensorGuard& input_guard(const VersionRecord& version, size_t input) {
+  if (input < version.arguments.size()) return version.arguments[input];
+  for (const auto& base : version.bases)
+    if (std::cmp_equal(base.shared.base, input)) return base.guard;
+  return version.lifted.at(input - version.arguments.size() - extra_bases(version)).guard;
+}
 
 std::string write_version(const VersionRecord& version) {
   ByteWriter out;
@@ -242,6 +299,10 @@ std::string write_version(const VersionRecord& version) {
   to(version.gradient_ambient.has_value());
   if (version.gradient_ambient) to(*version.gradient_ambient);
   to(static_cast<uint64_t>(version.gradient_versions));
+  if (has_tail(version)) {
+    to(version.bases);
+    for (const auto& instance : version.instances) to(instance.reach);
+  }
   return out.take();
 }
 
@@ -263,6 +324,10 @@ VersionRecord read_version(std::string_view bytes, size_t weights) {
   out.backward_cases = from.list([&] { return from.flags(); });
   if (from.flag()) out.gradient_ambient = runtime::Ambient::read(in);
   out.gradient_versions = in.varint();
+  if (!in.at_end()) {
+    out.bases = from.list([&] { return from.base(); });
+    for (auto& instance : out.instances) instance.reach = from.list([&] { return from.reach(); });
+  }
   require_in_file(in.at_end() && out.gradient_versions <= kMost, "it does not end where it should");
   try {
     check_version(out);

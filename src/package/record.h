@@ -7,6 +7,7 @@
 #include "aot/signature/signature.h"
 #include "cache/format/hash.h"
 #include "compiler/code/captured.h"
+#include "compiler/code/reach.h"
 #include "compiler/function/gradient_function.h"
 #include "compiler/plan/plan.h"
 #include "package/structure.h"
@@ -36,6 +37,13 @@ struct InstanceRecord {
   bool has_assumptions = false;
   /// Arguments of gradients that are differentiable again; empty when these are not in the package.
   std::vector<compiler::Placeholder> gradient_arguments;
+  std::vector<compiler::Reach> reach;  ///< as in compiler::Instance
+};
+
+/// Arguments that are views of one tensor, as compiler::VersionGuards::Base.
+struct BaseRecord {
+  compiler::SharedBase shared;
+  runtime::TensorGuard guard;
 };
 
 struct LiftedRecord {
@@ -48,6 +56,7 @@ struct VersionRecord {
   Structure structure;
   runtime::Ambient ambient;
   std::vector<runtime::TensorGuard> arguments;
+  std::vector<BaseRecord> bases;
   std::vector<LiftedRecord> lifted;
   std::optional<symbolic::Shapes> shapes;  ///< nothing when the sizes are fixed
   bool any_size = false;  ///< serves all sizes that `shapes` allows, not only those of instances
@@ -58,6 +67,11 @@ struct VersionRecord {
   std::optional<runtime::Ambient> gradient_ambient;  ///< of the call whose gradients are differentiable again
   size_t gradient_versions = 0;  ///< versions of these gradients, in the folder "gradients"
 };
+
+/// How many inputs there are between the arguments and the captured tensors: bases that are no arguments.
+size_t extra_bases(const VersionRecord& version);
+/// Returns the guard of an input: an argument, such a base, or a captured tensor.
+const runtime::TensorGuard& input_guard(const VersionRecord& version, size_t input);
 
 std::string write_version(const VersionRecord& version);
 /// Throws Error(Io) for invalid bytes. Indices are in range, signatures fit the graphs, and graphs are

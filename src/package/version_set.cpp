@@ -109,6 +109,7 @@ compiler::VersionGuards guards_of(const VersionRecord& record, const std::vector
   guards.key = flatten_arguments(record.structure.arguments).key;
   guards.ambient = record.ambient;
   guards.arguments = record.arguments;
+  for (const auto& base : record.bases) guards.bases.push_back({base.shared, base.guard});
   if (record.shapes) guards.shapes.emplace(*record.shapes);
   for (const auto& lifted : record.lifted) {
     const auto& tensor = weights[lifted.weight];
@@ -243,6 +244,7 @@ compiler::InstancePtr VersionSet::make_instance(const Loaded& loaded, const Inst
   instance->offsets = record.offsets;
   instance->check_aliasing = compiler::relies_on_aliasing(record.signature);
   instance->has_assumptions = record.has_assumptions;
+  instance->reach = record.reach;
   runtime::BackwardFacts facts;
   std::shared_ptr<StoredGradients> gradients;
   if (record.backward) {
