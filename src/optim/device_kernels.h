@@ -13,7 +13,7 @@
 namespace antegrad::optim {
 
 /// The name of kernels in their text.
-constexpr const char* kTableFunction = compiler::kFunctionName;
+constexpr const char* kTableFunction = compiler::kKernelFunction;
 
 /// Returns a kernel of device_graph_text(), scheduled for a device, as text. With `vectors`, all tensors of a
 /// row must begin at multiples of 16 bytes.

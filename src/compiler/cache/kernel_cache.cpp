@@ -10,7 +10,6 @@
 #include "cache/format/label.h"
 #include "codegen/cpu/kernel_source.h"
 #include "codegen/cuda/kernel_source.h"
-#include "compiler/cache/kernel_name.h"
 #include "compiler/cache/system_key.h"
 #include "toolchain/cuda/cubin.h"
 #include "toolchain/module.h"

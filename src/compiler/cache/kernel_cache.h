@@ -7,6 +7,7 @@
 
 #include "cache/format/hash.h"
 #include "compiler/cache/caches.h"
+#include "compiler/cache/kernel_name.h"
 #include "runtime/plan/kernel_code.h"
 #include "schedule/device_facts.h"
 #include "schedule/kernel.h"
@@ -50,10 +51,7 @@ struct KernelTarget {
 std::vector<LoadedKernel> make_kernels(const std::vector<schedule::Kernel>& kernels,
                                        const KernelTarget& target);
 
-/// The name of every kernel in its object file, so that equal kernels have equal objects.
-constexpr const char* kFunctionName = "antegrad_kernel";
-
-/// Returns the code of a kernel for CUDA devices that is given as text, which defines kFunctionName, like
+/// Returns the code of a kernel for CUDA devices that is given as text, which defines kKernelFunction, like
 /// make_kernels(); its mapping is empty. `name`: for people.
 LoadedKernel make_cuda_kernel(const std::string& name, const std::string& text, const KernelTarget& target);
 
