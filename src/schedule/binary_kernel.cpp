@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 namespace antegrad::schedule {
@@ -9,7 +10,7 @@ namespace {
 
 // The minimum encoded sizes in bytes.
 constexpr size_t kMinBuffer = 5, kMinClear = 2, kMinSection = 2, kMinTerm = 2, kMinIndirect = 4;
-constexpr size_t kMinOp = 15;
+constexpr size_t kMinOp = 15, kMinPart = 14;
 constexpr size_t kAnyScalar = std::numeric_limits<int32_t>::max();  // the bound is checked by check_scalars()
 
 void write_literal(ir::Encoder& to, const Literal& number) {
@@ -68,7 +69,7 @@ void write_op(ir::Encoder& to, const Op& op) {
 
 class KernelReader {
  public:
-  explicit KernelReader(ir::Decoder& from) : from_(from) {}
+  explicit KernelReader(ir::Decoder& from, bool is_part = false) : from_(from), is_part_(is_part) {}
 
   Kernel kernel() {
     out_.symbols = from_.int32();
@@ -94,6 +95,7 @@ class KernelReader {
       return section;
     });
     check_scalars();
+    if (out_.sections.empty()) out_.parts = from_.list(kMinPart, [&] { return part(); });
     return std::move(out_);
   }
 
@@ -149,6 +151,19 @@ class KernelReader {
     return out;
   }
 
+  KernelPart part() {
+    if (is_part_) from_.fail("a part of a kernel has parts");
+    KernelPart out;
+    out.kernel = KernelReader(from_, true).kernel();
+    from_.symbols = out_.symbols;
+    out.buffers = from_.indices(out_.buffers.size());
+    const auto passed = std::ranges::count_if(
+        out.kernel.buffers, [](const Buffer& buffer) { return buffer.kind != Buffer::Kind::Scratch; });
+    if (std::ssize(out.buffers) != passed)
+      from_.fail(fmt::format("a part of a kernel has {} buffers of {}", out.buffers.size(), passed));
+    return out;
+  }
+
   /// Checks that each scalar is defined once and before it is read, and that there are not more scalars than
   /// ops.
   void check_scalars() const {
@@ -172,6 +187,7 @@ class KernelReader {
   }
 
   ir::Decoder& from_;
+  const bool is_part_;
   Kernel out_;
 };
 
@@ -201,6 +217,11 @@ void write_kernel(ir::Encoder& to, const Kernel& kernel) {
   to.list(kernel.sections, [&](const Section& section) {
     to.indices(section.loops);
     to.list(section.ops, [&](const Op& op) { write_op(to, op); });
+  });
+  if (!kernel.sections.empty()) return;
+  to.list(kernel.parts, [&](const KernelPart& part) {
+    write_kernel(to, part.kernel);
+    to.indices(part.buffers);
   });
 }
 

@@ -86,13 +86,36 @@ TEST(KernelBinary, KernelsOfEveryKindComeBack) {
                                  samples::gather_rows(5, n, 4),
                                  samples::scatter_rows(5, n, 4),
                                  samples::dropout(n)};
+  Kernel whole;
+  whole.buffers = {kernels[1].buffers[0], kernels[1].buffers[1]};
+  whole.parts = {{kernels[1], {0, 1}}, {kernels[1], {1, 0}}};
+  kernels.push_back(whole);
   for (auto& kernel : kernels) {
     kernel.symbols = 1;
+    for (auto& part : kernel.parts) part.kernel.symbols = 1;
     const auto bytes = bytes_of(kernel);
     ByteReader in(bytes);
     EXPECT_EQ(read_kernel(in), kernel) << to_string(kernel);
     EXPECT_TRUE(in.at_end());
   }
+}
+
+TEST(KernelBinary, PartsThatDoNotFitAreRefused) {
+  const auto softmax = samples::softmax(3, 4);
+  const auto refused = [&](std::vector<KernelPart> parts) {
+    Kernel whole;
+    whole.buffers = {softmax.buffers[0], softmax.buffers[1]};
+    whole.parts = std::move(parts);
+    const auto bytes = bytes_of(whole);
+    ByteReader in(bytes);
+    EXPECT_THROW(read_kernel(in), Error);
+  };
+  refused({{softmax, {0, 2}}});
+  refused({{softmax, {0}}});
+  Kernel nested;
+  nested.buffers = {softmax.buffers[0], softmax.buffers[1]};
+  nested.parts = {{softmax, {0, 1}}};
+  refused({{nested, {0, 1}}});
 }
 
 TEST(ProgramBinary, IndicesOutOfRangeAreRefused) {

@@ -71,4 +71,12 @@ ir::Dim units(const Kernel& kernel) {
   return kernel.chunks.is(0) ? units_of_all_chunks(kernel) : kernel.chunks;
 }
 
+void remove_texts(Kernel& kernel, bool all) {
+  kernel.text.clear();
+  for (auto& section : kernel.sections)
+    for (auto& op : section.ops)
+      if (all || op.indirect.empty()) op.comment.clear();
+  for (auto& part : kernel.parts) remove_texts(part.kernel, all);
+}
+
 }  // namespace antegrad::schedule

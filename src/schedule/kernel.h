@@ -124,7 +124,9 @@ struct Buffer {
 ///     of the `clear` buffers to zero.
 ///
 /// A kernel for a CUDA device runs all units in one launch (codegen/cuda/mapping.h). Its Scatter ops use
-/// atomics instead of owners, and whoever launches it sets the `clear` buffers to zero before.
+/// atomics instead of owners, and whoever launches it sets the `clear` buffers to zero before. It may consist
+/// of `parts` instead (join_small_kernels()): other kernels, which one block runs one after the other, each
+/// seeing what those before it have stored. It then has buffers and nothing else of its own.
 struct Kernel {
   std::string name;
   ir::Device::Kind device = ir::Device::Kind::Cpu;
@@ -138,7 +140,14 @@ struct Kernel {
   std::vector<std::pair<int32_t, ir::Dim>> clear;  ///< buffer, elements per position
   std::vector<Section> sections;
   int32_t symbols = 0;  ///< how many dims are passed to it
+  std::vector<struct KernelPart> parts;
   bool operator==(const Kernel&) const = default;
+};
+
+struct KernelPart {
+  Kernel kernel;                 ///< without parts
+  std::vector<int32_t> buffers;  ///< per buffer of `kernel` that is not scratch: the buffer of the whole
+  bool operator==(const KernelPart&) const = default;
 };
 
 // Part of what a kernel means, on every target.
@@ -158,6 +167,9 @@ ir::Dim units_of_all_chunks(const Kernel& kernel);
 /// kernel is a single unit of work: no section has loops, several have, or there is a Reduce and no chunks.
 /// The Reduce of a chunk combines its units only; an Accumulate combines the results of chunks.
 int32_t divided_section(const Kernel& kernel);
+/// Removes what is for people only: texts and, where `all`, also the comments of ops that name what an error
+/// of an index is about.
+void remove_texts(Kernel& kernel, bool all);
 /// Text for people and tests.
 std::string to_string(const Kernel& kernel);
 std::string to_string(const Literal& number);

@@ -86,6 +86,12 @@ std::string to_string(const Kernel& kernel) {
   auto out = fmt::format("kernel {}{}\n", kernel.name, is_cuda ? " for cuda" : "");
   for (size_t i = 0; i < kernel.buffers.size(); ++i)
     out += fmt::format("  b{}: {}\n", i, buffer_text(kernel.buffers[i]));
+  for (const auto& part : kernel.parts) {
+    std::string buffers;
+    for (const auto buffer : part.buffers) buffers += fmt::format(" b{}", buffer);
+    out += fmt::format("  part with{}: {}", buffers, to_string(part.kernel));
+  }
+  if (!kernel.parts.empty()) return out;
   out += fmt::format("  for {}", loop_list(kernel, kernel.outer));
   if (kernel.lane >= 0) out += fmt::format("; strips of i{}", kernel.lane);
   if (!kernel.chunks.is(0)) out += fmt::format("; {} chunks", kernel.chunks.to_string());

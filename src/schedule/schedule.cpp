@@ -6,6 +6,7 @@
 #include "ir/text.h"
 #include "schedule/build_kernel.h"
 #include "schedule/cost.h"
+#include "schedule/one_block.h"
 #include "schedule/program.h"
 
 namespace antegrad::schedule {
@@ -183,7 +184,9 @@ const Target* Settings::target_for(const ir::Device& device) const {
   return cuda && device.kind == cuda->device ? &*cuda : nullptr;
 }
 
-Program schedule(const ir::Graph& graph, const Settings& settings) {
+namespace {
+
+Program schedule_in_memory(const ir::Graph& graph, const Settings& settings) {
   auto viewed = graph;
   make_views(viewed);
   auto program = Scheduler(viewed, settings).run(nullptr);
@@ -192,6 +195,14 @@ Program schedule(const ir::Graph& graph, const Settings& settings) {
   if (peak <= memory.peak() + kMemorySlack) return program;
   auto smaller = Scheduler(viewed, settings).run(&memory);
   return peak_bytes(smaller) < peak ? smaller : program;
+}
+
+}  // namespace
+
+Program schedule(const ir::Graph& graph, const Settings& settings) {
+  auto program = schedule_in_memory(graph, settings);
+  if (settings.fuse) join_small_kernels(program);
+  return program;
 }
 
 }  // namespace antegrad::schedule

@@ -20,6 +20,7 @@
 #define AG_BLOCK ((int)ag_shim.block)
 #define AG_SHARED(name) unsigned char* name = ag_shim.shared + 64
 #define AG_SYNC() ag_shim_wait(ag_shim.all)
+#define AG_SYNC_GROUP(barrier, threads) ag_shim_wait(ag_shim_group(barrier, threads))
 #define AG_SYNC_WARP() ag_shim_wait(ag_shim.warps[AG_THREAD / 32])
 #define AG_SHFL_XOR(x, mask) ag_shim_shuffle(x, mask)
 #define AG_ATOMIC_ADD(at, x) (*(at) += (x))
@@ -125,7 +126,7 @@ static struct Shim {
   long long block;
   unsigned char* shared;
   unsigned char* stacks;
-  ShimBarrier all, warps[kShimThreads / 32];
+  ShimBarrier all, warps[kShimThreads / 32], groups[16];
   ShimFiber fibers[kShimThreads], scheduler;
   uint64_t slots[kShimThreads];
   uint64_t random;
@@ -190,6 +191,11 @@ inline void ag_shim_wait(ShimBarrier& barrier) {
   fiber.waits = nullptr;
 }
 
+inline ShimBarrier& ag_shim_group(int barrier, int threads) {
+  ag_shim.groups[barrier].size = threads;
+  return ag_shim.groups[barrier];
+}
+
 template <class T>
 T ag_shim_shuffle(T x, int mask) {
   memcpy(&ag_shim.slots[AG_THREAD], &x, sizeof x);
@@ -236,6 +242,7 @@ static const char* ag_shim_block(bool switches) {
   }
   ag_shim.all = {threads, 0, 0};
   for (int warp = 0; warp < threads / 32; ++warp) ag_shim.warps[warp] = {32, 0, 0};
+  for (auto& group : ag_shim.groups) group = {0, 0, 0};
   int order[kShimThreads];
   for (int i = 0; i < threads; ++i) {
     order[i] = i;

@@ -113,5 +113,36 @@ TEST(CudaPrograms, RandomGraphsComputeTheSameAsWithConstants) {
   }
 }
 
+/// With constant sizes, small kernels become one.
+TEST(CudaPrograms, KernelsOfOneBlockComputeTheSame) {
+  const auto first = environment("ANTEGRAD_FUZZ_SEED", 1), count = environment("ANTEGRAD_FUZZ_GRAPHS", 40);
+  const std::vector<std::vector<int64_t>> sizes = {{7, 3}, {1, 5}, {33, 12}, {2, 1}, {64, 40}};
+  std::deque<EmulatedProgram> programs;
+  std::vector<ir::Graph> graphs;
+  std::vector<codegen::cuda::MappedKernel> kernels;
+  std::string launchers;
+  int64_t joined = 0;
+  const auto sizes_of = [&](int64_t seed) { return sizes[static_cast<size_t>(seed) % sizes.size()]; };
+  for (auto seed = first; seed < first + count; ++seed) {
+    graphs.push_back(RandomSymbolic(static_cast<uint64_t>(seed)).make());
+    auto settings = all_settings();
+    settings.cuda = cuda_target({});
+    programs.emplace_back(ir::substitute(graphs.back(), sizes_of(seed)), settings, fmt::format("_c{}", seed));
+    programs.back().add_to(kernels, launchers);
+    for (const auto& kernel : programs.back().program().kernels) joined += std::ssize(kernel.parts);
+  }
+  EXPECT_GT(joined, count) << "most programs have several kernels";
+  const EmulatedModule module("#include \"kernels/cuda_shim.h\"\n" + codegen::cuda::portable_source(kernels) +
+                              launchers);
+  ASSERT_EQ(module.error(), "");
+  for (size_t i = 0; i < programs.size(); ++i) {
+    const auto seed = first + static_cast<int64_t>(i);
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    programs[i].set_module(module);
+    check_at(programs[i], graphs[i], sizes_of(seed), 1e-3);
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
 }  // namespace
 }  // namespace antegrad::schedule

@@ -23,6 +23,18 @@ Kernel for_cuda(Kernel kernel, int32_t symbols = 0) {
   return kernel;
 }
 
+/// A softmax of a softmax, and its sums.
+Kernel one_block() {
+  Kernel whole;
+  whole.name = "one_block";
+  const auto softmax = samples::softmax(12, 80);
+  whole.buffers = {softmax.buffers[0], softmax.buffers[1], softmax.buffers[1], softmax.buffers[1]};
+  whole.parts = {{for_cuda(softmax), {0, 1}},
+                 {for_cuda(softmax), {1, 2}},
+                 {for_cuda(samples::column_sums(12, 80, 1)), {2, 3}}};
+  return for_cuda(whole);
+}
+
 std::vector<Kernel> cuda_kernels() {
   return {for_cuda(samples::pointwise(1 << 22, DType::BF16)),
           for_cuda(samples::row_reduce(Dim::symbol(0), Dim::symbol(1) * 2, Combine::Sum), 2),
@@ -34,7 +46,8 @@ std::vector<Kernel> cuda_kernels() {
           for_cuda(samples::middle_softmax(4, 100, 200)),
           for_cuda(samples::gather_rows(Dim::symbol(0), Dim::symbol(1), 64), 2),
           for_cuda(samples::scatter_rows(1000, 50, 64)),
-          for_cuda(samples::dropout(1 << 22))};
+          for_cuda(samples::dropout(1 << 22)),
+          one_block()};
 }
 
 class CudaSourceGolden : public ::testing::TestWithParam<Kernel> {};

@@ -4,6 +4,7 @@
 
 #include "codegen/cuda/accumulator_text.h"
 #include "codegen/cuda/kernel_source.h"
+#include "codegen/cuda/one_block.h"
 #include "codegen/cuda/reduce_text.h"
 #include "codegen/cuda/section_printer.h"
 #include "codegen/text/c_text.h"
@@ -324,6 +325,7 @@ class KernelPrinter {
 }  // namespace
 
 PrintedKernel print_kernel(const Kernel& kernel, const Mapping& mapping) {
+  if (!kernel.parts.empty()) return print_one_block(kernel, mapping);
   return KernelPrinter(kernel, mapping, false).run();
 }
 

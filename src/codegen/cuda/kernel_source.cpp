@@ -83,7 +83,8 @@ std::string portable_source(const std::vector<MappedKernel>& kernels) {
 }
 
 std::string unit_source(const schedule::Kernel& kernel, const Mapping& mapping) {
-  return for_device(portable_source({{&kernel, &mapping}}));
+  return std::string(kernel.parts.empty() ? "" : kCompileQuickly) +
+         for_device(portable_source({{&kernel, &mapping}}));
 }
 
 }  // namespace antegrad::codegen::cuda

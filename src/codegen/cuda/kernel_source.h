@@ -3,6 +3,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "codegen/cuda/mapping.h"
@@ -33,6 +34,10 @@ constexpr int32_t kMostIndexNumbers = 255;
 /// size 10".
 std::vector<std::string> index_texts(const schedule::Kernel& kernel,
                                      const std::function<int64_t(int32_t)>& symbols);
+
+/// The first line of programs that take longer to compile than they will ever run: compilers need not try
+/// hard.
+constexpr std::string_view kCompileQuickly = "// Compile quickly.\n";
 
 /// Returns a whole program without includes.
 std::string unit_source(const schedule::Kernel& kernel, const Mapping& mapping);

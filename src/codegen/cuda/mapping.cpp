@@ -8,6 +8,7 @@
 
 #include "antegrad/error.h"
 #include "codegen/cuda/kernel_plan.h"
+#include "codegen/cuda/one_block.h"
 #include "util/ids.h"
 
 namespace antegrad::codegen::cuda {
@@ -375,10 +376,17 @@ class Mapper {
 }  // namespace
 
 Mapping map_kernel(const Kernel& kernel, const DeviceFacts& facts, bool vectorise) {
+  if (!kernel.parts.empty()) return map_one_block(kernel, facts);
   return Mapper(kernel, facts, vectorise).run();
 }
 
 std::string to_string(const Mapping& mapping) {
+  if (!mapping.parts.empty()) {
+    auto out = fmt::format("one block of {} threads, {} bytes shared", mapping.threads,
+                           mapping.shared_bytes.to_string());
+    for (const auto& part : mapping.parts) out += "; " + to_string(part);
+    return out;
+  }
   static constexpr std::string_view kForms[] = {"flat", "rows", "columns", "all"};
   auto out = fmt::format("{}: {} blocks of {} threads", kForms[ordinal(mapping.form)],
                          mapping.blocks.to_string(), mapping.threads);

@@ -36,6 +36,7 @@ struct Mapping {
   ir::Dim shared_bytes;  ///< of a block
   /// Buffers (positions in Kernel::buffers) whose pointers must be multiples of 16 bytes.
   std::vector<int32_t> aligned;
+  std::vector<Mapping> parts;  ///< of a kernel with parts, which one block runs (one_block.h)
   bool operator==(const Mapping&) const = default;
 };
 

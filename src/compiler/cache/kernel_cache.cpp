@@ -31,9 +31,7 @@ const KernelCompiler& compiler_of(const schedule::Kernel& kernel, const KernelTa
 /// Equal for kernels that differ only in names and comments.
 cache::Key key_of(schedule::Kernel kernel, const KernelTarget& target) {
   kernel.name = kKernelFunction;
-  kernel.text.clear();
-  for (auto& section : kernel.sections)
-    for (auto& op : section.ops) op.comment.clear();
+  schedule::remove_texts(kernel, /*all=*/true);
   const auto& compiler = compiler_of(kernel, target);
   cache::Key key;
   add_system(key, compiler.toolchain, toolchain::target_name(compiler.target));
@@ -107,7 +105,8 @@ LoadedKernel load(const cache::Digest& key, std::string object) {
   auto module = toolchain::Module::load({{object.begin(), object.end()}, {}});
   void* function = module->find(kKernelFunction);
   if (function == nullptr)
-    throw Error(ErrorCode::Compile, "compile", fmt::format("an object has no function '{}'", kKernelFunction));
+    throw Error(ErrorCode::Compile, "compile",
+                fmt::format("an object has no function '{}'", kKernelFunction));
   return {{key, cache::sha256(object)},
           {reinterpret_cast<runtime::KernelFunction>(function), std::move(module), nullptr},
           std::make_shared<const std::string>(std::move(object))};

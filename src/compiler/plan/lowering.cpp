@@ -66,12 +66,7 @@ Lowered::Lowered(const ir::Graph& graph) : is_eager_(true) { program_.graph = gr
 Lowered::Lowered(schedule::Program program, std::vector<LoadedKernel> kernels, bool compare)
     : program_(std::move(program)), kernels_(std::move(kernels)), is_eager_(false), compare_(compare) {
   program_.decisions.clear();  // for people only, as are the texts
-  for (auto& kernel : program_.kernels) {
-    kernel.text.clear();
-    for (auto& section : kernel.sections)
-      for (auto& op : section.ops)
-        if (op.indirect.empty()) op.comment.clear();  // errors name ops whose index is out of range
-  }
+  for (auto& kernel : program_.kernels) schedule::remove_texts(kernel, /*all=*/false);
   checks_ = runtime::index_checks(program_);
 }
 

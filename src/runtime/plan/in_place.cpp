@@ -25,7 +25,7 @@ bool is_identity(const Kernel& kernel, int32_t input, int32_t output) {
     if (ops[1].args != std::vector<int32_t>{ops[0].result} || ops[0].dtype != ops[1].dtype) return false;
     if (ops[0].address != ops[1].address) return false;
   }
-  return kernel.chunks == ir::Dim(0) && kernel.clear.empty();
+  return kernel.chunks == ir::Dim(0) && kernel.clear.empty() && kernel.parts.empty();
 }
 
 /// Returns whether the elements of the type fill its memory, each once.

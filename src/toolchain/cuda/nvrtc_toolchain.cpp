@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "antegrad/error.h"
+#include "codegen/cuda/kernel_source.h"
 #include "toolchain/compile_error.h"
 #include "toolchain/cuda/cubin.h"
 #include "toolchain/cuda/nvrtc.h"
@@ -51,7 +52,7 @@ class Program {
 };
 
 /// Options that an older NVRTC refuses are left out: without them it compiles a little slower.
-std::vector<std::string> options_for(const Nvrtc& api, int32_t capability) {
+std::vector<std::string> options_for(const Nvrtc& api, int32_t capability, bool quickly) {
   const auto at_least = [&](int major, int minor) {
     return std::pair(api.major, api.minor) >= std::pair(major, minor);
   };
@@ -65,6 +66,7 @@ std::vector<std::string> options_for(const Nvrtc& api, int32_t capability) {
   if (at_least(12, 4)) options.emplace_back("-minimal");
   if (at_least(12, 9)) options.emplace_back("--no-cache");  // antegrad has a cache of its own
   if (at_least(12, 8)) options.emplace_back("-frandom-seed=0");
+  if (quickly && at_least(13, 0)) options.emplace_back("--Ofast-compile=mid");
   return options;
 }
 
@@ -78,7 +80,8 @@ class NvrtcToolchain final : public Toolchain {
       throw Error(ErrorCode::Compile, "toolchain", "NVRTC cannot be opened: " + api.problem,
                   "Name the file in ANTEGRAD_NVRTC, or set Options::backend to Eager");
     const process_end::Section section(process_end::Work::InLlvm);
-    const auto options = options_for(api, std::get<CudaArch>(target).capability);
+    const auto options = options_for(api, std::get<CudaArch>(target).capability,
+                                     source.starts_with(codegen::cuda::kCompileQuickly));
     Program program(api, source);
     if (!program.compile(options)) throw compile_error(name(), options, program.log(), source);
     Object object = {program.cubin(), {}};

@@ -33,6 +33,7 @@ R"ag(
 #define AG_BLOCK ((int)blockIdx.x)
 #define AG_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
 #define AG_SYNC() __syncthreads()
+#define AG_SYNC_GROUP(barrier, threads) asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory")
 #define AG_SYNC_WARP() __syncwarp()
 #define AG_SHFL_XOR(x, mask) __shfl_xor_sync(0xffffffffu, x, mask)
 #define AG_ATOMIC_ADD(at, x) atomicAdd(at, x)
