@@ -14,7 +14,7 @@
 #define restrict __restrict__
 #define AG_BEGIN_C extern "C" {
 #define AG_END_C }
-#define AG_KERNEL(threads) static void
+#define AG_KERNEL(...) static void
 #define AG_PARAMETER const
 #define AG_THREAD (ag_shim.thread)
 #define AG_BLOCK ((int)ag_shim.block)
@@ -22,6 +22,7 @@
 #define AG_SYNC() ag_shim_wait(ag_shim.all)
 #define AG_SYNC_GROUP(barrier, threads) ag_shim_wait(ag_shim_group(barrier, threads))
 #define AG_SYNC_WARP() ag_shim_wait(ag_shim.warps[AG_THREAD / 32])
+#define AG_SYNC_ROW(row, threads) AG_SYNC_GROUP((row) + 1, threads)
 #define AG_SHFL_XOR(x, mask) ag_shim_shuffle(x, mask)
 #define AG_ATOMIC_ADD(at, x) (*(at) += (x))
 #define AG_CAS(at, old, now) ag_shim_cas(at, old, now)
@@ -101,6 +102,17 @@ inline uint16_t ag_shim_to_f16(float x) {
   return bits;
 }
 #define AG_RECIPROCAL(x) (1.0f / (x))
+#define AG_EXP2(x) exp2f(x)
+#define AG_MULTIPLY_DOWN(a, b) ag_shim_multiply_down(a, b)
+#define AG_SATURATED_FMA(a, b, c) ag_shim_saturated(__builtin_fmaf(a, b, c))
+#define AG_MULTIPLY_WIDE(low, high, a, b) \
+  ((low) = (uint32_t)((uint64_t)(a) * (b)), (high) = (uint32_t)((uint64_t)(a) * (b) >> 32))
+inline float ag_shim_multiply_down(float a, float b) {
+  const double product = (double)a * (double)b;
+  const float nearest = (float)product;
+  return (double)nearest > product ? __builtin_nextafterf(nearest, -__builtin_inff()) : nearest;
+}
+inline float ag_shim_saturated(float x) { return x > 0 ? x < 1 ? x : 1 : 0; }
 #define AG_F16_TO_F32(x) ag_shim_from_f16(x)
 #define AG_F32_TO_F16(x) ag_shim_to_f16(x)
 
@@ -192,6 +204,7 @@ inline void ag_shim_wait(ShimBarrier& barrier) {
 }
 
 inline ShimBarrier& ag_shim_group(int barrier, int threads) {
+  if (barrier >= 16) abort();  // the device has no more
   ag_shim.groups[barrier].size = threads;
   return ag_shim.groups[barrier];
 }

@@ -1,7 +1,9 @@
 // Runs the CUDA text of typical and of random kernels on the CPU (tests/kernels/cuda_shim.h) and compares it
 // with the interpreter of kernels. ANTEGRAD_FUZZ_SEED and ANTEGRAD_FUZZ_KERNELS choose other random kernels.
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
+#include <limits>
 
 #include "codegen/text/c_text.h"
 #include "kernels/emulate.h"
@@ -146,6 +148,39 @@ TEST(CudaEmulation, RandomNumbers) {
     }
   }
   samples.check();
+}
+
+/// Returns the distance from the true sigmoid in units in the last place.
+double sigmoid_error(float x, float got) {
+  if (std::isnan(x) || std::isnan(got)) return std::isnan(x) == std::isnan(got) ? 0 : HUGE_VAL;
+  // Where exp(-x) overflows, the result may be 0, as in LibTorch.
+  if (x < -88.7F && got == 0) return 0;
+  const double expected = 1 / (1 + std::exp(-static_cast<double>(x)));
+  const int exponent = std::max(std::ilogb(expected), std::numeric_limits<float>::min_exponent - 1);
+  return std::abs(got - expected) / std::ldexp(1.0, exponent - std::numeric_limits<float>::digits + 1);
+}
+
+TEST(CudaEmulation, TheSigmoidIsAccurate) {
+  std::vector<float> points{0.0F, INFINITY, -INFINITY, NAN, 0x1p-149F, -0x1p-149F};
+  for (float x = -92; x < 92; x += 0.0173F) points.push_back(x);
+  for (float x = 0x1p-30F; x < 0x1p126F; x *= 1.7F) points.insert(points.end(), {x, -x});
+  KernelBuilder b("sigmoid");
+  const auto n = static_cast<int64_t>(points.size());
+  const auto x = b.input(DType::F32, n), y = b.output(DType::F32, n), i = b.loop(n);
+  b.section({i});
+  b.store(y, affine({{i, 1}}), b.compute("sigmoid(a)", {b.load(x, affine({{i, 1}}))}));
+  std::mt19937_64 random(1);
+  std::deque<CudaCase> cases;
+  add_case(cases, make_case(b.kernel, random), {});
+  auto& one = cases.front();
+  for (size_t k = 0; k < points.size(); ++k) one.test.memory[0][k].f = points[k];
+  const EmulatedModule module("#include \"kernels/cuda_shim.h\"\n" +
+                              codegen::cuda::portable_source({{&one.test.kernel, &one.mapping}}) +
+                              launcher(one.test.kernel, one.mapping));
+  ASSERT_EQ(module.error(), "");
+  const auto results = emulate(one, module.find(one.test.kernel.name), 1).memory[1];
+  for (size_t k = 0; k < points.size(); ++k)
+    EXPECT_LE(sigmoid_error(points[k], static_cast<float>(results[k].f)), 3) << "at " << points[k];
 }
 
 TEST(CudaEmulation, GathersAndScatters) {

@@ -22,10 +22,17 @@ bool uses_tanh(const Call& call) {
 constexpr double kCubic = 0.044715;
 const double kInner = std::sqrt(2) * std::numbers::inv_sqrtpi;  // of the tanh approximation
 
-/// tanh(sqrt(2 / pi) * (x + 0.044715 x^3))
-Value gelu_tanh(Builder& b, Value x) {
-  const auto cubic = b.mul(b.mul(b.square(x), x), kCubic);
-  return b.unary("aten.tanh", b.mul(b.add(x, cubic), kInner));
+/// The tanh approximation in other terms: gelu(x) = x * s, where s = (1 + tanh(u)) / 2 = sigmoid(2u) and
+/// u = sqrt(2 / pi) * (x + 0.044715 x^3). This is cheaper, and does not cancel where tanh(u) is near -1.
+struct GeluShare {
+  Value square;  ///< of x
+  Value share;   ///< s
+};
+
+GeluShare gelu_share(Builder& b, Value x) {
+  const auto square = b.square(x);
+  const auto argument = b.mul(b.add(b.mul(square, 2 * kInner * kCubic), 2 * kInner), x);
+  return {square, b.sigmoid(argument)};
 }
 
 /// The cumulative distribution function of the standard normal distribution.
@@ -36,9 +43,7 @@ Value normal_cdf(Builder& b, Value x) {
 
 void gelu(Builder& b, const Call& call) {
   const auto x = wide_tensor(b, call, 0);
-  const auto result =
-      uses_tanh(call) ? b.mul(b.mul(x, 0.5), b.add(gelu_tanh(b, x), 1.0)) : b.mul(x, normal_cdf(b, x));
-  b.define(call.output(0), result);
+  b.define(call.output(0), b.mul(x, uses_tanh(call) ? gelu_share(b, x).share : normal_cdf(b, x)));
 }
 
 void gelu_backward(Builder& b, const Call& call) {
@@ -49,11 +54,10 @@ void gelu_backward(Builder& b, const Call& call) {
     b.define(call.output(0), b.mul(grad, b.add(normal_cdf(b, x), b.mul(x, density))));
     return;
   }
-  const auto tanh = gelu_tanh(b, x);
-  const auto left = b.mul(b.add(tanh, 1.0), 0.5);
-  const auto inner_slope = b.mul(b.add(b.mul(b.square(x), 3 * kCubic), 1.0), kInner);
-  const auto right = b.mul(b.mul(b.mul(x, 0.5), b.rsub(b.square(tanh), 1.0)), inner_slope);
-  b.define(call.output(0), b.mul(grad, b.add(left, right)));
+  const auto [square, share] = gelu_share(b, x);
+  const auto argument_slope = b.add(b.mul(square, 6 * kInner * kCubic), 2 * kInner);
+  const auto slope = b.add(b.mul(b.mul(x, b.rsub(share, 1.0)), argument_slope), 1.0);
+  b.define(call.output(0), b.mul(b.mul(grad, share), slope));
 }
 
 void silu_backward(Builder& b, const Call& call) {

@@ -22,22 +22,19 @@
 // %13: f32[4096,1024] = aten.mul.Tensor(%12, %2)
 // %14: f32[4096,1024] = aten.add.Tensor(%13, %3)
 // %15: f32[4096,1024] = aten.sigmoid(%0)
-// %16: f32[4096,1024] = aten.mul.Scalar(%14, 0.5)
-// %17: f32[4096,1024] = aten.mul.Tensor(%14, %14)
-// %18: f32[4096,1024] = aten.mul.Tensor(%17, %14)
-// %19: f32[4096,1024] = aten.mul.Scalar(%18, 0.044715)
-// %20: f32[4096,1024] = aten.add.Tensor(%14, %19)
-// %21: f32[4096,1024] = aten.mul.Scalar(%20, 0.7978845608028654)
-// %22: f32[4096,1024] = aten.tanh(%21)
-// %23: f32[4096,1024] = aten.add.Scalar(%22, 1)
-// %24: f32[4096,1024] = aten.mul.Tensor(%16, %23)
-// %25: f32[4096,1024] = aten.mul.Tensor(%24, %15)
-// %26: f32[4096,1024] = antegrad.random_bernoulli(3865470567)
-// %27: f32[4096,1024] = aten.div.Scalar(%26, 0.9)
-// %28: f32[4096,1024] = aten.mul.Tensor(%25, %27)
-// %6: f32[4096,1024] = aten.sub.Tensor(%28, %5)
-// %29: f32[4096,1024] = aten.pow.Tensor_Scalar(%6)
-// %7: f64[32] = aten.sum.dim_IntList(%29)
+// %16: f32[4096,1024] = aten.mul.Tensor(%14, %14)
+// %17: f32[4096,1024] = aten.mul.Scalar(%16, 0.07135481627260025)
+// %18: f32[4096,1024] = aten.add.Scalar(%17, 1.5957691216057308)
+// %19: f32[4096,1024] = aten.mul.Tensor(%18, %14)
+// %20: f32[4096,1024] = aten.sigmoid(%19)
+// %21: f32[4096,1024] = aten.mul.Tensor(%14, %20)
+// %22: f32[4096,1024] = aten.mul.Tensor(%21, %15)
+// %23: f32[4096,1024] = antegrad.random_bernoulli(3865470567)
+// %24: f32[4096,1024] = aten.div.Scalar(%23, 0.9)
+// %25: f32[4096,1024] = aten.mul.Tensor(%22, %24)
+// %6: f32[4096,1024] = aten.sub.Tensor(%25, %5)
+// %26: f32[4096,1024] = aten.pow.Tensor_Scalar(%6)
+// %7: f64[32] = aten.sum.dim_IntList(%26)
 int64_t k0_sum(void* const* buffers, const int64_t* dims, int64_t begin, int64_t end) {
   const float* b0 = (const float*)buffers[0];
   float* b1 = (float*)buffers[1];
@@ -70,17 +67,15 @@ int64_t k0_sum(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
       // aten.rsqrt -> f32[4096,1]
       const float v7 = ag_rsqrt_f32(v6);
       b1[i0] = v7;
-      float v39 = 0.0f;
-      const float v14 = 0.5f;
-      const float v18 = 0.044715f;
-      const float v21 = 0.7978846f;
-      const float v24 = 1.0f;
-      const uint32_t v30 = 3865470567u;
-      const float v33 = 0.9f;
+      float v34 = 0.0f;
+      const float v15 = 0.071354814f;
+      const float v17 = 1.5957692f;
+      const uint32_t v25 = 3865470567u;
+      const float v28 = 0.9f;
       // antegrad.random_bernoulli -> f32[4096,1024]
-      uint32_t r29[1024];
-      ag_philox_row(r29, (uint64_t)b4[0], (uint64_t)b4[1] + 0, i0 * 1024 + 0, 1024);
-#pragma omp simd reduction(+:v39)
+      uint32_t r24[1024];
+      ag_philox_row(r24, (uint64_t)b4[0], (uint64_t)b4[1] + 0, i0 * 1024 + 0, 1024);
+#pragma omp simd reduction(+:v34)
       for (int64_t i1 = 0; i1 < 1024; ++i1) {
         // aten.mul.Tensor -> f32[4096,1024]
         const float v8 = b0[i0 * 1024 + i1];
@@ -90,47 +85,42 @@ int64_t k0_sum(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
         // aten.add.Tensor -> f32[4096,1024]
         const float v12 = b3[i1];
         const float v13 = v11 + v12;
-        // aten.mul.Scalar -> f32[4096,1024]
-        const float v15 = v13 * v14;
         // aten.mul.Tensor -> f32[4096,1024]
-        const float v16 = v13 * v13;
-        const float v17 = v16 * v13;
+        const float v14 = v13 * v13;
         // aten.mul.Scalar -> f32[4096,1024]
-        const float v19 = v17 * v18;
-        // aten.add.Tensor -> f32[4096,1024]
-        const float v20 = v13 + v19;
-        // aten.mul.Scalar -> f32[4096,1024]
-        const float v22 = v20 * v21;
-        // aten.tanh -> f32[4096,1024]
-        const float v23 = ag_tanh_f32(v22);
+        const float v16 = v14 * v15;
         // aten.add.Scalar -> f32[4096,1024]
-        const float v25 = v23 + v24;
+        const float v18 = v16 + v17;
         // aten.mul.Tensor -> f32[4096,1024]
-        const float v26 = v15 * v25;
+        const float v19 = v18 * v13;
         // aten.sigmoid -> f32[4096,1024]
-        const float v27 = ag_sigmoid_f32(v8);
+        const float v20 = ag_sigmoid_f32(v19);
         // aten.mul.Tensor -> f32[4096,1024]
-        const float v28 = v26 * v27;
+        const float v21 = v13 * v20;
+        // aten.sigmoid -> f32[4096,1024]
+        const float v22 = ag_sigmoid_f32(v8);
+        // aten.mul.Tensor -> f32[4096,1024]
+        const float v23 = v21 * v22;
         // antegrad.random_bernoulli -> f32[4096,1024]
-        const uint32_t v29 = r29[i1];
-        const _Bool v31 = v29 < v30;
-        const float v32 = (float)v31;
+        const uint32_t v24 = r24[i1];
+        const _Bool v26 = v24 < v25;
+        const float v27 = (float)v26;
         // aten.div.Scalar -> f32[4096,1024]
-        const float v34 = v32 / v33;
+        const float v29 = v27 / v28;
         // aten.mul.Tensor -> f32[4096,1024]
-        const float v35 = v28 * v34;
+        const float v30 = v23 * v29;
         // aten.sub.Tensor -> f32[4096,1024]
-        const float v36 = b5[i0 * 1024 + i1];
-        const float v37 = v35 - v36;
-        b6[i0 * 1024 + i1] = v37;
+        const float v31 = b5[i0 * 1024 + i1];
+        const float v32 = v30 - v31;
+        b6[i0 * 1024 + i1] = v32;
         // aten.pow.Tensor_Scalar -> f32[4096,1024]
-        const float v38 = v37 * v37;
+        const float v33 = v32 * v32;
         // aten.sum.dim_IntList -> f64[32]
-        v39 += v38;
+        v34 += v33;
       }
       // aten.sum.dim_IntList -> f64[32]
-      const double v40 = (double)v39;
-      acc0 += v40;
+      const double v35 = (double)v34;
+      acc0 += v35;
     }
     b7[chunk] = acc0;
   }
@@ -219,26 +209,21 @@ int64_t k3_clone(void* const* buffers, const int64_t* dims, int64_t begin, int64
 // %20: f32[4096,1024] = aten.mul.Tensor(%19, %5)
 // %21: f32[4096,1024] = aten.add.Tensor(%20, %6)
 // %22: f32[4096,1024] = aten.mul.Tensor(%21, %21)
-// %23: f32[4096,1024] = aten.mul.Tensor(%22, %21)
-// %24: f32[4096,1024] = aten.mul.Scalar(%23, 0.044715)
-// %25: f32[4096,1024] = aten.add.Tensor(%21, %24)
-// %26: f32[4096,1024] = aten.mul.Scalar(%25, 0.7978845608028654)
-// %27: f32[4096,1024] = aten.tanh(%26)
-// %28: f32[4096,1024] = aten.add.Scalar(%27, 1)
-// %29: f32[4096,1024] = aten.mul.Scalar(%28, 0.5)
-// %30: f32[4096,1024] = aten.mul.Scalar(%21, 0.5)
-// %31: f32[4096,1024] = aten.mul.Tensor(%27, %27)
-// %32: f32[4096,1024] = aten.rsub.Scalar(%31, 1)
-// %33: f32[4096,1024] = aten.mul.Tensor(%30, %32)
-// %34: f32[4096,1024] = aten.mul.Scalar(%22, 0.134145)
-// %35: f32[4096,1024] = aten.add.Scalar(%34, 1)
-// %36: f32[4096,1024] = aten.mul.Scalar(%35, 0.7978845608028654)
-// %37: f32[4096,1024] = aten.mul.Tensor(%33, %36)
-// %38: f32[4096,1024] = aten.add.Tensor(%29, %37)
-// %39: f32[4096,1024] = aten.mul.Tensor(%18, %38)
-// %7: f32[64,1,1024] = aten.sum.dim_IntList(%39)
-// %40: f32[4096,1024] = aten.mul.Tensor(%39, %19)
-// %8: f32[64,1,1024] = aten.sum.dim_IntList(%40)
+// %23: f32[4096,1024] = aten.mul.Scalar(%22, 0.07135481627260025)
+// %24: f32[4096,1024] = aten.add.Scalar(%23, 1.5957691216057308)
+// %25: f32[4096,1024] = aten.mul.Tensor(%24, %21)
+// %26: f32[4096,1024] = aten.sigmoid(%25)
+// %27: f32[4096,1024] = aten.mul.Tensor(%18, %26)
+// %28: f32[4096,1024] = aten.rsub.Scalar(%26, 1)
+// %29: f32[4096,1024] = aten.mul.Tensor(%21, %28)
+// %30: f32[4096,1024] = aten.mul.Scalar(%22, 0.21406444881780076)
+// %31: f32[4096,1024] = aten.add.Scalar(%30, 1.5957691216057308)
+// %32: f32[4096,1024] = aten.mul.Tensor(%29, %31)
+// %33: f32[4096,1024] = aten.add.Scalar(%32, 1)
+// %34: f32[4096,1024] = aten.mul.Tensor(%27, %33)
+// %7: f32[64,1,1024] = aten.sum.dim_IntList(%34)
+// %35: f32[4096,1024] = aten.mul.Tensor(%34, %19)
+// %8: f32[64,1,1024] = aten.sum.dim_IntList(%35)
 int64_t k0_sum(void* const* buffers, const int64_t* dims, int64_t begin, int64_t end) {
   const float* b0 = (const float*)buffers[0];
   const float* b1 = (const float*)buffers[1];
@@ -267,11 +252,10 @@ int64_t k0_sum(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
       const float v4 = 2.0f;
       const uint32_t v8 = 3865470567u;
       const float v11 = 0.9f;
-      const float v25 = 0.044715f;
-      const float v28 = 0.7978846f;
+      const float v24 = 0.071354814f;
+      const float v26 = 1.5957692f;
       const float v31 = 1.0f;
-      const float v33 = 0.5f;
-      const float v39 = 0.134145f;
+      const float v34 = 0.21406445f;
       // antegrad.random_bernoulli -> f32[4096,1024]
       uint32_t r7[1024];
       ag_philox_row(r7, (uint64_t)b2[0], (uint64_t)b2[1] + 0, i0 * 1024 + 0, 1024);
@@ -304,44 +288,36 @@ int64_t k0_sum(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
         const float v22 = v20 + v21;
         // aten.mul.Tensor -> f32[4096,1024]
         const float v23 = v22 * v22;
-        const float v24 = v23 * v22;
         // aten.mul.Scalar -> f32[4096,1024]
-        const float v26 = v24 * v25;
-        // aten.add.Tensor -> f32[4096,1024]
-        const float v27 = v22 + v26;
-        // aten.mul.Scalar -> f32[4096,1024]
-        const float v29 = v27 * v28;
-        // aten.tanh -> f32[4096,1024]
-        const float v30 = ag_tanh_f32(v29);
+        const float v25 = v23 * v24;
         // aten.add.Scalar -> f32[4096,1024]
-        const float v32 = v30 + v31;
-        // aten.mul.Scalar -> f32[4096,1024]
-        const float v34 = v32 * v33;
-        const float v35 = v22 * v33;
+        const float v27 = v25 + v26;
         // aten.mul.Tensor -> f32[4096,1024]
-        const float v36 = v30 * v30;
+        const float v28 = v27 * v22;
+        // aten.sigmoid -> f32[4096,1024]
+        const float v29 = ag_sigmoid_f32(v28);
+        // aten.mul.Tensor -> f32[4096,1024]
+        const float v30 = v16 * v29;
         // aten.rsub.Scalar -> f32[4096,1024]
-        const float v37 = v31 - v36;
+        const float v32 = v31 - v29;
         // aten.mul.Tensor -> f32[4096,1024]
-        const float v38 = v35 * v37;
+        const float v33 = v22 * v32;
         // aten.mul.Scalar -> f32[4096,1024]
-        const float v40 = v23 * v39;
+        const float v35 = v23 * v34;
         // aten.add.Scalar -> f32[4096,1024]
-        const float v41 = v40 + v31;
-        // aten.mul.Scalar -> f32[4096,1024]
-        const float v42 = v41 * v28;
+        const float v36 = v35 + v26;
         // aten.mul.Tensor -> f32[4096,1024]
-        const float v43 = v38 * v42;
-        // aten.add.Tensor -> f32[4096,1024]
-        const float v44 = v34 + v43;
+        const float v37 = v33 * v36;
+        // aten.add.Scalar -> f32[4096,1024]
+        const float v38 = v37 + v31;
         // aten.mul.Tensor -> f32[4096,1024]
-        const float v45 = v16 * v44;
+        const float v39 = v30 * v38;
         // aten.sum.dim_IntList -> f32[64,1,1024]
-        acc0[i1] += v45;
+        acc0[i1] += v39;
         // aten.mul.Tensor -> f32[4096,1024]
-        const float v46 = v45 * v18;
+        const float v40 = v39 * v18;
         // aten.sum.dim_IntList -> f32[64,1,1024]
-        acc1[i1] += v46;
+        acc1[i1] += v40;
       }
     }
   }

@@ -27,21 +27,38 @@ R"ag(
 #define restrict __restrict__
 #define AG_BEGIN_C
 #define AG_END_C
-#define AG_KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
+#define AG_KERNEL(...) extern "C" __global__ void __launch_bounds__(__VA_ARGS__)
 #define AG_PARAMETER const __grid_constant__
 #define AG_THREAD ((int)threadIdx.x)
 #define AG_BLOCK ((int)blockIdx.x)
 #define AG_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
 #define AG_SYNC() __syncthreads()
-#define AG_SYNC_GROUP(barrier, threads) asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory")
+#define AG_SYNC_GROUP(barrier, threads) asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(threads) : "memory")
 #define AG_SYNC_WARP() __syncwarp()
+#define AG_SYNC_ROW(row, threads) AG_SYNC_GROUP((row) + 1, threads)
 #define AG_SHFL_XOR(x, mask) __shfl_xor_sync(0xffffffffu, x, mask)
 #define AG_ATOMIC_ADD(at, x) atomicAdd(at, x)
 #define AG_CAS(at, old, now) atomicCAS(at, old, now)
+// Approximations of the device, which take subnormal numbers for 0.
 #define AG_RECIPROCAL(x) ag_reciprocal(x)
+#define AG_EXP2(x) ag_fast_exp2(x)
+#define AG_MULTIPLY_DOWN(a, b) __fmul_rd(a, b)
+#define AG_SATURATED_FMA(a, b, c) ag_saturated_fma(a, b, c)
+#define AG_MULTIPLY_WIDE(low, high, a, b) \
+  asm("{.reg .b64 t; mul.wide.u32 t, %2, %3; mov.b64 {%0, %1}, t;}" : "=r"(low), "=r"(high) : "r"(a), "r"(b))
 static inline float ag_reciprocal(float x) {
   float result;
-  asm("rcp.approx.f32 %0, %1;" : "=f"(result) : "f"(x));
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+static inline float ag_fast_exp2(float x) {
+  float result;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+static inline float ag_saturated_fma(float a, float b, float c) {
+  float result;
+  asm("fma.rn.sat.f32 %0, %1, %2, %3;" : "=f"(result) : "f"(a), "f"(b), "f"(c));
   return result;
 }
 )ag"

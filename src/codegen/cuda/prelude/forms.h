@@ -44,8 +44,15 @@ AG_INLINE $T ag_erf_$t($T x) { return erf$B(x); }
 //@ ag_erfc_$t for f32 f64
 AG_INLINE $T ag_erfc_$t($T x) { return erfc$B(x); }
 //@ ag_sigmoid_f32
-// Divides as fast as the device can, with an error of one unit in the last place.
-AG_INLINE float ag_sigmoid_f32(float x) { return AG_RECIPROCAL(1.0f + expf(-x)); }
+// 1 / (1 + 2^t 2^rest), where t + rest = -x log2(e) and t is rounded down: rest is not negative but for what the last bits
+// of log2(e) add, which matter only where it is not, and 0 where t is infinite. A quarter of the divisor is neither
+// subnormal, which the device's division does not take, nor is its reciprocal where the result is.
+AG_INLINE float ag_sigmoid_f32(float x) {
+  const float t = AG_MULTIPLY_DOWN(x, -0x1.715476p+0f);
+  const float rest = AG_SATURATED_FMA(x, -0x1.4ae0cp-26f, __builtin_fmaf(x, -0x1.715476p+0f, -t));
+  const float quarter = __builtin_fmaf(rest, 0x1.62e43p-3f, 0.25f);
+  return 0.25f * AG_RECIPROCAL(__builtin_fmaf(AG_EXP2(t), quarter, 0.25f));
+}
 //@ ag_sigmoid_f64
 AG_INLINE double ag_sigmoid_f64(double x) { return 1.0 / (1.0 + exp(-x)); }
 //@ ag_rsqrt_$t for f32 f64
@@ -56,6 +63,17 @@ AG_INLINE $T ag_pow_$t($T x, $T y) { return pow$B(x, y); }
 AG_INLINE $T ag_atan2_$t($T y, $T x) { return atan2$B(y, x); }
 //@ ag_hypot_$t for f32 f64
 AG_INLINE $T ag_hypot_$t($T x, $T y) { return hypot$B(x, y); }
+//@ ag_philox_round
+// ptxas adds 0 to the high half of a product of 64 bits that is written as such.
+AG_INLINE void ag_philox_round(uint32_t c[4], uint32_t key0, uint32_t key1) {
+  uint32_t a, b, low_a, low_b;
+  AG_MULTIPLY_WIDE(low_a, a, 0xD2511F53u, c[0]);
+  AG_MULTIPLY_WIDE(low_b, b, 0xCD9E8D57u, c[2]);
+  c[0] = b ^ c[1] ^ key0;
+  c[1] = low_b;
+  c[2] = a ^ c[3] ^ key1;
+  c[3] = low_a;
+}
 //@ ag_chance_f32
 // In integers, since most GPUs are slow at f64; p is mostly a constant.
 AG_INLINE _Bool ag_chance_f32(uint32_t bits, double p) {
