@@ -1,7 +1,7 @@
 // Golden tests of partitions. A file testdata/<case>.graph holds a joint graph, a line "---", and the
-// expected result: both graphs, what is saved, and the report. The comments "# policy: SaveAll" and "# rule:
-// net.layer1 recompute" override defaults. With ANTEGRAD_UPDATE_GOLDEN=1 in the environment, the expected
-// part is rewritten; review the diff.
+// expected result: both graphs, what is saved, and the report. The comments "# policy: SaveAll", "# rule:
+// net.layer1 recompute" and "# target: fuses" override defaults. With ANTEGRAD_UPDATE_GOLDEN=1 in the
+// environment, the expected part is rewritten; review the diff.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -33,6 +33,7 @@ Policy policy_named(const std::string& text) {
 struct Setup {
   Policy policy = MinCut{};
   std::vector<ScopeRule> rules;
+  Target target;
 };
 
 Setup read_setup(const std::string& text) {
@@ -40,6 +41,7 @@ Setup read_setup(const std::string& text) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("# policy: ")) setup.policy = policy_named(line.substr(10));
+    if (line == "# target: fuses") setup.target.fuses = true;
     if (!line.starts_with("# rule: ")) continue;
     std::istringstream words(line.substr(8));
     std::string scope, keep;
@@ -79,7 +81,7 @@ TEST_P(Golden, Graphs) {
   const auto setup = read_setup(input);
   const auto joint = ir::parse(input);
   ir::verify(joint);
-  const auto parts = partition(joint, setup.policy, setup.rules);
+  const auto parts = partition(joint, setup.policy, setup.rules, setup.target);
   ir::verify(parts.forward);
   ir::verify(parts.backward);
   EXPECT_EQ(ir::parse(ir::print(parts.forward)), parts.forward);

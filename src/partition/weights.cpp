@@ -157,10 +157,13 @@ int64_t Weigher::keeping(const ir::Node& node) const {
 /// runs after one.
 bool Weigher::is_in_memory(ir::ValueId id) const {
   const auto& value = classes_.values[id];
+  if (!value.definition.valid() || value.is_returned) return true;
+  const auto kind = op_info(joint_.node(value.definition)).kind;
+  if (kind != ir::OpKind::Pointwise) return true;
   const auto reader = last_forward_reader_[id];
-  if (!value.definition.valid() || value.is_returned || !reader.valid()) return true;
-  const auto kind = op_info(joint_.node(value.definition)).kind, read_by = op_info(joint_.node(reader)).kind;
-  if (kind != ir::OpKind::Pointwise || read_by == ir::OpKind::View) return true;
+  if (!reader.valid()) return false;  // computed for the backward pass only
+  const auto read_by = op_info(joint_.node(reader)).kind;
+  if (read_by == ir::OpKind::View) return true;
   return read_by == ir::OpKind::Matmul || read_by == ir::OpKind::Extern ||
          calls_before_[reader] > calls_before_[value.definition];
 }
