@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "ir/calls.h"
 #include "partition/classify.h"
 
 namespace antegrad::partition {
@@ -131,7 +132,7 @@ ir::OpInfo op_info(const ir::Node& node) {
       {"antegrad.resize", Gather, Cheap, ""},   {"antegrad.strided_scatter", Scatter, Cheap, ""},
   };
   // What a region keeps for its backward pass cannot be had twice.
-  if (node.op.starts_with("antegrad.region.")) return {node.op, Extern, Never, ""};
+  if (node.op.starts_with("antegrad.region.") || node.op == ir::kCall) return {node.op, Extern, Never, ""};
   for (const auto& row : kOwn)
     if (row.name == node.op) return row;
   return {node.op, Extern, Expensive, ""};

@@ -10,6 +10,7 @@
 #include "capture/mode.h"
 #include "capture/recorder.h"
 #include "ir/binary.h"
+#include "ir/calls.h"
 #include "ir/substitute.h"
 #include "ir/verify.h"
 #include "passes/pipelines.h"
@@ -175,7 +176,7 @@ std::vector<at::Tensor> Backward::record(std::vector<at::Tensor> saved,
                                          const std::vector<int64_t>& symbols) const {
   BackwardCase which(wanted.begin(), wanted.end());
   for (const auto& tangent : tangents) which.push_back(tangent.defined());
-  const auto graph = make_.graph_at(symbols);
+  const auto graph = ir::inline_calls(make_.graph_at(symbols));
   auto inputs = std::move(saved);
   for (const auto& tangent : tangents) {
     const TangentType type(graph.tensor_type(graph.inputs[inputs.size()].value));

@@ -5,6 +5,7 @@
 #include "antegrad/error.h"
 #include "aten/below_recording.h"
 #include "aten/convert.h"
+#include "ir/calls.h"
 #include "ir/ops.h"
 #include "ir/substitute.h"
 #include "runtime/comparison.h"
@@ -48,8 +49,8 @@ bool may_reuse(const ir::Graph& graph, const ir::Node& node, size_t step, const 
 
 schedule::Program as_program(const ir::Graph& graph) {
   schedule::Program program;
-  program.graph = graph;
-  for (const auto node : graph.node_ids()) program.steps.emplace_back(schedule::RunNode{node});
+  program.graph = ir::inline_calls(graph);
+  for (const auto node : program.graph.node_ids()) program.steps.emplace_back(schedule::RunNode{node});
   return program;
 }
 

@@ -13,6 +13,7 @@
 #include "ir/verify.h"
 #include "passes/pipelines.h"
 #include "runtime/plan/index_checks.h"
+#include "schedule/splice.h"
 #include "toolchain/cuda/nvrtc.h"
 #include "trace/trace.h"
 #include "util/process_end.h"
@@ -166,7 +167,8 @@ schedule::Program Lowering::program(const ir::Graph& graph, bool deterministic) 
   settings.fuse = options_.backend != Backend::NoFuse;
   settings.supports = codegen::expression_supported;
   if (const auto facts = cuda_facts(graph)) settings.cuda = schedule::cuda_target(*facts, deterministic);
-  auto program = schedule::schedule(graph, settings);
+  const auto program_of = [&](const ir::Graph& called) { return this->program(called, deterministic); };
+  auto program = schedule::splice(schedule::schedule(graph, settings), program_of);
   ir::verify(program.graph);  // the memory plan relies on it
   return program;
 }
