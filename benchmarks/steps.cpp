@@ -38,9 +38,9 @@ struct Settings {
   std::vector<std::string> names() const {
     if (!workloads.empty()) return workloads;
     if (!whole) return workload_names(set);
-    std::vector<std::string> all{"small", "mlp", "pot", "mem", "gpt", "vae"};
-    if (device == "cpu") all.emplace_back("lstm");  // not captured on CUDA devices
-    return all;
+    auto names = workload_names(WorkloadSet::Peers);
+    if (device == "cpu") names.insert(names.end(), {"vae", "lstm"});  // have no sizes for a CUDA device
+    return names;
   }
 };
 

@@ -7,7 +7,7 @@ set(exact_tests
     compiled_autograd_golden_test joint_golden_test
     # compile no function, so another backend changes nothing
     decompose_cases_test decompose_matches_eager_test folding_matches_eager_test gradient_harness_test harness_test
-    closeness_test expected_test kept_numbers_test program_errors_test program_fuzz_test script_test ops_def_test samples_test shape_rules_coverage_test shape_rules_images_test shape_rules_test
+    closeness_test device_updates_test expected_test kept_numbers_test program_errors_test program_fuzz_test script_test ops_def_test samples_test shape_rules_coverage_test shape_rules_images_test shape_rules_test
     small_matmul_matches_eager_test
 )
 # The first run of cache_replay_<name> compiles what they would compile (CMakeLists.txt).

@@ -47,6 +47,7 @@ NormKind kind_of(double type) {
 DeviceTable::DeviceTable(const std::vector<Update>& updates, DeviceKernels& kernels, at::Tensor control)
     : updates_(updates), kernels_(kernels), control_(std::move(control)) {
   numbers_.reserve(updates.size());  // rows point to them
+  rows_.reserve(updates.size());
   for (const auto& update : updates) {
     numbers_.push_back(converted(update.numbers, computed_type(update.formula)));
     TableRow row;
@@ -61,17 +62,28 @@ DeviceTable::DeviceTable(const std::vector<Update>& updates, DeviceKernels& kern
   in_turn_ = shares_memory(updates);
   if (updates.empty()) return;
   const runtime::cuda::DeviceScope scope(updates.front().parameter.device());
-  for (size_t i = 0; i < rows_.size(); ++i) kernel_of(i);
+  choices_.resize(rows_.size());
+  for (size_t i = 0; i < rows_.size(); ++i) choose_kernel(i);
 }
 
-const DeviceKernels::Kernel& DeviceTable::kernel_of(size_t row) const {
+void DeviceTable::choose_kernel(size_t row) {
   const auto& update = updates_[row];
+  auto& choice = choices_[row];
+  choice.vectors = std::ranges::all_of(rows_[row].tensors, is_aligned);
+  // Neighbours nearly always have the same formula.
+  if (row > 0 && choices_[row - 1].vectors == choice.vectors && updates_[row - 1].formula == update.formula) {
+    choice.kernel = choices_[row - 1].kernel;
+    return;
+  }
   const bool scale_on_device = update.formula.scales && control_.defined();
-  const bool vectors = std::ranges::all_of(rows_[row].tensors, is_aligned);
-  return kernels_.update(update.formula, scale_on_device, vectors, update.parameter.device());
+  choice.kernel =
+      &kernels_.update(update.formula, scale_on_device, choice.vectors, update.parameter.device());
 }
 
-void DeviceTable::set_gradient(size_t row, const void* gradient) { rows_[row].tensors[1] = gradient; }
+void DeviceTable::set_gradient(size_t row, const void* gradient) {
+  rows_[row].tensors[1] = gradient;
+  if (choices_[row].vectors && !is_aligned(gradient)) choose_kernel(row);
+}
 
 void DeviceTable::run() const {
   std::vector<int32_t> all(rows_.size());
@@ -88,7 +100,7 @@ void DeviceTable::launch(c10::ArrayRef<int32_t> rows) const {
   const runtime::cuda::DeviceScope scope(device);
   std::vector<std::pair<const DeviceKernels::Kernel*, std::vector<TableRow>>> launches;
   for (const auto row : rows) {
-    const auto* kernel = &kernel_of(static_cast<size_t>(row));
+    const auto* kernel = choices_[static_cast<size_t>(row)].kernel;
     auto found = std::ranges::find(launches, kernel, [](const auto& launch) { return launch.first; });
     if (found == launches.end()) found = launches.insert(launches.end(), {kernel, {}});
     found->second.push_back(rows_[static_cast<size_t>(row)]);

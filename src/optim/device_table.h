@@ -23,13 +23,19 @@ class DeviceTable final : public UpdateTable {
   void run(c10::ArrayRef<int32_t> rows) override;
 
  private:
-  const DeviceKernels::Kernel& kernel_of(size_t row) const;
+  /// Finds the kernel of a row, for the pointers that it has.
+  void choose_kernel(size_t row);
   void launch(c10::ArrayRef<int32_t> rows) const;
 
   const std::vector<Update>& updates_;
   DeviceKernels& kernels_;
   const at::Tensor control_;
   std::vector<codegen::cuda::TableRow> rows_;
+  struct Choice {
+    const DeviceKernels::Kernel* kernel = nullptr;
+    bool vectors = true;
+  };
+  std::vector<Choice> choices_;                          ///< per row
   std::vector<std::array<uint64_t, kNumbers>> numbers_;  ///< per row, in the type of the kernel
   bool in_turn_ = false;                                 ///< updates share memory
 };

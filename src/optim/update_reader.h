@@ -20,9 +20,12 @@ bool is_plain(const at::Tensor& tensor);
 /// Reads an optimizer of one method, group by group.
 class UpdateReader {
  public:
-  /// `plain`: refuses tensors that kernels cannot update.
-  UpdateReader(torch::optim::Optimizer& optimizer, Method method, bool plain)
-      : optimizer_(optimizer), method_(method), plain_(plain) {}
+  /// `plain`: refuses tensors that kernels cannot update. `parameters`: how many there are.
+  UpdateReader(torch::optim::Optimizer& optimizer, Method method, bool plain, size_t parameters)
+      : optimizer_(optimizer), method_(method), plain_(plain) {
+    out_.list.reserve(parameters);
+    rounds_.reserve(parameters);
+  }
 
   void add(torch::optim::OptimizerOptions& options, const at::Tensor& parameter, const at::Tensor& gradient);
   Updates take();

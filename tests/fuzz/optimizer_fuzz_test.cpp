@@ -15,7 +15,7 @@ using at::Tensor;
 using test::Twins;
 namespace to = torch::optim;
 
-Tensor random_parameter(Rng& rng, at::ScalarType dtype, bool is_matrix) {
+Tensor random_contents(Rng& rng, at::ScalarType dtype, bool is_matrix) {
   if (is_matrix) return torch::randn({rng.range(1, 9), rng.range(1, 9)}, dtype);
   std::vector<int64_t> sizes;
   for (auto rank = rng.below(5); rank > 0; --rank) sizes.push_back(rng.percent(3) ? 0 : rng.range(1, 9));
@@ -23,6 +23,10 @@ Tensor random_parameter(Rng& rng, at::ScalarType dtype, bool is_matrix) {
   auto tensor = torch::randn(sizes, dtype);
   if (sizes.size() == 4 && rng.percent(30)) return tensor.contiguous(at::MemoryFormat::ChannelsLast);
   return sizes.size() == 2 && rng.percent(30) ? tensor.t() : tensor;
+}
+
+Tensor random_parameter(Rng& rng, at::ScalarType dtype, bool is_matrix) {
+  return test::on_device(random_contents(rng, dtype, is_matrix));
 }
 
 /// Compares the averages after a step with those that follow from the ones before it and the new parameters.
@@ -53,8 +57,7 @@ std::string check_optimizer(uint64_t seed) {
   std::vector<std::vector<Tensor>> groups(static_cast<size_t>(rng.range(1, 3)));
   std::vector<std::unique_ptr<to::OptimizerOptions>> options;
   for (auto& group : groups) {
-    for (auto n = rng.range(1, 4); n > 0; --n)
-      group.push_back(test::on_device(random_parameter(rng, dtype, kind == kMuon)));
+    for (auto n = rng.range(1, 4); n > 0; --n) group.push_back(random_parameter(rng, dtype, kind == kMuon));
     options.push_back(random_options(rng, kind));
   }
   const auto defaults = random_options(rng, kind);
