@@ -164,7 +164,8 @@ static std::unique_ptr<Instruction> make_plain_instruction(const ir::Node& node,
   if (schema->foreign) return make_foreign_call(node, *schema, graph, register_of);
   if (auto number = make_number_call(node, *schema, register_of, reuse)) return number;
   if (!node.functional)
-    if (auto typed = make_typed_call(node, *schema, register_of, reuse)) return typed;
+    if (auto typed = make_typed_call(node, *schema, register_of, reuse))
+      return make_view_call(node, graph, register_of, std::move(typed));
   return make_boxed_call(node, *schema, register_of);
 }
 

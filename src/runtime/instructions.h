@@ -21,6 +21,11 @@ std::unique_ptr<Instruction> make_boxed_call(const ir::Node& node, const aten::O
 /// The same for an op with OpSchema::foreign. Its results are checked against what was captured.
 std::unique_ptr<Instruction> make_foreign_call(const ir::Node& node, const aten::OpSchema& schema,
                                                const ir::Graph& graph, const RegisterMap& register_of);
+/// Makes a call of a view op that needs no dispatcher. Returns `otherwise`, the op's ordinary call, for any
+/// other op; the call also uses it for tensors with another layout than was captured.
+std::unique_ptr<Instruction> make_view_call(const ir::Node& node, const ir::Graph& graph,
+                                            const RegisterMap& register_of,
+                                            std::unique_ptr<Instruction> otherwise);
 /// Makes a call of one of antegrad's own ops. Null for ops of other libraries.
 std::unique_ptr<Instruction> make_own_call(const ir::Node& node, const ir::Graph& graph,
                                            const RegisterMap& register_of);
