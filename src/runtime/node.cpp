@@ -7,6 +7,7 @@
 #include "antegrad/error.h"
 #include "aten/below_recording.h"
 #include "capture/tape.h"
+#include "runtime/calling_thread.h"
 #include "runtime/instructions.h"
 #include "runtime/leaf_gradients.h"
 #include "runtime/tensor_memory.h"
@@ -60,8 +61,10 @@ CompiledBackward::CompiledBackward(std::shared_ptr<const Backward> backward, c10
     edges.push_back(input.requires_grad() ? impl::gradient_edge(input) : torch::autograd::Edge());
   }
   set_next_edges(std::move(edges));
-  for (const auto& type : backward_->tangent_types())
+  for (const auto& type : backward_->tangent_types()) {
+    if (type.options.device().is_cuda()) run_passes_on_calling_thread();
     add_input_metadata(type.options, type.symbolic_sizes, false, false, type.options.dtype().toScalarType());
+  }
 }
 
 void CompiledBackward::attach(const at::Tensor& tensor, int32_t tangent) {
