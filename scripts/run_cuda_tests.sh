@@ -39,6 +39,8 @@ if [[ $what == *fuzz* ]]; then
   for family in fusion gradient dynamic optimizer; do
     "bin/${family}_fuzz_test" --gtest_list_tests | awk -v program="${family}_fuzz_test" '/^[^ ]/ {suite = $1; next} suite ~ /^Fresh/ {print program, suite $1}'
   done | grep -v Background | SECONDS_PER_TEST=${SECONDS_PER_FUZZ:-200} LINES_PER_FAILURE=40 xargs -P "${PROCESSES:-4}" -L 1 bash -c 'one "$0" "$1"' | tee fuzz.txt
+  ANTEGRAD_TEST_COMPILED_AUTOGRAD=1 ANTEGRAD_FUZZ_SEED=$((ANTEGRAD_FUZZ_SEED + 4000)) SECONDS_PER_TEST=${SECONDS_PER_FUZZ:-200} \
+    one gradient_fuzz_test 'FreshGradientFuzz.*-*Background*' | sed 's/$/ with compiled autograd/' | tee -a fuzz.txt
   ! grep -q ^FAILED fuzz.txt || failed=1
   cat logs/*_fuzz_test.*.log | grep ^checked
   unset ANTEGRAD_TEST_DEVICE ANTEGRAD_CUDA_KERNELS

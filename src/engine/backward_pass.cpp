@@ -1,6 +1,7 @@
 #include "engine/backward_pass.h"
 
 #include <ATen/TensorOperators.h>
+#include <c10/core/StreamGuard.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -234,6 +235,7 @@ void BackwardPass::retain(uint32_t item) {
 variable_list BackwardPass::run(const RunSegment& run_segment,
                                 const std::function<void(const std::string&)>& note) {
   slots_.resize(graph_.slots);
+  const c10::OptionalStreamGuard on_stream(graph_.stream);  // sets the device too, as the engine does
   distribute(0, (*root_)(variable_list()));
   for (auto& step : steps_) {
     if (step.retains)

@@ -23,7 +23,7 @@ namespace antegrad::engine {
 class BackwardPass {
  public:
   /// Has no side effects and unpacks no saved tensors. Throws when the pass cannot be run here, because of
-  /// devices other than the CPU.
+  /// its devices and streams (PassGraph).
   BackwardPass(std::shared_ptr<Node> root, const torch::autograd::GraphTask& task, size_t outputs);
 
   /// Returns the gradients that were asked for. To be called from inside the engine, which then answers what

@@ -1,5 +1,6 @@
 #include "engine/pass_graph.h"
 
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,13 +15,8 @@ namespace {
   throw Error(ErrorCode::UnsupportedOp, "compiled autograd", fmt::format("{} {}", node.name(), why));
 }
 
-void check_device(const Node& node) {
-  for (uint32_t i = 0; i < node.num_inputs(); ++i) {
-    const auto& metadata = node.input_metadata(i);
-    if (metadata.device().is_cpu() && !metadata.is_nested_tensor() && metadata.layout() == at::kStrided)
-      continue;
-    refuse(node, "takes a gradient that is not a plain tensor on the CPU");
-  }
+c10::Stream current_stream(c10::Device device) {
+  return c10::impl::VirtualGuardImpl(device.type()).getStream(device);
 }
 
 }  // namespace
@@ -68,7 +64,7 @@ class PassGraph::Builder {
   }
 
   void add(const torch::autograd::Edge& edge) {
-    check_device(*edge.function);
+    check_inputs(*edge.function);
     auto& item = graph_.items.emplace_back();
     item.node = &edge.function;
     item.kind = kind_of(*edge.function);
@@ -78,6 +74,22 @@ class PassGraph::Builder {
     const auto& info = asked_.at(edge.function.get());
     item.needed = info.needed_;
     item.captures = info.captures_.get();
+  }
+
+  /// All nodes must be on the CPU, or on one CUDA device and its current stream: nothing has to wait for
+  /// another stream then.
+  void check_inputs(const Node& node) {
+    for (uint32_t i = 0; i < node.num_inputs(); ++i) {
+      const auto& metadata = node.input_metadata(i);
+      const auto device = metadata.device();
+      if (metadata.is_nested_tensor() || metadata.layout() != at::kStrided ||
+          !(device.is_cpu() || device.is_cuda()))
+        refuse(node, "takes a gradient that is not a plain tensor on the CPU or a CUDA device");
+      if (device.is_cpu()) continue;
+      if (!graph_.stream) graph_.stream = current_stream(device);
+      if (graph_.stream->device() != device) refuse(node, "takes a gradient on a second CUDA device");
+      if (*graph_.stream != metadata.stream()) refuse(node, "runs on another stream than the current one");
+    }
   }
 
   PassGraph& graph_;

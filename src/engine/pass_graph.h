@@ -2,6 +2,7 @@
 #include <torch/csrc/autograd/engine.h>
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine/node_kind.h"
@@ -35,7 +36,8 @@ struct PassGraph {
     uint32_t slot = 0;
   };
 
-  /// Throws when the pass cannot be run here, because of devices other than the CPU.
+  /// Throws when the pass cannot be run here: with several CUDA devices, or streams other than the current
+  /// one, or other devices.
   PassGraph(const Node& root, const torch::autograd::GraphTask& task);
 
   Node& node(uint32_t item) const { return **items[item].node; }
@@ -44,6 +46,7 @@ struct PassGraph {
   RecycledVector<Link> links;      ///< of the root, then of the items
   RecycledVector<uint32_t> order;  ///< items in the order in which the engine would run them
   uint32_t slots = 0;
+  std::optional<c10::Stream> stream;  ///< of the nodes on a CUDA device; nothing if there are none
 
  private:
   class Builder;

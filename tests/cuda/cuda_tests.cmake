@@ -15,3 +15,6 @@ foreach(name fusion_fuzz_test gradient_fuzz_test dynamic_fuzz_test optimizer_fuz
   antegrad_add_run(${name}_cuda ${name} cuda --gtest_filter=Fresh*)
   set_tests_properties(${name}_cuda PROPERTIES ENVIRONMENT "${on_cuda};ANTEGRAD_FUZZ_SEED=0;ANTEGRAD_FUZZ_COUNT=200")
 endforeach()
+antegrad_add_run(gradient_fuzz_under_compiled_autograd_cuda gradient_fuzz_test cuda --gtest_filter=Fresh*)
+set_tests_properties(gradient_fuzz_under_compiled_autograd_cuda PROPERTIES ENVIRONMENT
+                     "${on_cuda};ANTEGRAD_FUZZ_SEED=4000;ANTEGRAD_FUZZ_COUNT=60;ANTEGRAD_TEST_COMPILED_AUTOGRAD=1")
