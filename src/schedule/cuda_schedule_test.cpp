@@ -102,7 +102,7 @@ TEST(CudaSchedule, ChunksFillTheDevice) {
   out %1 user
 )");
   ASSERT_EQ(program.kernels.size(), 2U);
-  EXPECT_EQ(program.kernels[0].chunks, ir::Dim(8 * 132));
+  EXPECT_EQ(program.kernels[0].chunks, ir::Dim(2 * 132));
   DeviceFacts small;
   small.multiprocessors = 10;
   const auto other = cuda_program(R"(
@@ -111,7 +111,7 @@ TEST(CudaSchedule, ChunksFillTheDevice) {
   out %1 user
 )",
                                   cuda_target(small));
-  EXPECT_EQ(other.kernels[0].chunks, ir::Dim(80));
+  EXPECT_EQ(other.kernels[0].chunks, ir::Dim(20));
 }
 
 /// Two results of one input, and on the CPU the same.

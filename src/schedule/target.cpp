@@ -13,9 +13,9 @@ Target cuda_target(const DeviceFacts& facts, bool deterministic) {
   target.scratch_bytes = facts.shared_per_block / 2;
   // A block reduces this much faster than two kernels are launched.
   target.small_reduction = 32768;
-  // Chunks are the blocks of a grid that fills the device; each has enough rows to hide the cost of its
-  // partial results.
-  const int64_t blocks = int64_t{8} * facts.multiprocessors;
+  // Chunks are the blocks of a grid that fills the device, all of which run at a time. A few large ones have
+  // few partial results for another kernel to combine.
+  const int64_t blocks = int64_t{2} * facts.multiprocessors;
   target.elements_per_chunk = 4096;
   target.most_chunks = blocks;
   target.rows_per_chunk = int64_t{1} << 40;  // rows of a chunk are divided among many threads

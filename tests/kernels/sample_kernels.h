@@ -63,6 +63,19 @@ inline Kernel softmax(ir::Dim rows, ir::Dim n) {
   return b.kernel;
 }
 
+/// y = z + x / max(x): z is needed only after the reduction.
+inline Kernel scaled_residual(ir::Dim rows, ir::Dim n, DType dtype = DType::F32) {
+  KernelBuilder b("scaled_residual");
+  const auto z = b.input(dtype, rows * n), x = b.input(dtype, rows * n), y = b.output(dtype, rows * n);
+  const auto r = b.outer(rows), i = b.loop(n), j = b.loop(n);
+  b.section({i});
+  const auto largest = b.reduce(Combine::Max, b.load(x, affine({{r, n}, {i, 1}})));
+  b.section({j});
+  const auto share = b.compute("a / b", {b.load(x, affine({{r, n}, {j, 1}})), largest});
+  b.store(y, affine({{r, n}, {j, 1}}), b.compute("a + b", {b.load(z, affine({{r, n}, {j, 1}})), share}));
+  return b.kernel;
+}
+
 inline Kernel layer_norm(ir::Dim rows, ir::Dim n, double count) {
   KernelBuilder b("layer_norm");
   const auto x = b.input(DType::F32, rows * n), w = b.input(DType::F32, n), c = b.input(DType::F32, n);

@@ -79,6 +79,7 @@ TEST(CudaEmulation, Rows) {
   for (const int64_t n : {1, 24, 100, 768, 1000, 5000, 9000}) {
     samples.add(samples::softmax(3, n));
     samples.add(samples::layer_norm(5, n, static_cast<double>(n)));
+    samples.add(samples::scaled_residual(7, n, n % 2 == 0 ? DType::F32 : DType::BF16));
   }
   samples.add(samples::softmax(130, 33));
   samples.add(samples::layer_norm(Dim::symbol(0), 64, 64), {9});
@@ -209,6 +210,7 @@ TEST(CudaEmulation, ResultsInPlace) {
   samples.add(samples::pointwise(9000));
   samples.add(samples::softmax(11, 300));
   samples.add(samples::layer_norm(12, 2000, 2000));
+  samples.add(samples::scaled_residual(12, 1000));
   samples.check_in_place();
 }
 

@@ -3,6 +3,7 @@
 // not part of them.
 #include <gtest/gtest.h>
 
+#include "codegen/cuda/barriers.h"
 #include "codegen/cuda/kernel_source.h"
 #include "graph/golden.h"
 #include "kernels/sample_kernels.h"
@@ -67,10 +68,10 @@ TEST(CudaMapping, IsTextThatSaysEverything) {
   const auto kernel = for_cuda(samples::softmax(65536, 1024));
   EXPECT_EQ(to_string(map_kernel(kernel, {})),
             "rows: 65536 blocks of 128 threads, 128 per row, vectors of 4, 4 at a time, kept in registers, "
-            "32 bytes shared, aligned b0 b1");
+            "64 bytes shared, aligned b0 b1");
   EXPECT_EQ(
       to_string(map_kernel(kernel, {}, false)),
-      "rows: 65536 blocks of 128 threads, 128 per row, 4 at a time, kept in registers, 32 bytes shared");
+      "rows: 65536 blocks of 128 threads, 128 per row, 4 at a time, kept in registers, 64 bytes shared");
 }
 
 TEST(CudaMapping, AsManyThreadsReadALongRowAsCanKeepIt) {
@@ -79,6 +80,36 @@ TEST(CudaMapping, AsManyThreadsReadALongRowAsCanKeepIt) {
   };
   EXPECT_TRUE(is_kept(32768));
   EXPECT_FALSE(is_kept(1 << 20));
+}
+
+TEST(CudaMapping, WhatIsNeededAfterAReductionIsLoadedBeforeIt) {
+  const auto text = kernel_source(for_cuda(samples::scaled_residual(65536, 256)),
+                                  map_kernel(for_cuda(samples::scaled_residual(65536, 256)), {}));
+  const auto residual = text.find("&b0["), shuffle = text.find("AG_SHFL_XOR");
+  ASSERT_NE(shuffle, std::string::npos) << text;
+  EXPECT_LT(residual, shuffle) << text;
+  EXPECT_EQ(text.find("&b0[", residual + 1), std::string::npos) << text;
+}
+
+TEST(CudaMapping, ThreadsWaitOnlyForWhatOthersMayHaveStored) {
+  const auto barriers = [](const Kernel& kernel, bool keep) {
+    auto mapping = map_kernel(kernel, {});
+    mapping.keep = keep;
+    return barriers_before(kernel, plan_kernel(kernel, mapping), mapping);
+  };
+  // Each thread loads from scratch memory what it has stored itself, and the first reduction waits anyway.
+  EXPECT_EQ(barriers(for_cuda(samples::softmax(65536, 1024)), false),
+            (std::vector<bool>{false, false, false}));
+  // The reversed row was stored by other threads.
+  schedule::KernelBuilder b("reversed");
+  const auto x = b.input(DType::F32, 64 * 1024), y = b.output(DType::F32, 64 * 1024),
+             s = b.scratch(DType::F32, 1024);
+  const auto r = b.outer(64), i = b.loop(1024), j = b.loop(1024);
+  b.section({i});
+  b.store(s, schedule::affine({{i, 1}}), b.load(x, schedule::affine({{r, 1024}, {i, 1}})));
+  b.section({j});
+  b.store(y, schedule::affine({{r, 1024}, {j, 1}}), b.load(s, schedule::affine({{j, -1}}, 1023)));
+  EXPECT_EQ(barriers(for_cuda(b.kernel), false), (std::vector<bool>{false, true}));
 }
 
 TEST(CudaMapping, SmallTensorsGetAThreadPerElement) {

@@ -21,7 +21,8 @@ constexpr int64_t kMostTrips = 16;         ///< vectors of a thread that are unr
 constexpr int64_t kMostUnrolled = 64;      ///< elements of a thread that are unrolled
 constexpr int64_t kMostAccumulators = 64;  ///< registers of a thread for accumulators
 constexpr int64_t kSharedAccumulators = 16 << 10;
-constexpr int64_t kLongSum = 256;  ///< elements that a thread adds before it adds in double
+constexpr int64_t kMostPrefetched = 32;  ///< bytes of a thread
+constexpr int64_t kLongSum = 256;        ///< elements that a thread adds before it adds in double
 
 int64_t aligned16(int64_t bytes) { return (bytes + 15) / 16 * 16; }
 
@@ -38,11 +39,15 @@ class KernelPlanner {
 
   KernelPlan run() {
     for (size_t i = 0; i < out_.sections.size(); ++i) plan_accumulators(i);
-    if (mapping_.keep) find_keeps();
+    if (mapping_.keep) {
+      find_keeps();
+      find_prefetches();
+    }
     for (auto& section : out_.sections) {
       const bool keeps = std::any_of(section.plans.begin(), section.plans.end(),
                                      [](const OpPlan& plan) { return plan.keep >= 0; });
-      section.trips = keeps || has_registers(section) ? trips_of(section) : 0;
+      const bool unrolled = keeps || has_registers(section) || !section.prefetches.empty();
+      section.trips = unrolled ? trips_of(section) : 0;
       for (size_t i = 0; i < section.ops.size(); ++i)
         section.plans[i].wide |= is_long_sum(section, section.ops[i]);
     }
@@ -185,6 +190,40 @@ class KernelPlanner {
     }
   }
 
+  /// Lets the first section that combines a row load what later sections load, as far as registers allow: by
+  /// the time that the threads have combined their results it has arrived.
+  void find_prefetches() {
+    auto& sections = out_.sections;
+    const auto first = std::find_if(sections.begin(), sections.end(), [&](const SectionPlan& section) {
+      return trips_of(section) > 0 && std::any_of(section.ops.begin(), section.ops.end(),
+                                                  [](const Op& op) { return op.code == OpCode::Reduce; });
+    });
+    if (first == sections.end()) return;
+    int64_t bytes = 0;
+    for (auto later = first + 1; later != sections.end(); ++later) {
+      if (!is_spread_alike(*first, *later)) continue;
+      for (size_t i = 0; i < later->ops.size(); ++i) {
+        const auto& op = later->ops[i];
+        auto& plan = later->plans[i];
+        const Keep keep{kernel_.buffers[op.buffer < 0 ? 0 : op.buffer].dtype, trips_of(*later), later->vector,
+                        true};
+        const bool eligible = op.code == OpCode::Load && plan.early && plan.keep < 0 &&
+                              plan.level == Level::Element && op.indirect.empty() && !is_written(op.buffer) &&
+                              !is_same_in_all_rows(op);
+        if (!eligible || bytes + keep.bytes() > kMostPrefetched) continue;
+        bytes += keep.bytes();
+        plan.keep = static_cast<int32_t>(out_.keeps.size());
+        first->prefetches.push_back({plan.keep, op, plan.vector, later->spread});
+        out_.keeps.push_back(keep);
+      }
+    }
+  }
+  bool is_spread_alike(const SectionPlan& a, const SectionPlan& b) const {
+    return trips_of(b) > 0 && a.vector == b.vector && a.tail == b.tail &&
+           std::equal(a.spread.begin(), a.spread.end(), b.spread.begin(), b.spread.end(),
+                      [&](int32_t one, int32_t other) { return kernel_.loops[one] == kernel_.loops[other]; });
+  }
+
   bool is_same_in_all_rows(const Op& op) const {
     return !iterations(kernel_, kernel_.outer).is(1) &&
            std::all_of(kernel_.outer.begin(), kernel_.outer.end(),
@@ -224,17 +263,20 @@ class KernelPlanner {
 
   /// Threads exchange eight bytes for each reduction of a section, and at the end the accumulators of a
   /// block.
-  int64_t slot_bytes() const {
-    int64_t most = 0;
+  int64_t slot_bytes() {
     const int64_t warps = mapping_.threads / 32;
     const bool strided = mapping_.form == Mapping::Form::Columns;
     const auto slots = strided ? (mapping_.threads_per_row > 1 ? int64_t{mapping_.threads} : 0)
                                : (mapping_.threads_per_row > 32 ? warps : 0);
-    for (const auto& section : out_.sections)
-      most =
-          std::max(most, 8 * slots * std::count_if(section.ops.begin(), section.ops.end(), [](const Op& op) {
-                           return op.code == OpCode::Reduce;
-                         }));
+    int64_t most = 0;
+    for (const auto& section : out_.sections) {
+      const auto reductions = std::count_if(section.ops.begin(), section.ops.end(),
+                                            [](const Op& op) { return op.code == OpCode::Reduce; });
+      out_.slots_of.push_back(strided ? 0 : most);
+      const auto bytes = 8 * slots * reductions;
+      most = strided ? std::max(most, bytes) : most + bytes;
+      out_.combinations += reductions > 0 ? 1 : 0;
+    }
     for (const auto& one : out_.accumulators) {
       if (one.place == Accumulator::Place::Variable) most = std::max(most, 8 * warps);
       if (one.place == Accumulator::Place::Registers && mapping_.rows_per_block > 1)

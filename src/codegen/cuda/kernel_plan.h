@@ -22,6 +22,9 @@ struct Accumulator {
 struct Keep {
   ir::DType dtype = ir::DType::F32;
   int32_t trips = 0, vector = 1;
+  bool prefetched = false;  ///< one section reads them, and an earlier one loads them
+
+  int64_t bytes() const { return ir::size_in_bytes(dtype) * trips * vector; }
 };
 
 struct KernelPlan {
@@ -30,6 +33,10 @@ struct KernelPlan {
   std::vector<Accumulator> accumulators;  ///< in order of their ops
   std::vector<int64_t> scratch;           ///< per buffer: its offset in shared memory; -1 if it is not there
   int64_t slots = 0;  ///< the offset of the memory that threads exchange partial results in
+  /// Per section: the offset in that memory of its partial results. Those of different sections do not
+  /// overlap, so that a thread may go on to the next section while others still read.
+  std::vector<int64_t> slots_of;
+  int32_t combinations = 0;  ///< sections that combine partial results of a row
   int64_t shared_bytes = 0;
 
   const schedule::Op& op(const Accumulator& one) const { return sections[one.section].ops[one.op]; }

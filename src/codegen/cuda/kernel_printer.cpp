@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/cuda/accumulator_text.h"
+#include "codegen/cuda/barriers.h"
 #include "codegen/cuda/kernel_source.h"
 #include "codegen/cuda/one_block.h"
 #include "codegen/cuda/reduce_text.h"
@@ -18,8 +19,6 @@ using schedule::Kernel;
 using schedule::Op;
 using schedule::OpCode;
 using Form = Mapping::Form;
-
-constexpr int64_t kMostLoaded = 96;  ///< bytes that a thread loads before it computes
 
 class KernelPrinter {
  public:
@@ -41,7 +40,9 @@ class KernelPrinter {
     Writer out;
     out.comment(kernel_.text);
     out.comment(to_string(mapping_));
-    const auto head = is_function_ ? "AG_INLINE void" : fmt::format("AG_KERNEL({})", mapping_.threads);
+    const auto resident = mapping_.resident > 0 ? fmt::format(", {}", mapping_.resident) : "";
+    const auto head =
+        is_function_ ? "AG_INLINE void" : fmt::format("AG_KERNEL({}{})", mapping_.threads, resident);
     out.open("{} {}({}) {{", head, kernel_.name, parameters());
     print_declarations(out, body.text().find("ag_shared") != std::string::npos);
     out.append(body.text());
@@ -215,8 +216,9 @@ class KernelPrinter {
                mapping_.rows_per_block > 1 ? fmt::format(" + row_of_block * {}", bytes) : "");
     }
     SectionPrinter sections(out, names_, plan_, mapping_);
+    const auto barriers = barriers_before(kernel_, plan_, mapping_);
     for (size_t i = 0; i < plan_.sections.size(); ++i) {
-      if (i > 0 && needs_barrier(i)) print_barrier(out, mapping_);
+      if (barriers[i]) print_barrier(out, mapping_);
       if (plan_.sections[i].has_loops())
         print_looped(out, sections, i);
       else
@@ -229,32 +231,13 @@ class KernelPrinter {
     return active_.empty() ? "t == 0" : "active && t == 0";
   }
 
-  /// Whether a section accesses memory that another thread of the row may have accessed in an earlier
-  /// section.
-  bool needs_barrier(size_t index) const {
-    const auto stores = [&](size_t i) {
-      const auto& section = plan_.sections[i];
-      for (size_t k = 0; k < section.ops.size(); ++k)
-        if (section.ops[k].code == OpCode::Store && section.plans[k].keep < 0) return true;
-      return false;
-    };
-    // A reduction that ended the section before has been a barrier for the whole block.
-    const auto& before = plan_.sections[index - 1];
-    const bool block_barrier = (mapping_.form == Form::Columns || mapping_.threads_per_row > 32) &&
-                               std::any_of(before.ops.begin(), before.ops.end(),
-                                           [](const Op& op) { return op.code == OpCode::Reduce; });
-    if (block_barrier) return false;
-    if (stores(index)) return true;
-    for (size_t i = 0; i < index; ++i)
-      if (stores(i)) return true;
-    return false;
-  }
-
   void print_looped(Writer& out, SectionPrinter& sections, size_t index) {
     const auto& section = plan_.sections[index];
     const auto partials = print_reductions(out, section);
     sections.print(index, row_span(section));
-    print_row_combination(out, mapping_, partials, fmt::format("ag_shared + {}", plan_.slots));
+    print_row_combination(out, mapping_, partials,
+                          fmt::format("ag_shared + {}", plan_.slots + plan_.slots_of[index]),
+                          /*used_next=*/has_chunks() && plan_.combinations == 1);
     print_results(out, section);
   }
 

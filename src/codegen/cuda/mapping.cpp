@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <bit>
 #include <set>
 
 #include "antegrad/error.h"
 #include "codegen/cuda/kernel_plan.h"
+#include "codegen/cuda/mapping_form.h"
 #include "codegen/cuda/one_block.h"
 #include "util/ids.h"
 
@@ -26,90 +27,14 @@ constexpr int64_t kNarrow = (int64_t{1} << 31) - (int64_t{1} << 27);
 constexpr int64_t kInFlight = 32;   ///< bytes that a thread should be loading at a time
 constexpr int64_t kKeptBytes = 64;  ///< of a thread, if more threads can share a row
 constexpr int64_t kMostKeptBytes = 256;
+constexpr int64_t kMostRegisterBytes = 192;  ///< kept, or of accumulators
 constexpr int32_t kMostThreads = 1024, kBlock = 256;
+/// The blocks of a kernel with chunks that a multiprocessor runs at a time, and the threads that they have
+/// together. Less would not hide how long loads take.
+constexpr int32_t kChunkBlocks = 2, kChunkThreads = 1024;
+constexpr int32_t kMostNamedBarriers = 15;
 
 ir::Dim divided_up(const ir::Dim& dim, int64_t by) { return floor_div(dim + (by - 1), by); }
-
-bool has(const Kernel& kernel, OpCode code) {
-  for (const auto& section : kernel.sections)
-    for (const auto& op : section.ops)
-      if (op.code == code) return true;
-  return false;
-}
-
-bool uses_any(const Op& op, const std::map<int32_t, schedule::Combine>& scalars) {
-  return std::any_of(op.args.begin(), op.args.end(), [&](int32_t arg) { return scalars.contains(arg); });
-}
-
-bool accumulates_columns(const Kernel& kernel) {
-  for (const auto& section : kernel.sections)
-    for (const auto& op : section.ops)
-      if (op.code == OpCode::Accumulate && !op.address.terms.empty()) return true;
-  return false;
-}
-
-/// Whether sections without loops only pass on what threads have reduced to accumulators that combine it in
-/// the same way, so that each thread may do that with its own part.
-bool combines_only(const Kernel& kernel) {
-  std::map<int32_t, schedule::Combine> reduced;
-  for (const auto& section : kernel.sections)
-    for (const auto& op : section.ops) {
-      if (op.code == OpCode::Reduce) {
-        reduced[op.result] = op.combine;
-        continue;
-      }
-      if (!section.loops.empty()) continue;
-      const auto from = op.args.empty() ? reduced.end() : reduced.find(op.args[0]);
-      if (op.code == OpCode::Accumulate && (from == reduced.end() || from->second != op.combine))
-        return false;
-      if (op.code == OpCode::Cast && from != reduced.end())
-        reduced[op.result] = from->second;
-      else if (op.code == OpCode::Store || op.code == OpCode::Scatter ||
-               (op.code == OpCode::Compute && uses_any(op, reduced)))
-        return false;
-    }
-  return true;
-}
-
-Form form_of(const Kernel& kernel) {
-  int looped = 0;
-  bool effects_once = false, may_be_empty = false;
-  for (const auto& section : kernel.sections) {
-    looped += section.loops.empty() ? 0 : 1;
-    const auto count = iterations(kernel, section.loops);
-    may_be_empty = may_be_empty || !count.is_constant() || count.constant() <= 0;
-    effects_once = effects_once ||
-                   (section.loops.empty() && std::any_of(section.ops.begin(), section.ops.end(), has_effect));
-  }
-  const bool scratch = std::any_of(kernel.buffers.begin(), kernel.buffers.end(),
-                                   [](const Buffer& buffer) { return buffer.kind == Buffer::Kind::Scratch; });
-  const bool independent = looped <= 1 && !has(kernel, OpCode::Reduce) && !scratch;
-  if (!kernel.chunks.is(0)) {
-    if (kernel.outer.empty() && looped == 1 && !scratch && combines_only(kernel)) return Form::All;
-  } else if (independent && !(effects_once && may_be_empty)) {
-    return Form::Flat;
-  }
-  return kernel.lane >= 0 && !accumulates_columns(kernel) ? Form::Columns : Form::Rows;
-}
-
-/// Whether the columns of a row need not be run by one block: nothing is done once per row, and all
-/// accumulators are those of one column.
-bool has_free_columns(const Kernel& kernel) {
-  if (kernel.chunks.is(0) || has(kernel, OpCode::Reduce)) return false;
-  const auto sections = plan_sections(kernel, Form::Rows, 1);
-  int looped = 0;
-  for (const auto& section : sections) {
-    looped += section.has_loops() ? 1 : 0;
-    if (section.has_loops() ? !section.serial.empty()
-                            : std::any_of(section.ops.begin(), section.ops.end(), has_effect))
-      return false;
-    for (const auto& op : section.ops)
-      if (op.code == OpCode::Accumulate && op.address.terms.size() != section.spread.size()) return false;
-  }
-  return looped == 1 && std::none_of(kernel.buffers.begin(), kernel.buffers.end(), [](const Buffer& buffer) {
-           return buffer.kind == Buffer::Kind::Scratch;
-         });
-}
 
 class Mapper {
  public:
@@ -174,13 +99,14 @@ class Mapper {
   int64_t loaded_bytes(const SectionPlan& section) const {
     int64_t bytes = 0;
     for (size_t i = 0; i < section.ops.size(); ++i)
-      if (section.plans[i].early && section.plans[i].level == Level::Element)
+      if (section.plans[i].early && section.plans[i].level == Level::Element && section.plans[i].keep < 0)
         bytes += section.vector * ir::size_in_bytes(kernel_.buffers[section.ops[i].buffer].dtype);
     return bytes;
   }
 
   void map_flat() {
     const bool all = out_.form == Form::All;
+    if (all) out_.threads = kChunkThreads / kChunkBlocks;
     const int64_t threads = int64_t{kBlock} * facts_.multiprocessors;
     auto section = looped_section();
     const auto total = iterations(kernel_, section.spread);
@@ -251,16 +177,69 @@ class Mapper {
     int64_t threads = kBlock;
     if (count.is_constant()) {
       const auto vectors = std::max<int64_t>(1, (count.constant() + section.vector - 1) / section.vector);
-      threads = 8;
-      while (threads < kBlock && threads * trips < vectors) threads *= 2;
-      trips = std::min(trips, (vectors + threads - 1) / threads);
+      const auto tiles = (vectors + kBlock * trips - 1) / (kBlock * trips);
+      // As few threads as run all vectors of a tile: tiles of one size, and whole warps.
+      const auto each = (vectors + tiles - 1) / tiles;
+      threads = (each + trips - 1) / trips;
+      threads = threads <= kWarp ? std::max<int64_t>(8, std::bit_ceil(static_cast<uint64_t>(threads)))
+                                 : (threads + kWarp - 1) / kWarp * kWarp;
+      trips = std::min(trips, (each + threads - 1) / threads);
     } else {
       trips = std::min<int64_t>(trips, 4);
     }
-    set_rows(threads, kBlock);
     out_.unroll = static_cast<int32_t>(std::min<int64_t>(trips, 4));
     out_.tile = static_cast<int32_t>(threads * section.vector * trips);
+    set_rows(threads, threads);
+    share_multiprocessors();
     out_.blocks = kernel_.chunks * divided_up(count, out_.tile);
+  }
+
+  /// Returns about how many registers a thread needs.
+  int64_t registers() const {
+    constexpr int64_t kBase = 24;
+    const auto plan = plan_kernel(kernel_, out_);
+    int64_t moved = 0;
+    for (const auto& section : plan.sections)
+      moved = std::max(moved, std::max(loaded_bytes(section), kMostLoaded / 2) + stored_bytes(section));
+    return kBase + (register_bytes(plan) + moved) / 4;
+  }
+  /// Returns the bytes that one vector of a section stores.
+  int64_t stored_bytes(const SectionPlan& section) const {
+    int64_t bytes = 0;
+    for (size_t i = 0; i < section.ops.size(); ++i)
+      if (section.ops[i].code == OpCode::Store && section.plans[i].keep < 0 &&
+          section.plans[i].level == Level::Element)
+        bytes += section.vector * ir::size_in_bytes(kernel_.buffers[section.ops[i].buffer].dtype);
+    return bytes;
+  }
+  /// Returns the bytes of registers that a thread keeps over its whole run or from section to section.
+  static int64_t register_bytes(const KernelPlan& plan) {
+    int64_t bytes = 0;
+    for (const auto& keep : plan.keeps) bytes += keep.bytes();
+    for (const auto& one : plan.accumulators) {
+      const auto& section = plan.sections[one.section];
+      if (one.place == Accumulator::Place::Registers)
+        bytes += ir::size_in_bytes(one.type) * section.trips * section.vector;
+    }
+    return bytes;
+  }
+
+  /// Divides the threads that run at a time among kChunkBlocks blocks, with as many rows as fit: all chunks
+  /// then run at once, and none of them waits for others to end.
+  void share_multiprocessors() {
+    constexpr int64_t kRegisters = 1 << 16;
+    const auto per_row = out_.threads_per_row;
+    const auto needed = registers();
+    int64_t most = kChunkThreads / kChunkBlocks;
+    while (most > 2 * kWarp && kRegisters / (kChunkBlocks * most) < needed) most -= 2 * kWarp;
+    auto rows = std::max<int64_t>(1, most / per_row);
+    if (per_row > kWarp) rows = std::min<int64_t>(rows, kMostNamedBarriers);
+    const auto units = this->units();
+    if (units.is_constant() && kernel_.chunks.is_constant())
+      rows = std::clamp<int64_t>(units.constant() / std::max<int64_t>(1, kernel_.chunks.constant()), 1, rows);
+    if (per_row < kWarp) rows = std::max<int64_t>(kWarp / per_row, rows * per_row / kWarp * kWarp / per_row);
+    set_rows(per_row, rows * per_row);
+    if (kRegisters / (kChunkBlocks * out_.threads) >= needed) out_.resident = kChunkBlocks;
   }
 
   void set_blocks() {
@@ -273,7 +252,7 @@ class Mapper {
     mapping.keep = true;
     int64_t bytes = 0;
     const auto plan = plan_kernel(kernel_, mapping);
-    for (const auto& keep : plan.keeps) bytes += ir::size_in_bytes(keep.dtype) * keep.trips * keep.vector;
+    for (const auto& keep : plan.keeps) bytes += keep.prefetched ? 0 : keep.bytes();
     return bytes;
   }
 
@@ -289,30 +268,55 @@ class Mapper {
 
   void map_rows() {
     const auto count = longest();
-    const auto rows = units();
-    int64_t threads = kBlock;
-    if (count > 0) {
-      const auto vectors = std::max<int64_t>((count + out_.vector - 1) / out_.vector, 1);
-      threads = 1;
-      while (threads < kWarp && threads < vectors) threads *= 2;
-      while (threads < kBlock && vectors > 8 * threads) threads *= 2;
-      const auto few = int64_t{facts_.multiprocessors} * 512;
-      while (threads < kMostThreads && vectors >= 2 * threads && rows.is_constant() &&
-             rows.constant() * threads < few)
-        threads *= 2;
-    }
+    int64_t threads = count > 0 ? threads_for(count) : kBlock;
     set_rows(threads, block_for(threads));
     if (count > 0) spread_long_rows(count);
     // More threads for a row until what they keep fits their registers.
     while (count > 0 && out_.threads_per_row < kMostThreads &&
            int64_t{out_.threads_per_row} * out_.vector < count &&
-           (kept_bytes() > kKeptBytes || unrolled_instructions() > kMostInstructions))
-      set_rows(int64_t{2} * out_.threads_per_row, block_for(int64_t{2} * out_.threads_per_row));
+           (kept_bytes() > most_kept(out_.threads_per_row) || unrolled_instructions() > kMostInstructions))
+      add_threads();
     const auto kept = kept_bytes();
     out_.keep = kept > 0 && kept <= kMostKeptBytes;
     out_.unroll = 4;
+    if (has_chunks()) share_multiprocessors();
     fit_blocks();
     set_blocks();
+  }
+
+  /// One warp needs no barriers, so that it may keep more than a part of a row that several share.
+  static int64_t most_kept(int64_t threads) { return threads <= kWarp ? 2 * kKeptBytes : kKeptBytes; }
+
+  /// Returns how many threads run a row of constant length: as few as can keep what they must, without many
+  /// of them being idle in the last trip.
+  int64_t threads_for(int64_t count) {
+    constexpr int64_t kMostEach = 8;  ///< vectors of a thread
+    const auto vectors = std::max<int64_t>((count + out_.vector - 1) / out_.vector, 1);
+    int64_t threads = 1;
+    while (threads < kWarp && threads < vectors) threads *= 2;
+    if (threads < kWarp) return threads;
+    const auto rows = units();
+    const auto few = int64_t{facts_.multiprocessors} * 512;
+    int64_t first = 0;
+    for (; threads <= kBlock; threads += threads < 4 * kWarp ? kWarp : 2 * kWarp) {
+      const bool more = rows.is_constant() && rows.constant() * threads < few && vectors >= 2 * threads;
+      const auto trips = (vectors + threads - 1) / threads;
+      if (threads < kBlock && (more || trips > kMostEach)) continue;
+      set_rows(threads, threads);
+      auto mapping = out_;
+      mapping.keep = true;
+      if (threads < kBlock &&
+          (kept_bytes() > most_kept(threads) || unrolled_instructions() > kMostInstructions ||
+           register_bytes(plan_kernel(kernel_, mapping)) > kMostRegisterBytes))
+        continue;
+      if (first == 0) first = threads;
+      if (10 * vectors >= 9 * trips * threads) return threads;
+    }
+    threads = first > 0 ? first : kBlock;
+    while (threads < kMostThreads && vectors >= 2 * threads && rows.is_constant() &&
+           rows.constant() * threads < few)
+      threads *= 2;
+    return threads;
   }
 
   /// Takes as many threads for a long row as can keep it in registers, if that is possible: otherwise later
@@ -321,10 +325,15 @@ class Mapper {
     const auto before = out_.threads_per_row;
     while (kept_bytes() == 0 && out_.threads_per_row < kMostThreads &&
            int64_t{out_.threads_per_row} * out_.vector < count)
-      set_rows(int64_t{2} * out_.threads_per_row, block_for(int64_t{2} * out_.threads_per_row));
+      add_threads();
     if (const auto kept = kept_bytes();
         kept == 0 || kept > kMostKeptBytes || unrolled_instructions() > kMostInstructions)
       set_rows(before, block_for(before));
+  }
+
+  void add_threads() {
+    const auto threads = std::min(2 * out_.threads_per_row, kMostThreads);
+    set_rows(threads, block_for(threads));
   }
 
   /// Rows that need barriers wait for each other in a block, so there are fewer of them.
@@ -352,7 +361,7 @@ class Mapper {
     };
     while (out_.rows_per_block > 1 && (too_few() || too_large())) {
       if (out_.threads > kWarp)
-        set_rows(out_.threads_per_row, out_.threads / 2);
+        set_rows(out_.threads_per_row, std::max(kWarp, out_.threads / 2 / kWarp * kWarp));
       else
         set_rows(2 * out_.threads_per_row, kWarp);
     }
@@ -396,6 +405,7 @@ std::string to_string(const Mapping& mapping) {
   if (mapping.unroll > 1) out += fmt::format(", {} at a time", mapping.unroll);
   if (mapping.tile > 0) out += fmt::format(", tiles of {}", mapping.tile);
   if (mapping.keep) out += ", kept in registers";
+  if (mapping.resident > 0) out += fmt::format(", {} per multiprocessor", mapping.resident);
   if (mapping.wide) out += ", 64-bit positions";
   if (!mapping.shared_bytes.is(0)) out += fmt::format(", {} bytes shared", mapping.shared_bytes.to_string());
   for (size_t i = 0; i < mapping.aligned.size(); ++i)

@@ -30,6 +30,8 @@ struct Mapping {
   /// Rows: iterations of the section that a block runs of each row, the others being for other blocks; 0 for
   /// all of them. Only for kernels whose one section combines columns and nothing else.
   int32_t tile = 0;
+  /// Blocks that a multiprocessor must have registers for at a time; 0 if it does not matter.
+  int32_t resident = 0;
   bool keep = false;     ///< Rows: what several sections load, and scratch memory, is kept in registers
   bool wide = false;     ///< positions have 64 bits
   ir::Dim blocks;        ///< of the grid

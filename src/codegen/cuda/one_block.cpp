@@ -17,7 +17,9 @@ using schedule::Buffer;
 using schedule::Kernel;
 
 constexpr int64_t kLargestBlock = 512;  // more leave fewer registers to each than many parts need
-constexpr int64_t kMostGroups = 8;      // each has a barrier of its own, of which there are 16
+constexpr int64_t kBarriers = 16;       // of a block; the first is that of all its threads
+constexpr int64_t kMostGroups =
+    8;  // each has a barrier of its own, and so has each of its rows of several warps
 
 /// How a part runs in a block of `threads` threads.
 struct Groups {
@@ -25,11 +27,15 @@ struct Groups {
   int64_t count = 1;
   int64_t blocks = 0;        ///< that the groups run
   int64_t shared_bytes = 0;  ///< of a group
+  int64_t row_barriers = 0;  ///< of a group
 };
 
 Groups groups_of(const Mapping& part, int64_t threads, int64_t most_shared) {
   Groups out{part.threads, 1, part.blocks.constant(), (part.shared_bytes.constant() + 15) / 16 * 16};
-  const auto most = std::min({threads / part.threads, kMostGroups, std::max<int64_t>(1, out.blocks)});
+  if (part.form == Mapping::Form::Rows && part.threads_per_row > kWarp && part.rows_per_block > 1)
+    out.row_barriers = part.rows_per_block;
+  const auto most = std::min({threads / part.threads, kMostGroups, (kBarriers - 1) / (1 + out.row_barriers),
+                              std::max<int64_t>(1, out.blocks)});
   while (2 * out.count <= most && 2 * out.count * out.shared_bytes <= most_shared) out.count *= 2;
   return out;
 }
@@ -46,6 +52,8 @@ std::string word_in_part(std::string_view word, const Groups& groups, int32_t th
   if (word == "AG_SYNC()")
     return groups.threads == threads ? "AG_SYNC()"
                                      : fmt::format("AG_SYNC_GROUP(ag_barrier, {})", groups.threads);
+  if (word == "AG_SYNC_ROW(")
+    return fmt::format("AG_SYNC_GROUP({} + (ag_barrier - 1) * {} + ", 1 + groups.count, groups.row_barriers);
   if (std::ranges::find(kSame, word) != std::end(kSame)) return std::string(word);
   throw Error(ErrorCode::Internal, "codegen",
               fmt::format("'{}' in the text of a kernel that is part of another", word));
@@ -61,6 +69,7 @@ std::string with_words_of_part(std::string_view text, const Groups& groups, int3
            (std::isalnum(static_cast<unsigned char>(text[end])) != 0 || text[end] == '_'))
       ++end;
     if (text.substr(at, end - at) == "AG_SYNC" && text.substr(end, 2) == "()") end += 2;
+    if (text.substr(at, end - at) == "AG_SYNC_ROW") ++end;
     if (at < end) out += word_in_part(text.substr(at, end - at), groups, threads);
     done = end;
   }
@@ -178,6 +187,7 @@ Mapping map_one_block(const Kernel& kernel, const schedule::DeviceFacts& facts) 
   out.threads = 0;
   for (const auto& part : kernel.parts) {
     auto mapping = map_kernel(part.kernel, one, /*vectorise=*/false);
+    mapping.resident = 0;  // which is about a launch of its own
     // Few iterations are left for each thread, and unrolling them takes NVRTC long.
     if (mapping.form == Mapping::Form::Rows || mapping.form == Mapping::Form::Columns) mapping.unroll = 1;
     const auto blocks = std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(1, mapping.blocks.constant())));

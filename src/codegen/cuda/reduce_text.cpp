@@ -34,10 +34,36 @@ std::string memory_of(const Partial& partial, const std::string& slots, int64_t 
   return fmt::format("(({}*)({} + {}))", reduction_type(partial.type), slots, 8 * number * slots_each);
 }
 
+/// Combines over the threads of a row, which are a power of two and as far apart in shared memory as there
+/// are rows in a block: in each step, the first half takes over the values of the second.
+template <class MemoryOf>
+void print_halvings(Writer& out, const Mapping& mapping, const std::vector<Partial>& partials,
+                    const MemoryOf& memory_of) {
+  for (const auto& partial : partials) out.line("{}[AG_THREAD] = {};", memory_of(partial), partial.variable);
+  out.open("for (int32_t half = {}; half > 0; half /= 2) {{", mapping.threads_per_row / 2);
+  out.line("AG_SYNC();");
+  out.open("if (t < half) {{");
+  for (const auto& partial : partials) {
+    const auto memory = memory_of(partial);
+    out.open("{{");
+    out.line("const {} from = {}[AG_THREAD + half * {}];", reduction_type(partial.type), memory,
+             mapping.rows_per_block);
+    out.line("{}", combine_text(partial.variable, "from", partial.type, partial.combine));
+    out.line("{}[AG_THREAD] = {};", memory, partial.variable);
+    out.close();
+  }
+  out.close();
+  out.close();
+  out.line("AG_SYNC();");
+  for (const auto& partial : partials)
+    out.line("{} = {}[row_of_block];", partial.variable, memory_of(partial));
+  out.line("AG_SYNC();");
+}
+
 }  // namespace
 
 void print_row_combination(Writer& out, const Mapping& mapping, const std::vector<Partial>& partials,
-                           const std::string& slots) {
+                           const std::string& slots, bool used_next) {
   const auto row = mapping.threads_per_row;
   if (row == 1 || partials.empty()) return;
   const auto number = [&](const Partial& partial) { return &partial - partials.data(); };
@@ -45,12 +71,7 @@ void print_row_combination(Writer& out, const Mapping& mapping, const std::vecto
     const auto memory = [&](const Partial& partial) {
       return memory_of(partial, slots, number(partial), mapping.threads);
     };
-    for (const auto& partial : partials) out.line("{}[AG_THREAD] = {};", memory(partial), partial.variable);
-    out.line("AG_SYNC();");
-    for (const auto& partial : partials)
-      print_gather(out, partial, memory(partial), "row_of_block", mapping.rows_per_block, row);
-    out.line("AG_SYNC();");
-    return;
+    return print_halvings(out, mapping, partials, memory);
   }
   for (const auto& partial : partials) print_shuffles(out, partial, std::min(row, kWarp));
   if (row <= kWarp) return;
@@ -61,10 +82,10 @@ void print_row_combination(Writer& out, const Mapping& mapping, const std::vecto
   for (const auto& partial : partials)
     out.line("{}[AG_THREAD / 32] = {};", memory(partial), partial.variable);
   out.close();
-  out.line("AG_SYNC();");
+  print_barrier(out, mapping);
   const auto first = mapping.rows_per_block == 1 ? "0" : fmt::format("row_of_block * {}", row / kWarp);
   for (const auto& partial : partials) print_gather(out, partial, memory(partial), first, 1, row / kWarp);
-  out.line("AG_SYNC();");
+  if (used_next) print_barrier(out, mapping);
 }
 
 void print_block_combination(Writer& out, const Mapping& mapping, const Partial& partial,
@@ -82,8 +103,12 @@ void print_block_combination(Writer& out, const Mapping& mapping, const Partial&
 
 void print_barrier(Writer& out, const Mapping& mapping) {
   if (mapping.threads_per_row == 1) return;
-  const bool one_warp = mapping.form == Mapping::Form::Rows && mapping.threads_per_row <= kWarp;
-  out.line("{}", one_warp ? "AG_SYNC_WARP();" : "AG_SYNC();");
+  if (mapping.form != Mapping::Form::Rows || (mapping.threads_per_row > kWarp && mapping.rows_per_block == 1))
+    out.line("AG_SYNC();");
+  else if (mapping.threads_per_row <= kWarp)
+    out.line("AG_SYNC_WARP();");
+  else
+    out.line("AG_SYNC_ROW(row_of_block, {});", mapping.threads_per_row);
 }
 
 }  // namespace antegrad::codegen::cuda

@@ -17,9 +17,9 @@ struct Partial {
 };
 
 /// Prints statements after which each thread has the combined value of the threads of its row. `slots` is the
-/// name of a pointer to shared memory.
+/// name of a pointer to shared memory; `used_next` says whether the next combination uses the same.
 void print_row_combination(Writer& out, const Mapping& mapping, const std::vector<Partial>& partials,
-                           const std::string& slots);
+                           const std::string& slots, bool used_next);
 /// The same for all threads of a block; only the first thread has the result.
 void print_block_combination(Writer& out, const Mapping& mapping, const Partial& partial,
                              const std::string& slots);

@@ -34,6 +34,14 @@ struct SectionPlan {
   bool tail = false;           ///< the last vector may be incomplete
   std::vector<OpPlan> plans;   ///< per op
   int32_t trips = 0;           ///< vectors of a thread if that is a small constant and they are unrolled
+  /// What later sections load, and this one does for them, so that they need not wait for memory.
+  struct Prefetch {
+    int32_t keep = -1;  ///< the register array it is loaded to
+    schedule::Op load;
+    bool vector = false;          ///< all elements of a vector at once
+    std::vector<int32_t> spread;  ///< of the later section: loops like those of this one
+  };
+  std::vector<Prefetch> prefetches = {};
 
   bool has_loops() const { return !spread.empty() || !serial.empty(); }
 };
@@ -47,6 +55,8 @@ bool has_effect(const schedule::Op& op);
 int64_t instructions(const SectionPlan& section);
 /// The most instructions that are unrolled: more take NVRTC seconds and do not fit a multiprocessor's cache.
 constexpr int64_t kMostInstructions = 2500;
+
+constexpr int64_t kMostLoaded = 96;  ///< bytes that a thread loads before it computes
 
 /// The sections of a kernel, for vectors of `vector` elements where accesses allow it. In Form::Flat all
 /// sections become one.

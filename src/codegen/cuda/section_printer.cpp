@@ -100,7 +100,7 @@ int32_t SectionPrinter::width(size_t index) const {
 }
 
 void SectionPrinter::print_batch(const Span& span, const std::string& base) {
-  bool loads = false;
+  bool loads = !section_->prefetches.empty();
   for (size_t i = 0; i < section_->ops.size(); ++i) {
     if (!plan(i).early || (plan(i).keep >= 0 && !plan(i).fills)) continue;
     loads = true;
@@ -158,17 +158,26 @@ void SectionPrinter::print_early() {
     if (!plan(i).early || (plan(i).keep >= 0 && !plan(i).fills)) continue;
     const auto into =
         plan(i).keep >= 0 ? fmt::format("keep{}[k + u]", plan(i).keep) : fmt::format("x{}[u]", op(i).result);
-    if (plan(i).vector) {
-      out_.line("ag_load<{}>({}, &{});", vector_, into, names_.element(op(i)));
-    } else if (width(i) == 1) {
+    if (width(i) == 1)
       out_.line("{}[0] = {};", into, names_.element(op(i)));
-    } else {
-      out_.line("AG_UNROLL");
-      names_.rename_loop(last_loop(), fmt::format("(i{} + v)", last_loop()));
-      out_.line("for (int32_t v = 0; v < {}; ++v) {}[v] = {};", vector_, into, names_.element(op(i)));
-      names_.rename_loop(last_loop(), "");
-    }
+    else
+      print_load(into, op(i), plan(i).vector, last_loop());
   }
+  for (const auto& [keep, load, vector, spread] : section_->prefetches) {
+    for (size_t i = 0; i < spread.size(); ++i)
+      names_.rename_loop(spread[i], fmt::format("i{}", section_->spread[i]));
+    print_load(fmt::format("keep{}[k + u]", keep), load, vector, spread.back());
+    for (const auto loop : spread) names_.rename_loop(loop, "");
+  }
+}
+
+/// Loads the elements of a vector, at once or one by one.
+void SectionPrinter::print_load(const std::string& into, const Op& op, bool at_once, int32_t last) {
+  if (at_once) return out_.line("ag_load<{}>({}, &{});", vector_, into, names_.element(op));
+  out_.line("AG_UNROLL");
+  names_.rename_loop(last, fmt::format("(i{} + v)", last_loop()));
+  out_.line("for (int32_t v = 0; v < {}; ++v) {}[v] = {};", vector_, into, names_.element(op));
+  names_.rename_loop(last, "");
 }
 
 /// Prints what is done for one vector.
@@ -328,6 +337,22 @@ std::string SectionPrinter::value_of(const Op& op) {
   return truth && names_.type(op.args[0]) != DType::Bool ? fmt::format("({} != 0)", value) : value;
 }
 
+/// Returns the statement that adds a number to a sum, without rounding where it is a product.
+std::string SectionPrinter::sum_text(const std::string& into, const Op& op, DType type) {
+  const auto& ops = section_->ops;
+  const auto product = std::find_if(ops.begin(), ops.end(), [&](const Op& one) {
+    return one.code == OpCode::Compute && one.result == op.args[0] && one.operand == type &&
+           (one.text == "a * b" || one.text == "a * a");
+  });
+  const bool fused =
+      op.combine == Combine::Sum && (type == DType::F32 || type == DType::F64) && product != ops.end() &&
+      names_.type(op.args[0]) == type &&
+      std::ranges::all_of(product->args, [&](int32_t arg) { return names_.type(arg) == type; });
+  if (!fused) return combine_text(into, value_of(op), type, op.combine);
+  return fmt::format("{0} = __builtin_fma{1}({2}, {3}, {0});", into, type == DType::F32 ? "f" : "",
+                     names_.scalar(product->args.front()), names_.scalar(product->args.back()));
+}
+
 void SectionPrinter::print_accumulate(size_t index) {
   const auto& op = this->op(index);
   const auto found =
@@ -340,8 +365,9 @@ void SectionPrinter::print_accumulate(size_t index) {
     address.offset = 0;
     into += fmt::format("[{}]", names_.affine(address));
   }
-  if (plan(index).wide && vector_ > 1) into = fmt::format("part{}", index);
-  out_.line("{}", combine_text(into, value_of(op), found->type, op.combine));
+  const bool part = plan(index).wide && vector_ > 1;
+  if (part) into = fmt::format("part{}", index);
+  out_.line("{}", sum_text(into, op, part ? DType::F32 : found->type));
 }
 
 void SectionPrinter::print_op(size_t index) {
@@ -357,8 +383,9 @@ void SectionPrinter::print_op(size_t index) {
       return print_store(index);
     case OpCode::Reduce: {
       const bool part = plan(index).wide && vector_ > 1;
-      return out_.line("{}", combine_text(part ? fmt::format("part{}", index) : fmt::format("r{}", op.result),
-                                          value_of(op), reduced_type(op), op.combine));
+      const bool in_double = plan(index).wide && !part;
+      return out_.line("{}", sum_text(part ? fmt::format("part{}", index) : fmt::format("r{}", op.result), op,
+                                      in_double ? DType::F64 : reduced_type(op)));
     }
     case OpCode::Accumulate:
       return print_accumulate(index);

@@ -32,6 +32,7 @@ class SectionPrinter {
   void print_tail(const Span& span);
   void open_position(const Span& span, const std::string& base);
   void print_early();
+  void print_load(const std::string& into, const schedule::Op& op, bool at_once, int32_t last);
   void print_body();
   void print_elements();
   void guarded_once(size_t index);
@@ -51,6 +52,7 @@ class SectionPrinter {
   std::string at() const { return vector_ > 1 ? "v" : "0"; }  ///< the element of a vector
   std::string wide_affine(const schedule::Op& op);
   std::string value_of(const schedule::Op& op);
+  std::string sum_text(const std::string& into, const schedule::Op& op, ir::DType type);
   bool is_register_store(size_t index) const;
   bool has_words(size_t index) const;
   int32_t last_loop() const;

@@ -1,13 +1,13 @@
-// all: 528 blocks of 256 threads, vectors of 4, 4 at a time, 64 bytes shared, aligned b0
-AG_KERNEL(256) full_sum(const float* b0, float* b1, unsigned long long* error) {
+// all: 528 blocks of 512 threads, vectors of 4, 4 at a time, 128 bytes shared, aligned b0
+AG_KERNEL(512) full_sum(const float* b0, float* b1, unsigned long long* error) {
   AG_SHARED(ag_shared);
   double acc0_1 = 0.0;
   {
-    for (int32_t base = (int32_t)AG_BLOCK * 4096 + AG_THREAD * 4; base < 100000000; base += (int32_t)528 * 4096) {
+    for (int32_t base = (int32_t)AG_BLOCK * 8192 + AG_THREAD * 4; base < 100000000; base += (int32_t)528 * 8192) {
       float x0[4][4];
       AG_UNROLL
       for (int32_t u = 0; u < 4; ++u) {
-        const int32_t e = base + u * 1024;
+        const int32_t e = base + u * 2048;
         if (e < 100000000) {
           const int32_t i0 = e;
           ag_load<4>(x0[u], &b0[i0]);
@@ -15,7 +15,7 @@ AG_KERNEL(256) full_sum(const float* b0, float* b1, unsigned long long* error) {
       }
       AG_UNROLL
       for (int32_t u = 0; u < 4; ++u) {
-        const int32_t e = base + u * 1024;
+        const int32_t e = base + u * 2048;
         if (e < 100000000) {
           const int32_t i0 = e;
           float part1 = 0.0f;
@@ -40,7 +40,7 @@ AG_KERNEL(256) full_sum(const float* b0, float* b1, unsigned long long* error) {
   if (AG_THREAD == 0) {
     acc0_1 = ((double*)(ag_shared + 0 + 0))[0];
     AG_UNROLL
-    for (int32_t other = 1; other < 8; ++other) {
+    for (int32_t other = 1; other < 16; ++other) {
       const double from = ((double*)(ag_shared + 0 + 0))[0 + other];
       acc0_1 += from;
     }

@@ -31,13 +31,18 @@ AG_KERNEL(512) middle_softmax(const float* b0, float* b1, unsigned long long* er
     }
   }
   ((float*)(ag_shared + 0 + 0))[AG_THREAD] = r1;
+  for (int32_t half = 8; half > 0; half /= 2) {
+    AG_SYNC();
+    if (t < half) {
+      {
+        const float from = ((float*)(ag_shared + 0 + 0))[AG_THREAD + half * 32];
+        r1 = AG_NAN_MAX(r1, from);
+        ((float*)(ag_shared + 0 + 0))[AG_THREAD] = r1;
+      }
+    }
+  }
   AG_SYNC();
   r1 = ((float*)(ag_shared + 0 + 0))[row_of_block];
-  AG_UNROLL
-  for (int32_t other = 1; other < 16; ++other) {
-    const float from = ((float*)(ag_shared + 0 + 0))[row_of_block + other * 32];
-    r1 = AG_NAN_MAX(r1, from);
-  }
   AG_SYNC();
   const float v1 = (float)r1;
   float r4 = 0.0f;
@@ -65,17 +70,21 @@ AG_KERNEL(512) middle_softmax(const float* b0, float* b1, unsigned long long* er
     }
   }
   ((float*)(ag_shared + 0 + 0))[AG_THREAD] = r4;
+  for (int32_t half = 8; half > 0; half /= 2) {
+    AG_SYNC();
+    if (t < half) {
+      {
+        const float from = ((float*)(ag_shared + 0 + 0))[AG_THREAD + half * 32];
+        r4 += from;
+        ((float*)(ag_shared + 0 + 0))[AG_THREAD] = r4;
+      }
+    }
+  }
   AG_SYNC();
   r4 = ((float*)(ag_shared + 0 + 0))[row_of_block];
-  AG_UNROLL
-  for (int32_t other = 1; other < 16; ++other) {
-    const float from = ((float*)(ag_shared + 0 + 0))[row_of_block + other * 32];
-    r4 += from;
-  }
   AG_SYNC();
   const float v4 = (float)r4;
   const float v5 = 1.0f / v4;
-  AG_SYNC();
   {
     for (int32_t base = t; base < 100; base += 16 * 4) {
       float x6[4][1];

@@ -43,7 +43,6 @@ AG_KERNEL(256) row_sum(const float* b0, float* b1, long long s0, long long s1, u
     const double from = ((double*)(ag_shared + 0 + 0))[0 + other];
     r1 += from;
   }
-  AG_SYNC();
   const float v1 = (float)r1;
   if (t == 0) {
     b1[i0] = v1;

@@ -1,4 +1,4 @@
-// rows: 65536 blocks of 128 threads, 128 per row, vectors of 4, 4 at a time, kept in registers, 32 bytes shared, aligned b0 b1
+// rows: 65536 blocks of 128 threads, 128 per row, vectors of 4, 4 at a time, kept in registers, 64 bytes shared, aligned b0 b1
 AG_KERNEL(128) softmax(const float* b0, float* b1, unsigned long long* error) {
   AG_SHARED(ag_shared);
   const int32_t t = AG_THREAD % 128;
@@ -49,7 +49,6 @@ AG_KERNEL(128) softmax(const float* b0, float* b1, unsigned long long* error) {
     const float from = ((float*)(ag_shared + 0 + 0))[0 + other];
     r1 = AG_NAN_MAX(r1, from);
   }
-  AG_SYNC();
   const float v1 = (float)r1;
   float r4 = 0.0f;
   {
@@ -80,16 +79,15 @@ AG_KERNEL(128) softmax(const float* b0, float* b1, unsigned long long* error) {
     r4 += from;
   }
   if (AG_THREAD % 32 == 0) {
-    ((float*)(ag_shared + 0 + 0))[AG_THREAD / 32] = r4;
+    ((float*)(ag_shared + 32 + 0))[AG_THREAD / 32] = r4;
   }
   AG_SYNC();
-  r4 = ((float*)(ag_shared + 0 + 0))[0];
+  r4 = ((float*)(ag_shared + 32 + 0))[0];
   AG_UNROLL
   for (int32_t other = 1; other < 4; ++other) {
-    const float from = ((float*)(ag_shared + 0 + 0))[0 + other];
+    const float from = ((float*)(ag_shared + 32 + 0))[0 + other];
     r4 += from;
   }
-  AG_SYNC();
   const float v4 = (float)r4;
   {
     AG_UNROLL
