@@ -24,16 +24,32 @@ at::Tensor detached(const at::Tensor& tensor) {
   return at::Tensor(impl->shallow_copy_and_detach(impl->version_counter(), false));
 }
 
-/// Collects what a node has saved. A number that may change is hidden meanwhile.
-void collect_by_libtorch(Collector& collector, std::shared_ptr<Node>& node, at::Scalar* number) {
-  if (number == nullptr) return collector.collect(node);
-  const auto own = std::exchange(*number, at::Scalar(0.0));
-  collector.collect(node);
-  *number = own;
-}
+/// While it lives, numbers that may change are 0, so that they are no part of what identifies a segment.
+class Hidden {
+ public:
+  explicit Hidden(const Scalars& numbers) : numbers_(numbers) {
+    for (auto* number : numbers_) own_.push_back(std::exchange(*number, at::Scalar(0.0)));
+  }
+  ~Hidden() {
+    for (size_t i = 0; i < numbers_.size(); ++i) *numbers_[i] = own_[i];
+  }
+  Hidden(const Hidden&) = delete;
+  Hidden& operator=(const Hidden&) = delete;
+
+ private:
+  const Scalars& numbers_;
+  c10::SmallVector<at::Scalar, 3> own_;
+};
 
 at::Scalar* number_of(Node& node, NodeKind kind) {
   return kind == NodeKind::Scales ? changing_scalar(node) : nullptr;
+}
+
+/// All numbers of a node that may change. `number`: as number_of().
+Scalars numbers_of(Node& node, NodeKind kind, at::Scalar* number) {
+  auto numbers = kind == NodeKind::Generated ? plain_scalars(node) : Scalars();
+  if (number != nullptr) numbers.push_back(number);
+  return numbers;
 }
 
 }  // namespace
@@ -70,7 +86,13 @@ void SegmentState::collect_node(size_t n, NodeKind kind, SegmentPlan& plan, Flat
   if (number != nullptr) numbers_.emplace_back(n, as_number(*number));
   const auto& collected = collector_->compiler().tensor_args.inputs;
   auto next = collected.size();
-  collect_by_libtorch(*collector_, plan.nodes[n], number);
+  const auto numbers = numbers_of(*plan.nodes[n], kind, number);
+  for (const auto* one : numbers)
+    if (one != number) plain_numbers_.push_back(one->toDouble());
+  {
+    const Hidden hidden(numbers);
+    collector_->collect(plan.nodes[n]);
+  }
   for (; next < collected.size(); ++next) keep(collected[next], known);
 }
 
@@ -117,7 +139,10 @@ Collector::Ptr SegmentState::collect_for_tracing(SegmentPlan& plan) const {
   const aten::BelowRecording below;  // unpacking a result of an op calls an op
   auto all = Collector::take();
   for (auto& node : plan.nodes) {
-    collect_by_libtorch(*all, node, number_of(*node, kind_of(*node)));
+    const auto kind = kind_of(*node);
+    const auto numbers = numbers_of(*node, kind, number_of(*node, kind));
+    const Hidden hidden(numbers);
+    all->collect(node);
     for (const auto& edge : node->next_edges())
       if (edge.is_valid()) all->collect(edge);
   }
@@ -157,9 +182,10 @@ Leaves SegmentState::leaves(variable_list gradients) const {
     out.tensors.push_back(tensor.requires_grad() ? detached(tensor) : tensor);
   for (const auto& [node, number] : numbers_) out.tensors.push_back(number);
   for (auto size : sizes_) out.tensors.push_back(at::empty_strided({size}, {0}));
+  const auto add = [&](double number) { out.add_number(std::bit_cast<int64_t>(number), /*real=*/true); };
+  for (const double number : plain_numbers_) add(number);
   for (const auto& lifted : collector_->compiler().lifted_ivalue_args.args)
-    if (lifted.actual_ptr->isDouble())
-      out.key.push_back(std::bit_cast<int64_t>(lifted.actual_ptr->toDouble()));
+    if (lifted.actual_ptr->isDouble()) add(lifted.actual_ptr->toDouble());
   return out;
 }
 

@@ -50,6 +50,7 @@ class SegmentState {
   Collector::Ptr collector_ = Collector::take();
   RecycledVector<at::Tensor> tensors_;                  ///< each once
   std::vector<std::pair<size_t, at::Tensor>> numbers_;  ///< by node, in order; see scalars.h
+  std::vector<double> plain_numbers_;                   ///< by node, in order; likewise
   std::vector<int64_t> sizes_;                          ///< each once
   RecycledVector<uint32_t>
       size_uses_;  ///< per size that a node has saved: its index in sizes_, or kFixedSize
