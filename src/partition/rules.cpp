@@ -10,14 +10,6 @@
 namespace antegrad::partition {
 namespace {
 
-Keep rule_for(const std::string& scope, const std::vector<ScopeRule>& rules) {
-  const ScopeRule* best = nullptr;
-  for (const auto& rule : rules)
-    if (is_in_scope(scope, rule.scope) && (best == nullptr || rule.scope.size() > best->scope.size()))
-      best = &rule;
-  return best == nullptr ? Keep::Auto : best->keep;
-}
-
 /// Per storage: whether the backward pass of the uncompiled function reads a value on it.
 ir::PerValue<bool> storages_read(const ir::Graph& joint, const Classes& classes) {
   ir::PerValue<bool> read(joint.values.size());
@@ -35,6 +27,14 @@ Candidate candidate(const ir::Graph& joint, const ir::Node& node, ir::ValueId id
 bool is_in_scope(std::string_view scope, std::string_view outer) {
   if (!scope.starts_with(outer)) return false;
   return outer.empty() || scope.size() == outer.size() || scope[outer.size()] == '.';
+}
+
+Keep rule_for(const std::string& scope, const std::vector<ScopeRule>& rules) {
+  const ScopeRule* best = nullptr;
+  for (const auto& rule : rules)
+    if (is_in_scope(scope, rule.scope) && (best == nullptr || rule.scope.size() > best->scope.size()))
+      best = &rule;
+  return best == nullptr ? Keep::Auto : best->keep;
 }
 
 ir::PerValue<Keep> apply_rules(const ir::Graph& joint, const Classes& classes,

@@ -1,4 +1,6 @@
 #pragma once
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "antegrad/options.h"
@@ -13,6 +15,9 @@ namespace antegrad::partition {
 /// order, for each tensor that the backward pass reads directly or through views.
 ir::PerValue<Keep> apply_rules(const ir::Graph& joint, const Classes& classes,
                                const std::vector<ScopeRule>& rules, const UserPolicy* policy);
+
+/// What the rule for the innermost scope around `scope` says.
+Keep rule_for(const std::string& scope, const std::vector<ScopeRule>& rules);
 
 /// Whether `scope` is `outer` or inside it.
 bool is_in_scope(std::string_view scope, std::string_view outer);
