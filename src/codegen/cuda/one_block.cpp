@@ -18,10 +18,10 @@ using schedule::Kernel;
 
 constexpr int64_t kLargestBlock = 512;  // more leave fewer registers to each than many parts need
 constexpr int64_t kBarriers = 16;       // of a block; the first is that of all its threads
-constexpr int64_t kMostGroups =
-    8;  // each has a barrier of its own, and so has each of its rows of several warps
+/// Each group has a barrier of its own, and so has each of its rows of several warps.
+constexpr int64_t kMostGroups = 8;
 
-/// How a part runs in a block of `threads` threads.
+/// How a part runs in a block of `threads` threads. Those that are left over by the last group are idle.
 struct Groups {
   int32_t threads = 0;  ///< of a group
   int64_t count = 1;
@@ -198,9 +198,9 @@ Mapping map_one_block(const Kernel& kernel, const schedule::DeviceFacts& facts) 
   }
   int64_t shared = 0;
   for (const auto& part : out.parts) {
-    if (part.threads % kWarp != 0 || out.threads % part.threads != 0)
+    if (part.threads % kWarp != 0)
       throw Error(ErrorCode::Internal, "codegen:" + kernel.name,
-                  fmt::format("groups of {} threads in a block of {}", part.threads, out.threads));
+                  fmt::format("groups of {} threads, which are not whole warps", part.threads));
     const auto groups = groups_of(part, out.threads, facts.shared_per_block);
     shared = std::max(shared, groups.count * groups.shared_bytes);
   }

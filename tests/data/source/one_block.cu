@@ -1,4 +1,4 @@
-// rows: 6 blocks of 128 threads, 64 per row, kept in registers, 32 bytes shared
+// rows: 6 blocks of 128 threads, 64 per row, kept in registers, 64 bytes shared
 static __attribute__((noinline)) void one_block_part0(const int32_t ag_thread, const int32_t ag_block, const int32_t ag_barrier, unsigned char* ag_shared, const float* b0, float* b1, unsigned long long* error) {
   const int32_t row_of_block = ag_thread / 64;
   const int32_t t = ag_thread % 64;
@@ -30,14 +30,13 @@ static __attribute__((noinline)) void one_block_part0(const int32_t ag_thread, c
   if (ag_thread % 32 == 0) {
     ((float*)(ag_shared + 0 + 0))[ag_thread / 32] = r1;
   }
-  AG_SYNC_GROUP(ag_barrier, 128);
+  AG_SYNC_GROUP(5 + (ag_barrier - 1) * 2 + row_of_block, 64);
   r1 = ((float*)(ag_shared + 0 + 0))[row_of_block * 2];
   AG_UNROLL
   for (int32_t other = 1; other < 2; ++other) {
     const float from = ((float*)(ag_shared + 0 + 0))[row_of_block * 2 + other];
     r1 = AG_NAN_MAX(r1, from);
   }
-  AG_SYNC_GROUP(ag_barrier, 128);
   const float v1 = (float)r1;
   float r4 = 0.0f;
   {
@@ -63,16 +62,15 @@ static __attribute__((noinline)) void one_block_part0(const int32_t ag_thread, c
     r4 += from;
   }
   if (ag_thread % 32 == 0) {
-    ((float*)(ag_shared + 0 + 0))[ag_thread / 32] = r4;
+    ((float*)(ag_shared + 32 + 0))[ag_thread / 32] = r4;
   }
-  AG_SYNC_GROUP(ag_barrier, 128);
-  r4 = ((float*)(ag_shared + 0 + 0))[row_of_block * 2];
+  AG_SYNC_GROUP(5 + (ag_barrier - 1) * 2 + row_of_block, 64);
+  r4 = ((float*)(ag_shared + 32 + 0))[row_of_block * 2];
   AG_UNROLL
   for (int32_t other = 1; other < 2; ++other) {
-    const float from = ((float*)(ag_shared + 0 + 0))[row_of_block * 2 + other];
+    const float from = ((float*)(ag_shared + 32 + 0))[row_of_block * 2 + other];
     r4 += from;
   }
-  AG_SYNC_GROUP(ag_barrier, 128);
   const float v4 = (float)r4;
   {
     AG_UNROLL
@@ -90,7 +88,7 @@ static __attribute__((noinline)) void one_block_part0(const int32_t ag_thread, c
     }
   }
 }
-// rows: 1 blocks of 256 threads, 8 per row, tiles of 80, 10240 bytes shared
+// rows: 1 blocks of 96 threads, 8 per row, tiles of 80, 3840 bytes shared
 AG_INLINE void one_block_part2(const int32_t ag_thread, const int32_t ag_block, const int32_t ag_barrier, unsigned char* ag_shared, const float* b0, float* b1, unsigned long long* error) {
   const int32_t row_of_block = ag_thread / 8;
   const int32_t t = ag_thread % 8;
@@ -101,29 +99,26 @@ AG_INLINE void one_block_part2(const int32_t ag_thread, const int32_t ag_block, 
   for (int32_t k = 0; k < 10; ++k)
     AG_UNROLL
     for (int32_t v = 0; v < 1; ++v) acc0_1[k][v] = 0.0f;
-  for (int32_t first = (int32_t)chunk * 32; first < 12; first += (int32_t)1 * 32) {
+  for (int32_t first = (int32_t)chunk * 12; first < 12; first += (int32_t)1 * 12) {
     const int32_t unit = first + row_of_block;
-    const bool active = unit < 12;
-    const int32_t i0 = (active ? unit : 0);
+    const int32_t i0 = unit;
     {
-      if (active) {
-        AG_UNROLL
-        for (int32_t k = 0; k < 10; k += 1) {
-          const int32_t base = tile + t + k * 8;
-          float x0[1][1];
-          const int32_t u = 0;
-          const int32_t e = base;
-          {
-            const int32_t i1 = e;
-            x0[u][0] = b0[i0 * 80 + i1];
-            const float v0 = x0[u][0];
-            acc0_1[k + u][0] += v0;
-          }
+      AG_UNROLL
+      for (int32_t k = 0; k < 10; k += 1) {
+        const int32_t base = tile + t + k * 8;
+        float x0[1][1];
+        const int32_t u = 0;
+        const int32_t e = base;
+        {
+          const int32_t i1 = e;
+          x0[u][0] = b0[i0 * 80 + i1];
+          const float v0 = x0[u][0];
+          acc0_1[k + u][0] += v0;
         }
       }
     }
   }
-  AG_SYNC_GROUP(ag_barrier, 256);
+  AG_SYNC_GROUP(ag_barrier, 96);
   AG_UNROLL
   for (int32_t k = 0; k < 10; ++k) {
     AG_UNROLL
@@ -134,10 +129,10 @@ AG_INLINE void one_block_part2(const int32_t ag_thread, const int32_t ag_block, 
       }
     }
   }
-  AG_SYNC_GROUP(ag_barrier, 256);
-  for (int32_t j = ag_thread; j < AG_MIN(80, 80 - tile); j += 256) {
+  AG_SYNC_GROUP(ag_barrier, 96);
+  for (int32_t j = ag_thread; j < AG_MIN(80, 80 - tile); j += 96) {
     float total = ((float*)(ag_shared + 0))[j];
-    for (int32_t row = 1; row < 32; ++row) {
+    for (int32_t row = 1; row < 12; ++row) {
       const float from = ((float*)(ag_shared + 0))[row * 80 + j];
       total += from;
     }
@@ -145,13 +140,13 @@ AG_INLINE void one_block_part2(const int32_t ag_thread, const int32_t ag_block, 
     (b1 + (int32_t)chunk * 80)[c1] = total;
   }
 }
-// one block of 512 threads, 10240 bytes shared; rows: 6 blocks of 128 threads, 64 per row, kept in registers, 32 bytes shared; rows: 6 blocks of 128 threads, 64 per row, kept in registers, 32 bytes shared; rows: 1 blocks of 256 threads, 8 per row, tiles of 80, 10240 bytes shared
+// one block of 512 threads, 3840 bytes shared; rows: 6 blocks of 128 threads, 64 per row, kept in registers, 64 bytes shared; rows: 6 blocks of 128 threads, 64 per row, kept in registers, 64 bytes shared; rows: 1 blocks of 96 threads, 8 per row, tiles of 80, 3840 bytes shared
 AG_KERNEL(512) one_block(const float* b0, float* b1, float* b2, float* b3, unsigned long long* error) {
   AG_SHARED(ag_shared);
   {
     const int32_t group = AG_THREAD / 128;
     for (int32_t block = group; block < 6; block += 4) {
-      one_block_part0(AG_THREAD % 128, block, 1 + group, ag_shared + group * 32, b0, b1, error);
+      one_block_part0(AG_THREAD % 128, block, 1 + group, ag_shared + group * 64, b0, b1, error);
       AG_SYNC_GROUP(1 + group, 128);
     }
   }
@@ -159,15 +154,15 @@ AG_KERNEL(512) one_block(const float* b0, float* b1, float* b2, float* b3, unsig
   {
     const int32_t group = AG_THREAD / 128;
     for (int32_t block = group; block < 6; block += 4) {
-      one_block_part0(AG_THREAD % 128, block, 1 + group, ag_shared + group * 32, b1, b2, error);
+      one_block_part0(AG_THREAD % 128, block, 1 + group, ag_shared + group * 64, b1, b2, error);
       AG_SYNC_GROUP(1 + group, 128);
     }
   }
   AG_SYNC();
   {
-    const int32_t group = AG_THREAD / 256;
+    const int32_t group = AG_THREAD / 96;
     for (int32_t block = group; group < 1 && block < 1; block += 1) {
-      one_block_part2(AG_THREAD % 256, block, 1 + group, ag_shared + group * 10240, b2, b3, error);
+      one_block_part2(AG_THREAD % 96, block, 1 + group, ag_shared + group * 3840, b2, b3, error);
     }
   }
 }
