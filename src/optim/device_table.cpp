@@ -100,10 +100,10 @@ void DeviceTable::launch(c10::ArrayRef<int32_t> rows) const {
   const runtime::cuda::DeviceScope scope(device);
   std::vector<std::pair<const DeviceKernels::Kernel*, std::vector<TableRow>>> launches;
   for (const auto row : rows) {
-    const auto* kernel = choices_[static_cast<size_t>(row)].kernel;
+    const auto* kernel = choices_[row].kernel;
     auto found = std::ranges::find(launches, kernel, [](const auto& launch) { return launch.first; });
     if (found == launches.end()) found = launches.insert(launches.end(), {kernel, {}});
-    found->second.push_back(rows_[static_cast<size_t>(row)]);
+    found->second.push_back(rows_[row]);
   }
   const auto* control =
       control_.defined() ? static_cast<const TableControl*>(control_.const_data_ptr()) : nullptr;

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "antegrad/optimizers.h"
+#include "util/ids.h"
 
 namespace antegrad::optim {
 namespace {
@@ -153,7 +154,7 @@ class SetNumber final : public FieldVisitor {
   bool found_ = false;
 };
 
-const Class& class_of(Method method) { return kClasses[static_cast<size_t>(method)]; }
+const Class& class_of(Method method) { return kClasses[ordinal(method)]; }
 
 }  // namespace
 

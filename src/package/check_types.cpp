@@ -1,5 +1,7 @@
 #include "package/check_types.h"
 
+#include <utility>
+
 #include "aten/convert.h"
 #include "package/refuse.h"
 
@@ -48,9 +50,9 @@ void check_saved(const partition::Partition& partition) {
   for (size_t k = 0; k < partition.saved.size(); ++k) {
     const auto& [input, output] = partition.saved[k];
     const auto& forward = partition.forward;
-    require_in_file(input >= 0 ? static_cast<size_t>(input) < forward.inputs.size() &&
+    require_in_file(input >= 0 ? std::cmp_less(input, forward.inputs.size()) &&
                                      same_type(forward, forward.inputs[input].value, k)
-                               : output >= 0 && static_cast<size_t>(output) < forward.outputs.size() &&
+                               : output >= 0 && std::cmp_less(output, forward.outputs.size()) &&
                                      same_type(forward, forward.outputs[output].value, k),
                     "a saved value of another type");
   }

@@ -50,7 +50,7 @@ StepInfo Collector::add_step(const FunctionToPackage& step) {
       [&](const at::Tensor& tensor, const std::string& name) {
         return weights_.add(tensor, step.names, name);
       },
-      [&](int32_t number) { return weights_.weights()[static_cast<size_t>(number)].first; });
+      [&](int32_t number) { return weights_.weights()[number].first; });
   core.stepper.prepare_kernels([&](const at::Tensor& parameter) {
     const auto is_same = [&](const at::Tensor& trained) { return trained.is_same(parameter); };
     return std::ranges::any_of(core.parameters, is_same) ? parameter : at::Tensor();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <utility>
 
 #include "antegrad/error.h"
 #include "aot/signature/binary.h"
@@ -145,7 +146,7 @@ struct Reader {
   }
   LiftedRecord lifted() {
     const auto weight = int32();
-    require_in_file(weight >= 0 && static_cast<size_t>(weight) < weights, "a weight that does not exist");
+    require_in_file(weight >= 0 && std::cmp_less(weight, weights), "a weight that does not exist");
     return {weight, runtime::TensorGuard::read(in)};
   }
   BaseRecord base() {
@@ -215,10 +216,10 @@ void check_backward(const VersionRecord& version, const InstanceRecord& instance
 
 void check_instance(const VersionRecord& version, const InstanceRecord& instance) {
   const auto& signature = instance.signature;
-  require_in_file(static_cast<size_t>(signature.user_inputs) == version.arguments.size() &&
-                      static_cast<size_t>(signature.inputs) ==
-                          version.arguments.size() + extra_bases(version) + version.lifted.size() &&
-                      instance.offsets.size() == static_cast<size_t>(signature.inputs),
+  require_in_file(std::cmp_equal(signature.user_inputs, version.arguments.size()) &&
+                      std::cmp_equal(signature.inputs, version.arguments.size() + extra_bases(version) +
+                                                           version.lifted.size()) &&
+                      std::cmp_equal(signature.inputs, instance.offsets.size()),
                   "other arguments than the signature has");
   const auto& forward = version.plan.forward_graph();
   aot::check_signature(signature, forward,
@@ -247,9 +248,9 @@ void check_version(const VersionRecord& version) {
     require_in_file(shared.base >= 0 && shared.base <= inputs, "views of a tensor that does not exist");
     inputs += shared.base == inputs;
     for (const auto view : shared.views)
-      require_in_file(view >= 0 && static_cast<size_t>(view) < version.arguments.size() &&
-                          version.arguments[static_cast<size_t>(view)].is_plain(),
-                      "a view that does not exist");
+      require_in_file(
+          view >= 0 && std::cmp_less(view, version.arguments.size()) && version.arguments[view].is_plain(),
+          "a view that does not exist");
     require_in_file(!shared.views.empty(), "a base without views");
   }
   require_in_file(version.backward_cases.empty() || version.plan.partition,

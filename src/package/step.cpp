@@ -335,7 +335,7 @@ std::string Step::record(NamedTensors& weights) const {
     found->second = tensor;
     return static_cast<int32_t>(found - weights.begin());
   };
-  const auto name_of = [&](int32_t number) { return weights[static_cast<size_t>(number)].first; };
+  const auto name_of = [&](int32_t number) { return weights[number].first; };
   auto record = record_of(core_->impl(), info.name, number_of, name_of);
   record.functions = record_.functions;
   return write_step(record);

@@ -101,7 +101,7 @@ class Splicer {
         continue;
       }
       auto run = std::get<RunKernel>(step);
-      run.kernel = part.kernels[static_cast<size_t>(run.kernel)];
+      run.kernel = part.kernels[run.kernel];
       for (auto& buffer : run.buffers) buffer = now.values[buffer];
       steps.emplace_back(std::move(run));
     }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "antegrad/error.h"
 #include "aot/aliasing.h"
@@ -39,7 +40,7 @@ void check_aliasing(const capture::Trace& trace, const std::vector<int32_t>& sam
   for (const auto& group : aot::find_alias_groups(trace, aot::find_written(trace))) {
     const auto& members = group.members;
     for (auto i : members)
-      if (static_cast<size_t>(i) < same_as.size() && same_as[i] >= 0)
+      if (std::cmp_less(i, same_as.size()) && same_as[i] >= 0)
         refuse(fmt::format("inputs '{}' and '{}' are the same tensor, and the function writes to it",
                            name(same_as[i]), name(i)),
                "Pass a clone() for one of them, or take it as one argument");

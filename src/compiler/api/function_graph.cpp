@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <unordered_set>
+#include <utility>
 
 #include "antegrad/error.h"
 #include "capture/fake.h"
@@ -41,7 +42,7 @@ Arguments separate(c10::ArrayRef<at::Tensor> tensors) {
     const auto first = std::find_if(tensors.begin(), tensors.end(),
                                     [&](const at::Tensor& other) { return other.is_same(tensor); });
     const auto place = static_cast<int32_t>(first - tensors.begin());
-    const bool again = tensor.defined() && static_cast<size_t>(place) < arguments.tensors.size();
+    const bool again = tensor.defined() && std::cmp_less(place, arguments.tensors.size());
     arguments.same_as.push_back(again ? place : -1);
     const auto own = again ? another_object(tensor) : tensor;
     arguments.tensors.push_back(own.defined() ? own.resolve_conj().resolve_neg() : own);

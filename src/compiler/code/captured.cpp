@@ -1,5 +1,7 @@
 #include "compiler/code/captured.h"
 
+#include <utility>
+
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/equal.h>
 #include <c10/core/GradMode.h>
@@ -30,7 +32,7 @@ std::vector<capture::ViewInput> share_bases(const std::vector<std::vector<int32_
     at::Tensor base;
     bool one_base = true;
     for (auto i : group) {
-      if (static_cast<size_t>(i) >= own_inputs) {  // a captured tensor
+      if (std::cmp_greater_equal(i, own_inputs)) {  // a captured tensor
         inputs.resize(own_inputs);
         bases.clear();
         return {};

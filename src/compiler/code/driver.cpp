@@ -60,7 +60,7 @@ void reduce_gradients(const TemplateParts& parts, ir::Graph& backward) {
   std::vector<bool> reduced;
   for (const auto& output : backward.outputs)
     reduced.push_back(output.role == ir::OutputRole::Grad && output.target >= 0 &&
-                      parts.captured.inputs[static_cast<size_t>(output.target)].role == ir::InputRole::Param);
+                      parts.captured.inputs[output.target].role == ir::InputRole::Param);
   passes::reduce_gradients(backward, reduced, {how->group, how->size, how->bucket_bytes, how->average});
 }
 

@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include "compiler/function/background_worker.h"
+
+#include <utility>
 #include "compiler/function/function_impl.h"
 #include "util/process_end.h"
 
@@ -13,7 +15,7 @@ namespace {
 /// requires_grad.
 bool changes_arguments(const compiler::Captured& captured, const Leaves& leaves) {
   const auto& signature = captured.functional.signature;
-  const auto is_argument = [&](int32_t input) { return static_cast<size_t>(input) < leaves.tensors.size(); };
+  const auto is_argument = [&](int32_t input) { return std::cmp_less(input, leaves.tensors.size()); };
   return std::any_of(signature.changed.begin(), signature.changed.end(), is_argument) ||
          (captured.trace.differentiable &&
           std::any_of(signature.written.begin(), signature.written.end(), is_argument));

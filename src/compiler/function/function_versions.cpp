@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <sstream>
+#include <utility>
 
 #include "antegrad/error.h"
 #include "compiler/function/function_impl.h"
@@ -138,7 +139,7 @@ bool Function::Impl::make_room(std::string& reason) {
   std::unique_lock lock(versions_mutex);
   std::erase_if(versions, [](const auto& version) { return version->dead(); });
   const auto most = std::max(1, options.max_versions);
-  if (versions.size() < static_cast<size_t>(most)) return true;
+  if (std::cmp_less(versions.size(), most)) return true;
   // Where calls may run uncompiled, compiling in every call would be worse.
   if (!options.drop_versions || (may_run_uncompiled() && wasted_versions >= most)) return false;
   const auto last_call = [](const auto& version) {
@@ -158,8 +159,7 @@ bool Function::Impl::passes_by(const Call& call, uint64_t number) {
   if (!new_sizes || !new_sizes->is_stream(number, call.leaves)) return false;
   std::shared_lock lock(versions_mutex);
   const bool small = std::ranges::any_of(versions, [&](const auto& version) {
-    return !version->is_eager() && version->is_dynamic() && version->allows(call) &&
-           version->may_pass_by();
+    return !version->is_eager() && version->is_dynamic() && version->allows(call) && version->may_pass_by();
   });
   lock.unlock();
   if (small) std::call_once(new_sizes_told, [&] { tell_new_sizes(); });

@@ -173,7 +173,7 @@ class RegionCall final : public Instruction {
       for (size_t i = 0; i < operands.size(); ++i)
         operands[i] = to_copy_[i] ? copied(operands[i]) : outside_of_arena(operands[i], registers);
       for (auto i : *targets_) {
-        auto& operand = operands[static_cast<size_t>(i)];
+        auto& operand = operands[i];
         operand = operand.detach().requires_grad_();
         session->operands.push_back(operand);
       }
@@ -191,7 +191,7 @@ class RegionCall final : public Instruction {
   /// Makes the list one entry per operand, undefined for those without a gradient.
   void targets_in_order(Tensors& operands, size_t count) const {
     Tensors all(count);
-    for (size_t n = 0; n < targets_->size(); ++n) all[static_cast<size_t>((*targets_)[n])] = operands[n];
+    for (size_t n = 0; n < targets_->size(); ++n) all[(*targets_)[n]] = operands[n];
     operands = std::move(all);
   }
 
@@ -216,8 +216,8 @@ class RegionBackwardCall final : public Instruction {
     const auto& session = Session::of(tangents.front());
     tangents.erase(tangents.begin());
     Tensors from, to;
-    for (auto k : derivative_.results) from.push_back(session.results[static_cast<size_t>(k)]);
-    for (auto i : derivative_.operands) to.push_back(session.operands[static_cast<size_t>(i)]);
+    for (auto k : derivative_.results) from.push_back(session.results[k]);
+    for (auto i : derivative_.operands) to.push_back(session.operands[i]);
     const auto gradients = gradients_of(from, to, tangents, false);
     const c10::AutoGradMode grad_mode(false);
     for (size_t n = 0; n < gradients.size(); ++n)

@@ -21,7 +21,7 @@ Piece piece_of(const ir::Graph& graph, const std::vector<int64_t>& plain) {
   Piece piece;
   piece.stretch.graph = graph;
   for (auto& node : piece.stretch.graph.nodes) node.provenance.sequence = 0;
-  for (auto index : plain) piece.stretch.graph.nodes[static_cast<size_t>(index)].provenance.sequence = -1;
+  for (auto index : plain) piece.stretch.graph.nodes[index].provenance.sequence = -1;
   for (const auto& input : graph.inputs) piece.stretch.input_values.push_back(input.value);
   for (const auto& output : graph.outputs) piece.stretch.outputs.push_back(output.value);
   piece.stretch.graph.inputs.clear();
