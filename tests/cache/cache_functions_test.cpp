@@ -1,5 +1,7 @@
 // Whole functions from the cache: what hits, what misses, and that results equal those of the compiled
 // function.
+#include <antegrad/control.h>
+
 #include "cache_fixture.h"
 #include "compiler/cache/kernel_cache.h"
 #include "support/seeds.h"
@@ -38,6 +40,30 @@ TEST_F(CacheFunctions, TheSecondCompilationHits) {
   EXPECT_GT(second.report().cache_seconds_saved_backward, 0);
   expect_same(expected, made);
   expect_identical(made, loaded);
+}
+
+// AOC-10
+TEST_F(CacheFunctions, RegionsAreFoundInACacheThatMustHaveThem) {
+  const auto scaled_by = [](double scale) {
+    return [scale](const Tensor& x) {
+      return region(
+          "waves", [scale](const Tensor& x) { return x.sin().exp() * scale; }, x);
+    };
+  };
+  const auto x = torch::ones({3, 5}, torch::kF64).requires_grad_();
+  const auto gradient = [&](const auto& f) { return torch::autograd::grad({f(x).sum()}, {x})[0]; };
+  Options options;
+  for (const auto cache : {Cache::On, Cache::Strict}) {
+    options.cache = cache;
+    EXPECT_TRUE(torch::allclose(gradient(compile(scaled_by(17), options)), gradient(scaled_by(17))));
+  }
+  const auto changed = compile(scaled_by(18), options);
+  try {
+    changed(x);
+    ADD_FAILURE() << "found the code of another region";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::CacheMiss) << error.what();
+  }
 }
 
 TEST_F(CacheFunctions, TextsAreTheSameOnAHit) {

@@ -26,7 +26,7 @@ cd "$work/files"
 complete -p antegrad >/dev/null || fail "nothing is registered"
 for command in bench cache doctor opt package passes print run verify; do offers "$command" "$command"; done
 offers "package passes print" p
-offers "bench list run show strip verify" package ""
+offers "bench list run show sources strip verify" package ""
 offers "--isa" package strip --i
 offers "clear explain export gc import list show stats verify" cache ""
 offers "explain export" cache ex

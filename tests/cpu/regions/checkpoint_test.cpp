@@ -192,30 +192,6 @@ TEST(Region, BufferIsReadAsItIsAtTheCall) {
   }
 }
 
-// AOC-10
-TEST(Region, IsFoundInTheCacheThatMustHaveIt) {
-  const auto scaled_by = [](double scale) {
-    return [scale](const Tensor& x) {
-      return region(
-          "waves", [scale](const Tensor& x) { return x.sin().exp() * scale; }, x);
-    };
-  };
-  const auto x = torch::ones({3, 5}, torch::kF64).requires_grad_();
-  const auto gradient = [&](const auto& f) { return torch::autograd::grad({f(x).sum()}, {x})[0]; };
-  Options options;
-  for (const auto cache : {Cache::On, Cache::Strict}) {
-    options.cache = cache;
-    EXPECT_TRUE(torch::allclose(gradient(compile(scaled_by(17), options)), gradient(scaled_by(17))));
-  }
-  const auto changed = compile(scaled_by(18), options);
-  try {
-    changed(x);
-    ADD_FAILURE() << "found the code of another region";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::CacheMiss) << error.what();
-  }
-}
-
 TEST(Region, ViewsOfInputsThatAreWrittenBeforeTheBackwardPass) {
   const auto compiled = compile([](const Tensor& x, const Tensor& scale) {
     return region(
