@@ -68,8 +68,9 @@ bench: build
 	@$(BUILD)/benchmarks/bench_background
 	@$(BUILD)/benchmarks/antegrad_benchmarks --benchmark_min_time=0.2
 
+# DEVICE=cuda: on a CUDA device, with the torch and JAX that python3 has.
 bench-peers: build
-	@scripts/bench_peers.sh $(BUILD)/benchmarks/bench_steps $(BUILD)/benchmarks/warm_start --json build/bench-peers.json
+	@DEVICE=$(DEVICE) scripts/bench_peers.sh $(BUILD)/benchmarks/bench_steps $(BUILD)/benchmarks/warm_start --json build/bench-peers.json
 
 # Models of Python packages, exported and compared (docs/programs.md). The packages take some 6 GB. MODELS="--only hf/gpt2" runs one.
 MODELS_PYTHON ?= build/models/bin/python

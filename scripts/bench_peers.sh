@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
-# Measures PyTorch, JAX and antegrad on the same workloads, with two threads. Installs the peers if they are missing.
+# Measures PyTorch, JAX and antegrad on the same workloads, on the CPU with two threads. Installs the peers if they are missing.
 #
 #   scripts/bench_peers.sh BENCH_STEPS WARM_START [options of benchmarks/peers/compare.py]
 #   ANTEGRAD_PEERS=/path        where the peers are installed (default: .peers in the project; about 6 GB)
+#   DEVICE=cuda                 on a CUDA device, with sizes for a large one, and the torch and JAX that python3 has
 #
 # Packages come from the sources that apt and pip are configured for. The CPU wheel of torch has a tenth of the size of the
 # CUDA wheel: to get it, configure an index that has it (PIP_INDEX_URL, PIP_FIND_LINKS or pip.conf).
 set -euo pipefail
 cd "$(dirname "$0")/.."
+export PYTHONDONTWRITEBYTECODE=1
+[[ ${DEVICE:-cpu} != cuda ]] || exec python3 benchmarks/peers/compare.py --device cuda "$@"
 
 torch_version=2.11.0   # the version of LibTorch that antegrad is built with
 jax_version=0.10.2
@@ -40,5 +43,4 @@ pip=("$python" -m pip install -q --disable-pip-version-check --no-cache-dir)
 has torch "$torch_version" || { say "installing torch $torch_version"; "${pip[@]}" "torch==$torch_version"; }
 has jax "$jax_version" || { say "installing jax $jax_version"; "${pip[@]}" "jax[cpu]==$jax_version"; }
 
-export PYTHONDONTWRITEBYTECODE=1
 exec "$python" benchmarks/peers/compare.py "$@"

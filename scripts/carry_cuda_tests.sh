@@ -3,7 +3,7 @@
 # for CUDA, but without this project's sources, compilers or a network:
 #
 #   scripts/carry_cuda_tests.sh BUILD FOLDER       BUILD: build/release
-#   LIBTORCH=/path/to/torch FOLDER/run.sh [tests|bench|all]   there; LIBTORCH defaults to the torch of python3
+#   LIBTORCH=/path/to/torch FOLDER/run.sh [tests|fuzz|bench|peers]...   there; LIBTORCH defaults to the torch of python3
 set -euo pipefail
 build=$1 folder=$2
 cd "$(dirname "$0")/.."
@@ -20,5 +20,6 @@ strip --strip-unneeded -o "$folder/lib/libantegrad_internals.so" "$build/src/lib
 ldd "$build/src/libantegrad_internals.so" "$build"/benchmarks/bench_steps | awk '/lib(fmt|hiredis|ssl|crypto|benchmark)\./ {print $3}' | sort -u |
   xargs -I{} cp -L {} "$folder/lib/"
 cp scripts/run_cuda_tests.sh "$folder/run.sh"
+cp -r benchmarks/peers "$folder/"
 chmod +x "$folder/run.sh"
 du -sh "$folder"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs what scripts/carry_cuda_tests.sh packed: run.sh [tests|fuzz|bench]... (default: all three). Every test is a process of its own,
+# Runs what scripts/carry_cuda_tests.sh packed: run.sh [tests|fuzz|bench|peers]... (default: the first three). Every test is a process of its own,
 # since an error of a kernel may end the use of the device in its process. Goes on after failures; the status says whether there were any.
 cd "$(dirname "$0")"
 torch=${LIBTORCH:-$(python3 -c 'import os, importlib.util as u; print(os.path.dirname(u.find_spec("torch").origin))')}
@@ -50,5 +50,14 @@ if [[ $what == *bench* ]]; then
   bin/bench_steps --device cuda --whole --seconds "${BENCH_SECONDS:-2}" --first-calls 1 --json whole_steps.json || failed=1
   bin/bench_optimizers --device cuda --seconds "${BENCH_SECONDS:-2}" || failed=1
   bin/warm_start --device cuda --repeats 3 --json warm.json || failed=1
+fi
+if [[ $what == *peers* ]]; then
+  for name in bench_steps warm_start; do
+    printf '#!/usr/bin/env bash\nLD_LIBRARY_PATH=%q exec %q "$@"\n' "$LD_LIBRARY_PATH" "$PWD/bin/$name" >"bin/$name.sh"
+    chmod +x "bin/$name.sh"
+  done
+  # Libraries that were carried are not for Python.
+  env -u LD_LIBRARY_PATH PYTHONDONTWRITEBYTECODE=1 python3 peers/compare.py "$PWD/bin/bench_steps.sh" "$PWD/bin/warm_start.sh" \
+    --device cuda --seconds "${BENCH_SECONDS:-2}" --json peers.json || failed=1
 fi
 exit $failed

@@ -1,6 +1,10 @@
 #!/usr/bin/env python3
-"""One workload in JAX: jit of value_and_grad. Nothing is cached on disk. As many threads as the process has cores."""
+"""One workload in JAX: jit of value_and_grad. As many threads as the process has cores.
+
+On a CUDA device gpt multiplies in bf16, as it does with autocast in the other programs, and attends with cuDNN.
+"""
 import argparse
+import functools
 import math
 
 import jax
@@ -45,35 +49,48 @@ def memory_bound(parameters, x, target, key):
     return ((z - target) ** 2).mean()
 
 
-def block(parameters, x):
-    batch, length, width = x.shape
-    q, k, v = (part.reshape(batch, length, workloads.HEADS, -1).transpose(0, 2, 1, 3)
-               for part in jnp.split(linear(parameters["qkv"], layer_norm(parameters["norm1"], x)), 3, -1))
-    scores = (q @ k.transpose(0, 1, 3, 2)) * (workloads.HEADS / width) ** 0.5
+def linear_in_bf16(layer, x):
+    return linear({name: value.astype(jnp.bfloat16) for name, value in layer.items()}, x.astype(jnp.bfloat16))
+
+
+def attention(q, k, v):
+    """Of tensors (batch, length, heads, width of a head), without what is later."""
+    if q.dtype == jnp.bfloat16:
+        return jax.nn.dot_product_attention(q, k, v, is_causal=True, implementation="cudnn")
+    q, k, v = (part.transpose(0, 2, 1, 3) for part in (q, k, v))
+    length = q.shape[2]
+    scores = (q @ k.transpose(0, 1, 3, 2)) * q.shape[-1] ** -0.5
     scores = jnp.where(jnp.tril(jnp.ones((length, length), bool)), scores, -jnp.inf)
-    attention = (jax.nn.softmax(scores, -1) @ v).transpose(0, 2, 1, 3).reshape(batch, length, width)
-    x = x + linear(parameters["out"], attention)
-    hidden = jax.nn.gelu(linear(parameters["up"], layer_norm(parameters["norm2"], x)), approximate=False)
-    return x + linear(parameters["down"], hidden)
+    return (jax.nn.softmax(scores, -1) @ v).transpose(0, 2, 1, 3)
 
 
-def gpt(parameters, text, target):
+def block(parameters, x, heads, product):
+    batch, length, width = x.shape
+    q, k, v = (part.reshape(batch, length, heads, -1)
+               for part in jnp.split(product(parameters["qkv"], layer_norm(parameters["norm1"], x)), 3, -1))
+    x = x + product(parameters["out"], attention(q, k, v).reshape(batch, length, width))
+    hidden = jax.nn.gelu(product(parameters["up"], layer_norm(parameters["norm2"], x)), approximate=False)
+    return x + product(parameters["down"], hidden)
+
+
+def gpt(device, parameters, text, target):
+    product = linear_in_bf16 if device == "cuda" else linear
     x = parameters["tokens"]["weight"][text] + parameters["positions"]["weight"][jnp.arange(text.shape[1])]
     for layer in parameters["blocks"]:
-        x = block(layer, x)
-    logits = linear(parameters["head"], layer_norm(parameters["norm"], x))
+        x = block(layer, x, workloads.HEADS[device], product)
+    logits = product(parameters["head"], layer_norm(parameters["norm"], x)).astype(jnp.float32)
     chosen = jnp.take_along_axis(logits, target[..., None], -1)[..., 0]
     return (jax.nn.logsumexp(logits, -1) - chosen).mean()
 
 
-LOSSES = {"small": residual_layers, "mlp": residual_layers, "pot": potential, "mem": memory_bound, "gpt": gpt}
+LOSSES = {"small": residual_layers, "mlp": residual_layers, "pot": potential, "mem": memory_bound}
 
 
-def make_step(name):
+def make_step(name, device):
     """Returns a function without arguments that computes loss and gradients and waits for them."""
-    parameters, inputs = jax.device_put(workloads.make(name))
+    parameters, inputs = jax.device_put(workloads.make(name, device))
     jax.block_until_ready((parameters, inputs))
-    differentiated = jax.value_and_grad(LOSSES[name], argnums=(0, 1) if name == "pot" else 0)
+    differentiated = jax.value_and_grad(LOSSES.get(name, functools.partial(gpt, device)), argnums=(0, 1) if name == "pot" else 0)
     if name != "mem":
         compiled = jax.jit(differentiated)
         return lambda: jax.block_until_ready(compiled(parameters, *inputs))
@@ -96,10 +113,13 @@ def make_step(name):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("workload", choices=workloads.NAMES)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--seconds", type=float, default=4)
     arguments = parser.parse_args()
-    jax.config.update("jax_platforms", "cpu")
-    measure.measure(make_step(arguments.workload), lambda result: float(result[0]), arguments.seconds)
+    jax.config.update("jax_platforms", arguments.device)
+    if arguments.device == "cuda":
+        jax.config.update("jax_default_matmul_precision", "tensorfloat32")
+    measure.measure(make_step(arguments.workload, arguments.device), lambda result: float(result[0]), arguments.seconds)
 
 
 if __name__ == "__main__":

@@ -13,8 +13,11 @@ def timed(step):
     return time.perf_counter() - start, result
 
 
-def measure(step, loss_of, seconds):
-    """Prints one line of JSON. `step()` must have finished when it returns; `loss_of` converts its result to a number."""
+def measure(step, loss_of, seconds, peak_mb=lambda: None):
+    """Prints one line of JSON. `step()` must have finished when it returns; `loss_of` converts its result to a number.
+
+    `peak_mb` returns the memory of the device that was in use at most, if there is one and that is known.
+    """
     first, result = timed(step)
     loss = loss_of(result)
     for _ in range(WARM_UP):
@@ -26,6 +29,8 @@ def measure(step, loss_of, seconds):
     print(json.dumps({
         "first_call_s": first,
         "step_ms": statistics.median(times) * 1e3,
+        "best_step_ms": min(times) * 1e3,
         "rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "peak_mb": peak_mb(),
         "loss": loss,
     }), flush=True)

@@ -59,15 +59,16 @@ class MemoryBound(nn.Module):
 
 
 class Block(nn.Module):
-    def __init__(self, width):
+    def __init__(self, width, heads):
         super().__init__()
+        self.heads = heads
         self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
         self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
         self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
 
     def forward(self, x):
         batch, length, width = x.shape
-        q, k, v = (part.view(batch, length, workloads.HEADS, -1).transpose(1, 2)
+        q, k, v = (part.view(batch, length, self.heads, -1).transpose(1, 2)
                    for part in self.qkv(self.norm1(x)).chunk(3, -1))
         attention = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.out(attention.transpose(1, 2).reshape(batch, length, width))
@@ -75,22 +76,28 @@ class Block(nn.Module):
 
 
 class Gpt(nn.Module):
-    def __init__(self, vocabulary=4096, width=256, blocks=4, length=128):
+    def __init__(self, heads, vocabulary=4096, width=256, blocks=4, length=128):
         super().__init__()
         self.tokens, self.positions = nn.Embedding(vocabulary, width), nn.Embedding(length, width)
-        self.blocks = nn.ModuleList(Block(width) for _ in range(blocks))
+        self.blocks = nn.ModuleList(Block(width, heads) for _ in range(blocks))
         self.norm = nn.LayerNorm(width)
         self.head = nn.Linear(width, vocabulary, bias=False)
 
     def forward(self, text, target):
-        x = self.tokens(text) + self.positions(torch.arange(text.shape[1]))
+        x = self.tokens(text) + self.positions(torch.arange(text.shape[1], device=text.device))
         for block in self.blocks:
             x = block(x)
         return F.cross_entropy(self.head(self.norm(x)).flatten(0, 1), target.flatten())
 
 
-MODULES = {"small": lambda: ResidualLayers(16, 4), "mlp": lambda: ResidualLayers(256, 6), "pot": Potential,
-           "mem": MemoryBound, "gpt": Gpt}
+def module_of(name, device):
+    sizes = dict(workloads.CUDA_SIZES.get(name, {})) if device == "cuda" else {}
+    if name == "gpt":
+        sizes.pop("batch", None)
+        return Gpt(workloads.HEADS[device], **sizes)
+    if name in ("small", "mlp"):
+        return ResidualLayers(16, 4) if name == "small" else ResidualLayers(sizes.get("width", 256), 6)
+    return Potential() if name == "pot" else MemoryBound()
 
 
 def load(module, tree):
@@ -107,8 +114,8 @@ def load(module, tree):
             target.data.copy_(values.t() if transposed else values)
 
 
-def inputs_of(name, arrays):
-    inputs = [torch.from_numpy(array) for array in arrays]
+def inputs_of(name, arrays, device):
+    inputs = [torch.from_numpy(array).to(device) for array in arrays]
     inputs = [t.long() if t.dtype == torch.int32 else t for t in inputs]
     if name == "pot":
         inputs[0].requires_grad_()
@@ -119,26 +126,37 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("workload", choices=workloads.NAMES)
     parser.add_argument("mode", choices=("eager", "compile"))
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=4)
     arguments = parser.parse_args()
+    device = arguments.device
     torch.set_num_threads(arguments.threads)
+    if device == "cuda":
+        torch.set_float32_matmul_precision("high")
     torch.manual_seed(0)
-    parameters, arrays = workloads.make(arguments.workload)
-    module = MODULES[arguments.workload]()
+    parameters, arrays = workloads.make(arguments.workload, device)
+    module = module_of(arguments.workload, device)
     load(module, parameters)
-    inputs = inputs_of(arguments.workload, arrays)
+    module.to(device)
+    inputs = inputs_of(arguments.workload, arrays, device)
     forward = torch.compile(module) if arguments.mode == "compile" else module
 
     def step():
         module.zero_grad(set_to_none=True)
         for tensor in inputs:
             tensor.grad = None
-        loss = forward(*inputs)
+        with torch.autocast(device, torch.bfloat16, enabled=device == "cuda" and arguments.workload == "gpt"):
+            loss = forward(*inputs)
         loss.backward()
+        if device == "cuda":
+            torch.cuda.synchronize()
         return loss
 
-    measure.measure(step, lambda loss: loss.item(), arguments.seconds)
+    def peak_mb():
+        return torch.cuda.max_memory_allocated() / 1e6 if device == "cuda" else None
+
+    measure.measure(step, lambda loss: loss.item(), arguments.seconds, peak_mb)
 
 
 if __name__ == "__main__":

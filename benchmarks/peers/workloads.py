@@ -1,11 +1,14 @@
 """Parameters and inputs of the five workloads as numpy arrays, the same for every peer.
 
-Parameters are trees of dicts and lists. The weight of a linear layer is (in, out), as JAX multiplies it.
+Parameters are trees of dicts and lists. The weight of a linear layer is (in, out), as JAX multiplies it. Sizes are those of
+`bench_steps`, with `--device cuda` those for a large device.
 """
 import numpy as np
 
 NAMES = ("small", "mlp", "pot", "mem", "gpt")
-HEADS = 8  # of gpt
+HEADS = {"cpu": 8, "cuda": 12}  # of gpt
+CUDA_SIZES = {"mlp": {"rows": 4096, "width": 1024}, "pot": {"atoms": 20_000}, "mem": {"rows": 65_536},
+              "gpt": {"vocabulary": 50_304, "width": 768, "blocks": 12, "batch": 16, "length": 1024}}
 
 
 class Maker:
@@ -37,8 +40,8 @@ class Maker:
     def small(self):
         return self.residual_layers(rows=8, width=16, layers=4)
 
-    def mlp(self):
-        return self.residual_layers(rows=256, width=256, layers=6)
+    def mlp(self, rows=256, width=256):
+        return self.residual_layers(rows, width, layers=6)
 
     def pot(self, atoms=2000, features=32, width=64):
         parameters = {"centres": np.linspace(0.5, 5, features, dtype=np.float32),
@@ -62,6 +65,6 @@ class Maker:
                 "norm2": self.norm(width), "up": self.linear(width, 4 * width), "down": self.linear(4 * width, width)}
 
 
-def make(name):
+def make(name, device="cpu"):
     """Returns (parameters, inputs)."""
-    return getattr(Maker(), name)()
+    return getattr(Maker(), name)(**(CUDA_SIZES.get(name, {}) if device == "cuda" else {}))
