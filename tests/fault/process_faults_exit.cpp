@@ -1,5 +1,6 @@
 #include <pthread.h>
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <thread>
@@ -13,8 +14,25 @@ using std::chrono::milliseconds;
 
 void wait(int ms) { std::this_thread::sleep_for(milliseconds(ms)); }
 
+/// Two static objects, one made before a function and one after it, measure how long its destructor takes.
+/// exit() has waited for the running job by then, and a thread that it has stopped must hold no lock.
+struct DestructorTime {
+  using Clock = std::chrono::steady_clock;
+  struct Begin {
+    explicit Begin(DestructorTime& time) : time_(time) {}
+    ~Begin() { time_.begin_ = Clock::now(); }
+    DestructorTime& time_;
+  };
+  ~DestructorTime() {
+    if (Clock::now() - begin_ > milliseconds(1900)) wrong("a static function waits for a stopped thread");
+  }
+  Clock::time_point begin_;
+};
+
 int static_function_in_background(int ms) {
+  static DestructorTime time;
   static auto f = compile([](Tensor x) { return many_kernels(x, 20); }, uncached(Compile::Background));
+  static const DestructorTime::Begin begin(time);
   f(torch::ones({9, 9}));
   wait(ms);
   return 0;

@@ -32,25 +32,33 @@ void BackgroundWorker::forget(const void* owner) {
   changed_.wait(lock, [&] { return running_ != owner; });
 }
 
-void BackgroundWorker::work() {
+void BackgroundWorker::wait_for_job() {
   std::unique_lock lock(mutex_);
-  while (true) {
-    changed_.wait(lock, [&] { return stop_ || !jobs_.empty(); });
-    lock.unlock();
-    const process_end::Section making(process_end::Work::Making);
-    lock.lock();
-    if (stop_ || !making.entered()) return;
-    if (jobs_.empty()) continue;  // dropped by forget()
-    auto job = std::move(jobs_.front());
-    jobs_.pop_front();
-    running_ = job.owner;
-    lock.unlock();
-    job.run();
-    job.run = nullptr;  // destroys what it holds before waiters are notified
-    lock.lock();
-    running_ = nullptr;
-    changed_.notify_all();
-  }
+  changed_.wait(lock, [&] { return stop_ || !jobs_.empty(); });
+}
+
+bool BackgroundWorker::run_next() {
+  // Sleeps here and at the end of the function while the process ends, with the mutex unlocked: functions
+  // that are destroyed then need it.
+  const process_end::Section making(process_end::Work::Making);
+  std::unique_lock lock(mutex_);
+  if (stop_ || !making.entered()) return false;
+  if (jobs_.empty()) return true;  // dropped by forget()
+  auto job = std::move(jobs_.front());
+  jobs_.pop_front();
+  running_ = job.owner;
+  lock.unlock();
+  job.run();
+  job.run = nullptr;  // destroys what it holds before waiters are notified
+  lock.lock();
+  running_ = nullptr;
+  changed_.notify_all();
+  return true;
+}
+
+void BackgroundWorker::work() {
+  do wait_for_job();
+  while (run_next());
 }
 
 BackgroundWorker& BackgroundWorker::instance() {

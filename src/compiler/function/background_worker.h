@@ -30,6 +30,9 @@ class BackgroundWorker {
     std::function<void()> run;
   };
   void work();
+  void wait_for_job();
+  /// Runs one job, if there is one. Returns false when the thread has to end.
+  bool run_next();
 
   std::mutex mutex_;
   std::condition_variable changed_;
