@@ -41,7 +41,10 @@ bool NewSizes::is_stream(uint64_t call, const Leaves& leaves) {
   }
   const auto oldest = std::exchange(calls_[next_], call);
   next_ = (next_ + 1) % kNew;
-  return oldest != 0 && call - oldest <= kWindow;
+  const auto window = streamed_ ? kLaterWindow : kWindow;
+  const bool is_stream = oldest != 0 && call - oldest <= window;
+  streamed_ = streamed_ || is_stream;
+  return is_stream;
 }
 
 bool may_pass_by(const Template& compiled) {

@@ -17,18 +17,21 @@ class NewSizes {
   explicit NewSizes(int most) : most_(most) {}
 
   /// For call number `call`, which no version serves. Returns whether its sizes have not been met before and
-  /// most calls of late were such calls.
+  /// most calls of late were such calls; after the first such stream, whether a good part of them were.
   bool is_stream(uint64_t call, const Leaves& leaves);
 
  private:
-  /// A stream: so many of the last `kWindow` calls had new sizes.
+  /// A stream: so many of the last `kWindow` calls had new sizes, or of the last `kLaterWindow` once there
+  /// has been one. An epoch that begins with sizes that were met before should not compile for its other
+  /// sizes.
   static constexpr size_t kNew = 24;
-  static constexpr uint64_t kWindow = 32;
+  static constexpr uint64_t kWindow = 32, kLaterWindow = 256;
 
   const int most_;
   BriefMutex mutex_;
   std::array<uint64_t, kNew> calls_{};  ///< the last ones with new sizes, as a ring
   size_t next_ = 0;
+  bool streamed_ = false;             ///< there has been a stream
   std::unordered_set<uint64_t> met_;  ///< hashes of sizes
   std::deque<uint64_t> order_;        ///< the same, oldest first
 };

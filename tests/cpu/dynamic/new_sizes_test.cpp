@@ -353,9 +353,22 @@ TEST(NewSizes, OfSmallOpsRunUncompiledWhereTheyDoNotRepeat) {
   const auto again = stream_of_sizes(program, compiled, weight, 143, 10);
   EXPECT_EQ(again.eager_calls, met.eager_calls);
   EXPECT_EQ(again.sizes, met.sizes + 10);
-  for (int i = 0; i < 32; ++i) run(compiled, 150, weight);
+  for (int i = 0; i < 256; ++i) run(compiled, 150, weight);
   const auto after = stream_of_sizes(program, compiled, weight, 1000, 10);
   EXPECT_EQ(after.eager_calls, met.eager_calls) << "the stream has ended";
+}
+
+TEST(NewSizes, OfAStreamStayUncompiledAfterCallsAtSizesMetBefore) {
+  const auto weight = make_weight();
+  const std::function<Tensor(const Tensor&)> program = [&](const Tensor& x) {
+    return (x * weight).tanh().sum(0);
+  };
+  auto compiled = compile(program);
+  const auto first = stream_of_sizes(program, compiled, weight, 3, 60);
+  const auto again = stream_of_sizes(program, compiled, weight, 3, 60);
+  EXPECT_EQ(again.eager_calls, first.eager_calls);
+  const auto more = stream_of_sizes(program, compiled, weight, 63, 40);
+  EXPECT_EQ(more.eager_calls, first.eager_calls + 40);
 }
 
 TEST(NewSizes, OfUncompiledCallsHaveSecondDerivatives) {
