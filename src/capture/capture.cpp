@@ -12,6 +12,7 @@
 #include "capture/kept.h"
 #include "capture/recorder.h"
 #include "capture/recording.h"
+#include "capture/shared_flags.h"
 
 namespace antegrad::capture {
 namespace {
@@ -40,7 +41,8 @@ InputEnd end_of_input(const at::Tensor& real, const at::Tensor& fake, const torc
   end.value = as_fake(fake)->value();
   const auto& counter = fake.unsafeGetTensorImpl()->version_counter();
   if (counter.enabled()) end.version_bumps = counter.current_version();
-  end.required_grad = real.requires_grad();
+  end.required_grad =
+      edge.is_valid();  // the function may have changed the real tensor, which it captures too
   end.requires_grad = fake.requires_grad();
   end.history_changed = history_changed(fake, edge);
   end.detached = edge.is_valid() && !real.is_leaf() && !end.requires_grad;
@@ -417,6 +419,7 @@ void finish(const std::vector<at::Tensor>& inputs, const CaptureOptions& options
   for (const auto& gradient : trace.gradients)
     trace.graph.outputs.push_back({gradient.value, ir::OutputRole::Grad, {}, gradient.input});
   trace.counts = parts.recorder.counts();
+  check_shared_flags(trace, inputs);
   if (kept.count == 0) return;
   const bool filled = fill_kept(kept, trace, inputs, options);
   check_stored_leaves(kept, parts.leaves);

@@ -37,6 +37,72 @@ TEST(GradientErrors, WrittenDetachedAliasOfALeaf) {
   EXPECT_TRUE(compiled(a, apart).equal(a * 3));
 }
 
+// --- tensors with two names
+
+template <class F>
+void expect_two_names(const F& function, const char* stage, const char* text, const Tensor& x,
+                      const Tensor& y) {
+  auto compiled = compile(function);
+  expect_error(ErrorCode::NeedsGrad, stage, text, {x, y}, [&] { compiled(x, y); });
+}
+
+TEST(GradientErrors, RequiresGradOfAnArgumentThatIsAlsoCaptured) {
+  const auto v = torch::ones({2});
+  expect_two_names(
+      [v](const Tensor& x, const Tensor&) {
+        x.requires_grad_();
+        return v * v;
+      },
+      "capture:requires_grad_",
+      "the function changes requires_grad of argument 0, and uses a captured tensor ('lifted0'), which is "
+      "the "
+      "same tensor",
+      v, torch::ones({2}));
+  // Used under one name, it works.
+  auto compiled = compile([](const Tensor& x) {
+    x.requires_grad_();
+    return x * x;
+  });
+  EXPECT_TRUE(compiled(v).requires_grad());
+  EXPECT_TRUE(v.requires_grad());
+}
+
+TEST(GradientErrors, RequiresGradOfACapturedTensorThatIsAlsoAnArgument) {
+  const auto v = torch::ones({2});
+  expect_two_names(
+      [v](const Tensor& x, const Tensor&) {
+        (v + 1).sum();
+        v.requires_grad_();
+        return x * x;
+      },
+      "capture:requires_grad_",
+      "the function changes requires_grad of a captured tensor ('lifted0'), and uses argument 0, which is "
+      "the "
+      "same tensor",
+      v, torch::ones({2}));
+}
+
+TEST(GradientErrors, RequiresGradOfABaseWhoseViewIsAnArgument) {
+  const auto base = torch::ones({2, 3});
+  expect_two_names(
+      [](const Tensor& x, const Tensor& y) {
+        x.requires_grad_();
+        return y * y;
+      },
+      "capture:requires_grad_", "and uses argument 1, which is a view of it", base, base.select(0, 1));
+}
+
+TEST(GradientErrors, DetachOfAnArgumentThatIsAlsoCaptured) {
+  const auto v = activation({2});
+  expect_two_names(
+      [v](const Tensor& x, const Tensor&) {
+        x.detach_();
+        return v * v;
+      },
+      "capture:detach_", "and uses a captured tensor ('lifted0'), which is the same tensor", v,
+      torch::ones({2}));
+}
+
 // --- metadata
 
 TEST(GradientErrors, ShapeChangeOfAViewThatAutogradSees) {
