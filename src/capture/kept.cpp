@@ -104,6 +104,21 @@ void lead_argument_outside(const at::Tensor& fake, const at::Tensor& real, const
   impl::set_gradient_edge(fake, impl::gradient_edge(real));
 }
 
+/// For a stored view of an argument, or of a captured tensor: makes it a view of the real one. Not where it
+/// has a history of its own.
+void make_view_of(const at::Tensor& real, const at::Tensor& fake) {
+  const auto* view = impl::get_view_autograd_meta(fake);
+  if (view == nullptr || !view->has_bw_view() || view->grad_fn_ || view->requires_grad_ ||
+      fake.is_inference() || real.is_inference() || as_fake(view->get_backward_view().base_) == nullptr)
+    return;
+  auto* own = fake.unsafeGetTensorImpl();
+  const auto made = view->get_creation_meta();
+  at::Tensor base = real.is_view() ? at::Tensor(real._base()) : real;
+  own->set_autograd_meta(std::make_unique<torch::autograd::DifferentiableViewMeta>(
+      own, torch::autograd::ViewInfo(std::move(base), nullptr, nullptr), std::nullopt,
+      /*shared_view_info=*/true, made));
+}
+
 /// Per value: it depends on inputs without contents, or nothing computes it.
 ir::PerValue<bool> unknown_values(const ir::Graph& graph, const std::vector<at::Tensor>& inputs) {
   ir::PerValue<bool> unknown(graph.values.size(), true);
@@ -176,6 +191,7 @@ KeptTensors find_kept(Recorder& recorder, const std::vector<at::Tensor>& inputs,
     own->move_to(original.storage());
     if (!own->is_inference() && !original.is_inference())
       impl::set_version_counter(fake, impl::version_counter(original));
+    if (root != own->value()) make_view_of(original, fake);
   }
   kept.memory = held_by_others(recorder, tangents);
   kept.count = kept.fakes.size();
@@ -242,12 +258,20 @@ static void move_views(std::vector<at::Tensor>& outputs, const at::Tensor& from,
   }
 }
 
+/// Whether both are views of one tensor, as far as autograd knows, without a history.
+static bool is_same_view(const at::Tensor& a, const at::Tensor& b) {
+  return a.is_view() && b.is_view() && a._base().is_same(b._base()) && !a.requires_grad() &&
+         !b.requires_grad();
+}
+
 void share(const std::vector<KeptOutput>& kept_outputs, std::vector<at::Tensor>& outputs) {
   for (const auto& which : kept_outputs) {
     auto& returned = outputs[which.output];
     if (!share_memory(which, returned) || !which.same) continue;
     if (returned.requires_grad() && returned.grad_fn()) {
       impl::set_gradient_edge(which.kept, impl::gradient_edge(returned));
+    } else if (is_same_view(returned, which.kept)) {
+      returned = which.kept;
     } else if (!returned.is_view() && !which.kept.is_view() && !which.kept.requires_grad()) {
       const auto replaced = std::exchange(returned, which.kept);
       move_views(outputs, replaced, which.kept);

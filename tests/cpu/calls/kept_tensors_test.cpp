@@ -251,6 +251,27 @@ TEST(KeptTensors, ViewsOfArgumentsAreViewsOfThem) {
   EXPECT_TRUE(at::equal(row, torch::full({3}, 5.f)));
 }
 
+/// As autograd sees it, too, and a call that returns it returns the stored tensor.
+TEST(KeptTensors, StoredViewsOfArgumentsHaveTheRealBase) {
+  Tensor row, kept;
+  auto compiled = compile([&](const Tensor& a) {
+    if (!row.defined()) row = a[1];
+    if (!kept.defined()) kept = a.expand({1, 2, 3});
+    return kept;
+  });
+  const auto y = torch::zeros({2, 3});
+  const auto first = compiled(y);
+  EXPECT_TRUE(row.is_view());
+  EXPECT_TRUE(row._base().is_same(y));
+  EXPECT_EQ(row._version(), y._version());
+  EXPECT_TRUE(first.is_same(kept));
+  EXPECT_TRUE(first._base().is_same(y));
+  const auto second = compiled(torch::ones({2, 3}));
+  EXPECT_TRUE(second.is_same(first));
+  y.fill_(4);
+  EXPECT_TRUE(at::equal(second, torch::full({1, 2, 3}, 4.f)));
+}
+
 TEST(KeptTensors, WhatIsStoredBeforeAnErrorIsReal) {
   for (const auto unsupported : {Unsupported::Error, Unsupported::Eager}) {
     Table net;
