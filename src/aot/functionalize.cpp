@@ -138,10 +138,28 @@ bool Functionalizer::shares_storage(ir::ValueId input) const {
   return false;
 }
 
+/// A tensor that is rearranged before anyone else sees it is a new one.
+void Functionalizer::visit_rearranged(const ir::Node& node) {
+  const auto after = node.outputs[0];
+  const auto before = *node.args[0].as<ir::ValueId>();
+  const auto view = view_op_of_inplace(node.op);
+  if (node.op.rfind("aten.resize", 0) == 0 || node.op.rfind("aten.as_strided", 0) == 0 ||
+      aten::find_schema(view) == nullptr) {
+    memory_.add_root(after, emit_.strided(memory_.read(before), trace_.graph.tensor_type(after), 0));
+    return;
+  }
+  auto call = with_current_values(node);
+  call.op = view;
+  call.effects = {};
+  memory_.add_root(after, emit_.infer(std::move(call)).at(0));
+}
+
 void Functionalizer::visit_metadata_change(const ir::Node& node, ir::Node& synonym) {
   const auto after = node.outputs[0];
-  if (node.op.rfind("aten.resize", 0) == 0) return visit_resize(node, synonym);
   const auto base = trace_.graph.storage_of(after);
+  const bool is_set = node.op.rfind("aten.set_", 0) == 0;
+  if (base == after && !is_set) return visit_rearranged(node);
+  if (node.op.rfind("aten.resize", 0) == 0) return visit_resize(node, synonym);
   const auto object = *node.args[0].as<ir::ValueId>();
   if (base == after) {  // set_() without a source: new, empty memory
     ir::Node empty;
@@ -152,8 +170,7 @@ void Functionalizer::visit_metadata_change(const ir::Node& node, ir::Node& synon
     return;
   }
   const auto* source = node.args.size() > 1 ? node.args[1].as<ir::ValueId>() : nullptr;
-  if (node.op.rfind("aten.set_", 0) == 0)
-    return define_strided(node, synonym, source ? *source : base, object);
+  if (is_set) return define_strided(node, synonym, source ? *source : base, object);
   if (node.op.rfind("aten.as_strided", 0) == 0 || aten::find_schema(view_op_of_inplace(node.op)) == nullptr)
     return define_strided(node, synonym, object, object);
   synonym = node;

@@ -39,6 +39,7 @@ class Functionalizer {
   void read_late_inputs(const std::vector<RootId>& roots);
   void visit(const ir::Node& node, ir::Node& synonym);
   void visit_plain(const ir::Node& node);
+  void visit_rearranged(const ir::Node& node);
   void visit_metadata_change(const ir::Node& node, ir::Node& synonym);
   bool shares_storage(ir::ValueId input) const;
   void visit_resize(const ir::Node& node, ir::Node& synonym);

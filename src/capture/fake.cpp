@@ -89,9 +89,9 @@ void FakeTensor::take_metadata_of_twin() {
   if (twin->is_wrapped_number()) set_wrapped_number(true);
 }
 
-void FakeTensor::rebind(ir::ValueId value, c10::Storage storage) {
+void FakeTensor::rebind(ir::ValueId value, c10::Storage storage, bool is_new) {
   value_ = value;
-  rebound_ = true;
+  rebound_ = rebound_ || !is_new;
   storage_ = std::move(storage);
   data_type_ = meta_.dtype();
   take_metadata_of_twin();

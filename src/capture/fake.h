@@ -68,8 +68,8 @@ class FakeTensor final : public c10::TensorImpl {
   bool has_storage() const override;
 
   /// To be called after an in-place change of metadata (t_, resize_, set_): the twin has changed already, and
-  /// the tensor is another value now.
-  void rebind(ir::ValueId value, c10::Storage storage);
+  /// the tensor is another value now. `is_new`: as if it had been made as that value.
+  void rebind(ir::ValueId value, c10::Storage storage, bool is_new);
   bool is_rebound() const { return rebound_; }
 
   c10::intrusive_ptr<TensorImpl> shallow_copy_and_detach(const c10::VariableVersion& version_counter,

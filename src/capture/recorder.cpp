@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <torch/csrc/autograd/function.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "aten/below_recording.h"
@@ -310,14 +311,18 @@ at::Tensor Recorder::take_changed_argument(const at::Tensor& argument, const at:
                 "it changes the shape or the storage of a tensor that was made outside the function",
                 "Pass the tensor as an argument, or make the change outside");
   auto base = graph_.storage_of(fake->value());
-  if (base != fake->value()) reshaped_.insert(base);
-  auto storage = argument.storage();
   const auto* now = meta.storage().unsafeGetStorageImpl();
-  for (const auto& own : call.tensors)
-    if (own.twin == meta.unsafeGetTensorImpl() && own.twin_storage != now) {  // set_ moved it to other memory
-      base = {};
-      storage = make_fake_storage(meta.storage().nbytes(), argument.device());
-    }
+  const bool moved = std::ranges::any_of(call.tensors, [&](const auto& own) {  // by set_
+    return own.twin == meta.unsafeGetTensorImpl() && own.twin_storage != now;
+  });
+  // Then it is as if it had been made like this: views of it lead to a tensor of the shape that it has now.
+  const bool is_new = !moved && is_rearranged_alone(*fake, meta);
+  if (!is_new && base != fake->value()) reshaped_.insert(base);
+  auto storage = argument.storage();
+  if (moved || is_new) {
+    base = {};
+    storage = make_fake_storage(meta.storage().nbytes(), argument.device());
+  }
   for (const auto& other : call.tensors)
     if (other.twin != meta.unsafeGetTensorImpl() &&
         other.twin_storage == meta.storage().unsafeGetStorageImpl()) {
@@ -327,7 +332,8 @@ at::Tensor Recorder::take_changed_argument(const at::Tensor& argument, const at:
   const auto value = graph_.add_value(type_of(meta, argument.device()), base);
   node.outputs.push_back(value);
   note_memory(storage, value);
-  fake->rebind(value, std::move(storage));
+  if (follower_) twin_storages_.try_emplace(storage.unsafeGetStorageImpl(), meta.storage());
+  fake->rebind(value, std::move(storage), is_new);
   return argument;
 }
 

@@ -119,6 +119,7 @@ class Recorder {
   void infer(const aten::OpSchema& schema, Call& call);
   void take_results(const aten::OpSchema& schema, Call& call, ir::Node& node);
   at::Tensor take_result(const at::Tensor& meta, Call& call, ir::Node& node);
+  bool is_rearranged_alone(const FakeTensor& tensor, const at::Tensor& meta) const;
   at::Tensor take_changed_argument(const at::Tensor& argument, const at::Tensor& meta, Call& call,
                                    ir::Node& node);
   c10::Storage storage_for(const at::Tensor& tensor);

@@ -27,6 +27,51 @@ TEST(ViewsInTraining, OfAnInput) {  // ALI-21, ALI-27
   trained_like_eager([](const Tensor& a) { return a.t(); }, one_leaf, mutate_and_backward);  // eager refuses
 }
 
+/// LibTorch's product of a vector and a matrix changes the shape of its result in place.
+TEST(ViewsInTraining, OfAProductOfAVector) {
+  trained_and_mutated(
+      [](const Tensor& a, const Tensor& b) {
+        return at::matmul(a, b).view({2, 2});
+      },
+      [] {
+        return std::tuple(leaf({3}), leaf({3, 4}));
+      });
+  trained_and_mutated(
+      [](const Tensor& a, const Tensor& b) {
+        auto product = at::matmul(a, b);
+        return std::tuple(product.view({2, 2}), product, at::mm(a.unsqueeze(0), b));
+      },
+      [] {
+        return std::tuple(leaf({3}), leaf({3, 4}));
+      });
+}
+
+TEST(ViewsInTraining, OfATensorThatIsRearrangedInPlace) {
+  trained_and_mutated([](const Tensor& a) { return a.sin().t_().select(0, 1); }, one_leaf);
+  trained_and_mutated(
+      [](const Tensor& a) {
+        auto y = a.sin().unsqueeze_(1);
+        y.mul_(2);
+        return std::tuple(y.squeeze(1), y.transpose(0, 2) * 3);
+      },
+      one_leaf);
+  trained_and_mutated(
+      [](const Tensor& a) {
+        auto y = a.sin();
+        y.t_();
+        return std::tuple(y, y.t(), a.sin());
+      },
+      one_leaf);
+  trained_like_eager(
+      [](const Tensor& a) {
+        auto y = a.sin();
+        const auto before = y.view({-1});
+        y.t_();
+        return std::tuple(y, before * 2);
+      },
+      one_leaf);
+}
+
 TEST(ViewsInTraining, OfAnInputBesideAComputedValue) {  // ALI-21, SUB-15
   trained_and_mutated([](const Tensor& a) { return std::tuple(a.view({-1}), a * 2); }, one_activation);
 }
