@@ -138,7 +138,10 @@ TEST(Fuzz, InBackground) { fuzz("background", {6000, 40}, {}, Way::Background); 
 TEST(Fuzz, InParts) { fuzz("parts", {8000, 60}, {}, Way::Break); }
 TEST(Fuzz, AwkwardNumbers) { fuzz("awkward", {7000, 200}, with_awkward_numbers()); }
 
-TEST(Fuzz, KeptResults) { fuzz("kept", {8000, 100}, that_keeps_results()); }
+TEST(Fuzz, KeptResults) {
+  fuzz("kept", {8000, 100}, that_keeps_results());
+  fuzz("kept", {1046591846, 1}, that_keeps_results());  // differed from eager, once
+}
 
 // ANTEGRAD_FUZZ_SEED and ANTEGRAD_FUZZ_COUNT repeat a failure or search longer.
 TEST(FreshFuzz, Programs) { fuzz_fresh("static"); }
@@ -147,11 +150,22 @@ TEST(FreshFuzz, InBackground) { fuzz_fresh("background", {}, Way::Background); }
 TEST(FreshFuzz, InParts) { fuzz_fresh("parts", {}, Way::Break); }
 TEST(FreshFuzz, AwkwardNumbers) { fuzz_fresh("awkward", with_awkward_numbers()); }
 TEST(FreshFuzz, KeptResults) { fuzz_fresh("kept", that_keeps_results()); }
-TEST(FreshFuzz, KeptResultsEagerFallback) {
+GeneratorConfig that_keeps_results_of_its_own() {
   auto config = that_keeps_results();
-  config.writes_kept =
-      false;  // known gap: a refused capture has written to them, and the eager call writes again
-  fuzz_fresh("kept_fallback", config, Way::Fallback);
+  // Known gap: a refused capture has written to them, and the eager call writes again. What the capture has
+  // kept stays kept, while the eager call makes the operands anew.
+  config.writes_kept = config.keeps_operands = false;
+  return config;
+}
+
+TEST(Fuzz, KeptResultsEagerFallback) {
+  const auto config = that_keeps_results_of_its_own();
+  for (const uint64_t seed : {442308989, 897265171})  // differed from eager, once
+    fuzz("kept_fallback", {seed, 1}, config, Way::Fallback);
+  fuzz("kept_fallback", {8000, 20}, config, Way::Fallback);
+}
+TEST(FreshFuzz, KeptResultsEagerFallback) {
+  fuzz_fresh("kept_fallback", that_keeps_results_of_its_own(), Way::Fallback);
 }
 
 TEST(FuzzMetadata, Transpose) { fuzz_switch(&GeneratorConfig::transpose_inplace); }

@@ -190,6 +190,13 @@ class Generator {
     });
   }
 
+  static bool share_memory(const Tensors& some, const Tensors& others) {
+    for (const at::Tensor& a : some)
+      for (const at::Tensor& b : others)
+        if (a.storage().is_alias_of(b.storage())) return true;
+    return false;
+  }
+
   void add_statement() {
     Statement s;
     s.op = choose_op();
@@ -216,6 +223,7 @@ class Generator {
       scope_.add(next_var_++, result);
     }
     s.kept = config_.keeps_results && s.op->group == OpGroup::Pure && rng_.percent(25);
+    if (!config_.keeps_operands && share_memory(results, args)) s.kept = false;
     program_.statements.push_back(s);
   }
 

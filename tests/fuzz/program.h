@@ -107,6 +107,7 @@ struct GeneratorConfig {
   bool awkward_numbers = false;  ///< NaN, 0.1, 65520 and the like, as scalars and in tensors; half precision
   bool keeps_results = false;    ///< the function keeps some results of its first call, see Statement::kept
   bool writes_kept = true;       ///< writes in place to results that are kept
+  bool keeps_operands = true;    ///< keeps results that are their op's operand, or share memory with it
   int min_statements = 3;
   int max_statements = 25;
 };
