@@ -162,6 +162,12 @@ TEST(GradientFuzz, EagerFallback) { fuzz("gradient_fallback", {6000, 200}, Way::
 TEST(GradientFuzz, InBackground) { fuzz("gradient_background", {7000, 40}, Way::Background); }
 TEST(GradientFuzz, InParts) { fuzz("gradient_parts", {8000, 100}, Way::Break); }
 
+/// Fresh programs that differed from eager, once.
+TEST(GradientFuzz, SeedsThatDiffered) {
+  for (const uint64_t seed : {442309181, 456808088, 1046592014, 239070099}) fuzz("gradient", {seed, 1});
+  for (const uint64_t seed : {442309181, 456808088}) fuzz("gradient_background", {seed, 1}, Way::Background);
+}
+
 // ANTEGRAD_FUZZ_SEED and ANTEGRAD_FUZZ_COUNT repeat a failure or search longer.
 TEST(FreshGradientFuzz, Programs) { fuzz_fresh("gradient"); }
 TEST(FreshGradientFuzz, EagerFallback) { fuzz_fresh("gradient_fallback", Way::Fallback); }

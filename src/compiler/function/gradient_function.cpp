@@ -4,6 +4,7 @@
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
+#include <torch/csrc/autograd/variable.h>
 
 #include "antegrad/error.h"
 #include "aten/below_recording.h"
@@ -81,6 +82,7 @@ struct GradientFunction::Recipe {
   Leaves numbers;                ///< of the call, without its tensors: versions differ in them
   std::vector<int32_t> targets;  ///< per gradient: the input it belongs to
   std::vector<c10::weak_intrusive_ptr<c10::TensorImpl>> lifted;
+  std::vector<size_t> gained;  ///< of `lifted`, those that the call gave a history
 
   /// Whether the primals have the sizes that the fingerprint was taken at; differential tracing also uses
   /// others.
@@ -96,6 +98,7 @@ struct GradientFunction::Recipe {
     const auto before = forward();
     return now == capture::fingerprint(before, before.nodes.size());
   }
+  void take_histories_off(capture::Recorder& recorder) const;
   detail::Outcome run_gradients(const std::vector<at::Tensor>& fakes) const;
   at::Tensor gradient_of(int32_t input, const std::vector<capture::GradTarget>& targets,
                          const std::vector<at::Tensor>& gradients) const;
@@ -123,7 +126,11 @@ GradientFunction::GradientFunction(std::shared_ptr<detail::Function> function, c
     if (std::cmp_less(reach.input, recipe->arguments.size()))
       recipe->arguments[reach.input].reach = reach.bytes;
   recipe->targets = std::move(targets);
-  for (const auto& lifted : trace.lifted) recipe->lifted.emplace_back(lifted.tensor.getIntrusivePtr());
+  for (const auto& lifted : trace.lifted) {
+    const auto& end = trace.inputs[trace.user_inputs + recipe->lifted.size()].end;
+    if (end.history_changed && !end.required_grad) recipe->gained.push_back(recipe->lifted.size());
+    recipe->lifted.emplace_back(lifted.tensor.getIntrusivePtr());
+  }
   recipe_ = std::move(recipe);
 }
 
@@ -140,6 +147,30 @@ at::Tensor GradientFunction::Recipe::gradient_of(int32_t input, const std::vecto
   return {};
 }
 
+/// Takes off the histories that captured tensors have by now because the call wrote to them: the call met
+/// them without. The capture puts them back at its end.
+void GradientFunction::Recipe::take_histories_off(capture::Recorder& recorder) const {
+  std::vector<capture::Outsider*> outsiders;
+  for (const auto number : gained) {
+    const auto alive = lifted[number].lock();
+    if (!alive) continue;
+    const at::Tensor tensor(alive);
+    recorder.value_of(tensor);  // from here on the capture knows the state that it restores
+    outsiders.push_back(recorder.outside().find(tensor));
+  }
+  const auto take_off = [](const at::Tensor& tensor) {
+    auto* meta = tensor.defined() ? torch::autograd::impl::get_autograd_meta(tensor) : nullptr;
+    if (meta == nullptr) return;
+    meta->grad_fn_.reset();
+    meta->output_nr_ = 0;
+  };
+  for (auto* outsider : outsiders) {
+    outsider->requires_grad = outsider->is_set_to_require_grad;
+    take_off(outsider->tensor);
+    take_off(outsider->base);
+  }
+}
+
 /// Called within a capture: runs the function, then autograd's engine over its graph.
 detail::Outcome GradientFunction::Recipe::run_gradients(const std::vector<at::Tensor>& fakes) const {
   auto& recorder = *capture::active_recorder();
@@ -152,6 +183,7 @@ detail::Outcome GradientFunction::Recipe::run_gradients(const std::vector<at::Te
     own.push_back(arguments[i].same_as < 0 ? primals[i] : at::Tensor());
     edges.push_back(capture::edge_of_input(own.back()));
   }
+  take_histories_off(recorder);
   std::vector<at::Tensor> outputs;
   {
     const c10::AutoGradMode as_in_the_call(ambient.grad_mode);

@@ -278,6 +278,30 @@ TEST(RandomInTraining, OutputsKeepTheirOrder) {  // RNG-03
   EXPECT_FALSE(uniform.requires_grad());
 }
 
+/// A captured tensor that a call has written to has a history then, which it did not have in the call.
+TEST(HigherOrder, AfterAWriteToACapturedTensor) {
+  const auto derivatives = [](bool compiled, bool view) {
+    auto state = view ? torch::full({5}, 0.5).slice(0, 1, 5, 2) : torch::full({2}, 0.5),
+         x = torch::full({2}, 0.25).requires_grad_();
+    const auto function = [state](const Tensor& x) {
+      state.sin_();
+      const auto y = x.exp();
+      state.add_(y);
+      return y * y;
+    };
+    const auto out = compiled ? compile(function)(x) : function(x);
+    const auto first = torch::autograd::grad({out.sum()}, {x}, {}, true, /*create_graph=*/true)[0];
+    const auto second = torch::autograd::grad({first.sum()}, {x}, {}, true)[0];
+    EXPECT_TRUE(state.requires_grad());
+    const auto of_state = torch::autograd::grad({state.sum()}, {x})[0];
+    return Tensors{out.detach(), first.detach(), second, state.detach(), of_state};
+  };
+  for (const bool view : {false, true}) {
+    const auto eager = derivatives(false, view), compiled = derivatives(true, view);
+    for (size_t i = 0; i < eager.size(); ++i) EXPECT_TRUE(at::allclose(eager[i], compiled[i])) << i;
+  }
+}
+
 TEST(RandomInTraining, NothingRandomNothingAdded) {  // RNG-05
   auto compiled = compile([](const Tensor& x) { return x.sin(); });
   compiled(leaf({3}));
