@@ -41,8 +41,7 @@ InputEnd end_of_input(const at::Tensor& real, const at::Tensor& fake, const torc
   end.value = as_fake(fake)->value();
   const auto& counter = fake.unsafeGetTensorImpl()->version_counter();
   if (counter.enabled()) end.version_bumps = counter.current_version();
-  end.required_grad =
-      edge.is_valid();  // the function may have changed the real tensor, which it captures too
+  end.required_grad = edge.is_valid();  // the real tensor may have changed: it may be captured, too
   end.requires_grad = fake.requires_grad();
   end.history_changed = history_changed(fake, edge);
   end.detached = edge.is_valid() && !real.is_leaf() && !end.requires_grad;
