@@ -1,6 +1,7 @@
 #include "runtime/calling.h"
 
 #include <fmt/format.h>
+#include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
 #include <optional>
@@ -243,6 +244,15 @@ void Caller::attach(const aot::Attach& step, State& state) const {
   state.node->attach(tensor, step.tangent);
 }
 
+/// Autograd gives a view the new history of its base when it is asked for it; until then, is_leaf() calls the
+/// view a leaf. For some views (of split(), made without grad mode, …) asking is an error, in eager too.
+static void update_history(const at::Tensor& view) {
+  const auto* meta = torch::autograd::impl::get_view_autograd_meta(view);
+  if (meta == nullptr || !meta->has_bw_view() ||
+      meta->get_creation_meta() == torch::autograd::CreationMeta::DEFAULT)
+    static_cast<void>(view.grad_fn());
+}
+
 static void write_back(const aot::WriteBack& step, c10::ArrayRef<at::Tensor> slots,
                        const at::Tensor& contents) {
   const auto& base = slots[step.slot];
@@ -296,8 +306,7 @@ struct Caller::StepRunner {
     state.unfinished.reset();
     write_back(step, state.slots, result(step.result));
     if (!step.with_history) return;
-    // Autograd gives views their new history when it is asked for; until then, is_leaf() calls them leaves.
-    for (auto i : caller.signature_.views) static_cast<void>(slot(i).grad_fn());
+    for (auto i : caller.signature_.views) update_history(slot(i));
   }
   void operator()(const aot::MakeView& step) const {
     const c10::AutoGradMode grad_mode(!step.no_grad);

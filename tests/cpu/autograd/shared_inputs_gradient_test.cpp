@@ -50,6 +50,29 @@ TEST(SharedInputs, TwoViewsOfOneTensorThatIsNotPassed) {
   expect_like_eager([](const Tensor& a, const Tensor& b) { return b.mul_(3).sum() * a.sum(); }, views);
 }
 
+/// Eager throws when such a view is asked for its history, not before.
+TEST(SharedInputs, APartOfASplitWhoseWholeIsWritten) {
+  const Fn function = [](const Tensor& whole, const Tensor& part) {
+    const auto y = part * 3 + 20;
+    whole.div_(y);
+    return y.exp();
+  };
+  const auto run_once = [](const Fn& f) {
+    antegrad::test::manual_seed(3);
+    const auto leaf = torch::randn({2, 3}).requires_grad_();
+    const auto whole = leaf * 2;
+    const auto part = whole.split(1)[0];
+    const auto result = f(whole, part);
+    (result.sum() + (whole * whole).sum()).backward();
+    EXPECT_THROW(part.grad_fn(), c10::Error);
+    return Tensors{leaf.grad(), result.detach(), whole.detach()};
+  };
+  auto compiled = antegrad::compile([&](const Tensor& a, const Tensor& b) { return function(a, b); });
+  const auto expected = run_once(function);
+  const auto actual = run_once([&](const Tensor& a, const Tensor& b) { return compiled(a, b); });
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(torch::allclose(actual[i], expected[i])) << i;
+}
+
 // ALI-36
 TEST(SharedInputs, AViewOfTheOtherIsReturned) {
   const Views views = [](const Tensor& base) { return std::pair(base.view({-1}), base[1]); };
