@@ -26,6 +26,19 @@ std::vector<ValueId> arguments_of(const Node& call) {
   return arguments;
 }
 
+void for_each_eager_read(const Node& node, const std::function<void(ValueId)>& use) {
+  const auto extra = std::ranges::find(node.attrs, kExtra, &NamedArg::name);
+  if (called(node) == nullptr || extra == node.attrs.end()) {
+    for_each_input(node, use);
+    std::ranges::for_each(node.effects.writes, use);
+    return;
+  }
+  const auto arguments = arguments_of(node);
+  const auto& positions = *extra->value.as<Arg::List>();
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (std::ranges::find(positions, Arg(static_cast<int64_t>(i))) == positions.end()) use(arguments[i]);
+}
+
 bool has_calls(const Graph& graph) {
   return std::ranges::any_of(graph.nodes, [](const Node& node) { return called(node) != nullptr; });
 }

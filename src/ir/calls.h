@@ -11,12 +11,16 @@ namespace antegrad::ir {
 /// node's outputs are those of the graph, all of them defined; none is on the memory of an input, and those
 /// that share memory follow the first of them on it, which is their base.
 constexpr std::string_view kCall = "antegrad.call";
+/// Attribute of a call in the backward pass: positions of arguments that eager's backward pass does not read.
+inline constexpr const char* kExtra = "extra";
 
 Node call_node(GraphPtr graph, const std::vector<ValueId>& arguments);
 /// The graph that the node calls; null for any other node.
 const Graph* called(const Node& node);
 /// The values that a call passes.
 std::vector<ValueId> arguments_of(const Node& call);
+/// Calls use(value) for what eager's backward pass reads of what the node reads, with copies that it writes.
+void for_each_eager_read(const Node& node, const std::function<void(ValueId)>& use);
 bool has_calls(const Graph& graph);
 
 /// Puts the nodes of graphs in place of the nodes that call them.

@@ -5,6 +5,7 @@
 #include <ranges>
 
 #include "antegrad/error.h"
+#include "ir/calls.h"
 
 namespace antegrad::partition {
 namespace {
@@ -104,11 +105,12 @@ void Classifier::find_needed() {
 void Classifier::find_eager_reads() {
   for (const auto i : joint_.node_ids())
     if (joint_.node(i).provenance.backward || out_.nodes[i].backward_only)
-      for_each_read(joint_.node(i), [&](ir::ValueId id) {
+      ir::for_each_eager_read(joint_.node(i), [&](ir::ValueId id) {
         if (!out_.values[id].backward_only) out_.values[id].eager_reads = true;
       });
-  for (const auto i : joint_.values.ids())
-    if (out_.values[i].demanded) out_.values[i].eager_reads = true;
+  for (const auto& output : joint_.outputs)
+    if (output.role == ir::OutputRole::Grad && output.value.valid() && out_.values[output.value].demanded)
+      out_.values[output.value].eager_reads = true;
 }
 
 bool Classifier::is_guarded(const ir::Input& input) const {

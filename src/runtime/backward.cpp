@@ -26,7 +26,8 @@ TangentType::TangentType(const ir::TensorType& type)
 
 ir::Graph specialize(const ir::Graph& backward, const std::vector<std::vector<bool>>& reached_by,
                      const BackwardCase& which) {
-  auto graph = backward;
+  const bool whole = std::ranges::all_of(which, [](bool flag) { return flag; });
+  auto graph = whole ? backward : ir::inline_calls(backward);  // calls are made for all that they return
   const auto gradients = reached_by.size();
   auto needs = passes::all_of(graph);
   needs.defined.assign(which.begin() + static_cast<int64_t>(gradients), which.end());
@@ -106,7 +107,7 @@ uint64_t Backward::spent_by(uint64_t passed) const {
 
 const std::vector<std::vector<bool>>& Backward::reads() const {
   std::call_once(reads_once_, [&] {
-    const auto graph = make_.graph_at(make_.symbols);
+    const auto graph = ir::inline_calls(make_.graph_at(make_.symbols));
     for (size_t k = 0; k < tangent_types_.size(); ++k) {
       BackwardCase which(gradients_.size() + tangent_types_.size(), false);
       std::fill(which.begin(), which.begin() + static_cast<int64_t>(gradients_.size()), true);

@@ -2,6 +2,7 @@
 #include <antegrad/effects.h>
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "fuzz/region_program.h"
@@ -176,11 +177,22 @@ class RegionRunner {
         };
         return unrolled_ ? body(arguments) : checkpoint(body, arguments);
       }
-      default: {
-        const auto body = [&](const Tensors& given) { return call(step.bodies[0], entries, given); };
-        return unrolled_ ? body(arguments) : antegrad::region("part", body, arguments);
-      }
+      default:
+        return repeated(step, entries, std::move(arguments));
     }
+  }
+
+  /// Calls of one region after each other, the first of them with a view that begins inside of its memory.
+  Tensors repeated(const RegionStep& step, const Entries& entries, Tensors arguments) const {
+    const auto body = [&](const Tensors& given) { return call(step.bodies[0], entries, given); };
+    auto& first = arguments[0];
+    if (step.op % 2 == 1) first = at::cat({first * 2, first}).narrow(0, first.size(0), first.size(0));
+    Tensors results;
+    for (int64_t turn = 0; turn < step.turns; ++turn) {
+      results = unrolled_ ? body(arguments) : antegrad::region("part", body, arguments);
+      for (size_t k = 0; k < std::min(results.size(), arguments.size()); ++k) arguments[k] = results[k];
+    }
+    return results;
   }
 
   Tensors loop(const RegionStep& step, const Entries& entries, Tensors carried) const {

@@ -148,12 +148,13 @@ capture::Trace trace_call(const CaptureSettings& settings, const std::vector<at:
     capture_options.name_of_lifted = [modules](const at::Tensor& tensor) { return modules->name_of(tensor); };
   return capture::capture(
       [&](const std::vector<at::Tensor>& fakes) {
-        const KeepSettings keep;
+        std::optional<KeepSettings> keep;
         std::optional<KeepSeed> seed;
-        if (!process_end::destroys_statics()) seed.emplace();  // the generator is a static
+        if (settings.may_change_settings) keep.emplace();
+        if (keep && !process_end::destroys_statics()) seed.emplace();  // the generator is a static
         CapturesRegions regions(settings.options);
         auto outcome = run(fakes);
-        keep.check();
+        if (keep) keep->check();
         if (seed) seed->check();
         end = {std::move(outcome.pattern), c10::GradMode::is_enabled(), std::move(outcome.structure),
                regions.take_notes()};

@@ -15,6 +15,9 @@ struct CaptureSettings : PlanSettings {
   bool may_keep = false;   ///< as in capture::CaptureOptions
   size_t* kept = nullptr;  ///< as in capture::CaptureOptions
   std::vector<at::Tensor>* met = nullptr;
+  /// Whether the function may change settings and generators. Those of a function that does not are left
+  /// alone: other threads may change them meanwhile.
+  bool may_change_settings = true;
 };
 
 /// Inputs that autograd treats as views of one tensor, at least one of which is written. The base is an

@@ -14,6 +14,7 @@
 #include "compiler/code/tracing.h"
 #include "compiler/function/gradient_function.h"
 #include "compiler/plan/progress.h"
+#include "compiler/regions/in_place.h"
 #include "passes/communication/agree.h"
 #include "passes/communication/reduce_gradients.h"
 
@@ -88,6 +89,7 @@ TemplateParts compile_program(const CaptureSettings& settings, GeneralProgram pr
   const auto start = Clock::now();
   tell_progress(settings.options, "plan", 0, 1);
   auto optimised = optimise(settings, parts.captured, facts);  // passes/
+  optimised.before_fusion = with_bodies_in_place(settings, std::move(optimised.before_fusion), facts);
   parts.plan = divide(settings, std::move(optimised), facts);  // partition/
   tell_progress(settings.options, "plan", 1, 1);
   trace_plan(parts.plan);
@@ -205,6 +207,8 @@ std::shared_ptr<Version> Driver::compile(const Call& call, Recorded& recorded) c
       std::move(*recorded.guards), std::make_shared<const Template>(std::move(parts), options.backward_ahead),
       std::move(gradients), trace.counts.real_kernels);
   version->regions = captured.end.regions;
+  for (auto& region : bodies_not_in_place(version->compiled().plan().forward_graph()))
+    version->regions.push_back(std::move(region));
   auto instance = version->make_instance(settings_, call, captured);  // runtime/
   if (!instance)
     throw Error(ErrorCode::Internal, "compile",

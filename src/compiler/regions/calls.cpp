@@ -1,21 +1,17 @@
 // Regions as steps of a program.
 #include <ATen/ops/empty_strided.h>
 #include <c10/core/GradMode.h>
-#include <c10/core/InferenceMode.h>
-#include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <algorithm>
 #include <optional>
 #include <unordered_set>
 
 #include "antegrad/error.h"
-#include "aten/below_recording.h"
 #include "aten/convert.h"
+#include "compiler/regions/above_kernels.h"
 #include "compiler/regions/checkpoint.h"
 #include "compiler/regions/code.h"
-#include "runtime/guards.h"
 #include "runtime/regions.h"
-#include "runtime/rng_state.h"
 
 namespace antegrad::compiler {
 namespace {
@@ -23,30 +19,6 @@ namespace {
 using runtime::Instruction;
 using runtime::RegisterMap;
 using runtime::Registers;
-
-/// While it lives, ops of this thread go through autograd, and not through autocast: the bodies contain its
-/// casts. The opposite of aten::BelowRecording. Where a graph draws the numbers of an earlier run again,
-/// bodies do so from the generator, and not from the state of the graph.
-class AboveKernels {
- public:
-  AboveKernels() : keys_(c10::impl::LocalDispatchKeySet(keys_now())), ambient_(ambient_now()) {}
-
- private:
-  static c10::impl::LocalDispatchKeySet keys_now() {
-    auto keys = c10::impl::tls_local_dispatch_key_set();
-    keys.excluded_ = (keys.excluded_ - aten::keys_above_kernels()) | c10::default_excluded_set;
-    if (!c10::InferenceMode::is_enabled()) keys.included_ = keys.included_ | c10::default_included_set;
-    return keys;
-  }
-  static runtime::Ambient ambient_now() {
-    auto ambient = runtime::Ambient::now();
-    ambient.autocast_cpu = ambient.autocast_cuda = false;
-    return ambient;
-  }
-  c10::impl::ForceDispatchKeyGuard keys_;
-  runtime::AmbientGuard ambient_;
-  runtime::RngReplay no_replay_{{}, {}};
-};
 
 /// What a region keeps for its backward pass: its operands and its results, with what autograd has saved
 /// between them. It belongs to the memory of a small tensor, which the graph saves like any other.

@@ -9,7 +9,6 @@
 
 #include "antegrad/function.h"
 #include "aten/convert.h"
-#include "compiler/function/replay.h"
 #include "ir/binary.h"
 #include "util/byte_stream.h"
 #include "util/fork_mutex.h"
@@ -33,8 +32,7 @@ Piece piece_of(const ir::Graph& graph, const std::vector<int64_t>& plain) {
 class BodyCode {
  public:
   BodyCode(const ir::Graph& graph, const std::vector<int64_t>& plain, const Options& options)
-      : replay_(std::make_shared<const Replay>(piece_of(graph, plain), false, SizeRules())),
-        function_(options) {
+      : replay_(replay_of(graph, plain)), function_(options) {
     for (const auto& input : graph.inputs) types_.push_back(graph.tensor_type(input.value));
   }
 
@@ -97,6 +95,10 @@ class Bodies {
 };
 
 }  // namespace
+
+std::shared_ptr<const Replay> replay_of(const ir::Graph& body, const std::vector<int64_t>& plain) {
+  return std::make_shared<const Replay>(piece_of(body, plain), false, SizeRules());
+}
 
 std::vector<RegionBody> code_of(const Region& region) {
   std::vector<RegionBody> out;

@@ -240,9 +240,8 @@ TEST(Region, OperandsThatAreWrittenAndReturned) {
   const auto [made, y, z] = compiled(x, torch::full({2, 2}, 3., torch::kF64));
   EXPECT_EQ(made._version(), 1);
   EXPECT_TRUE(torch::equal(torch::autograd::grad({y.sum() + z.sum()}, {x}, {}, true)[0], 2 * made));
-  const auto before = made.clone();
   made.zero_();
-  EXPECT_TRUE(torch::equal(torch::autograd::grad({y.sum() + z.sum()}, {x})[0], 2 * before));
+  EXPECT_THROW(torch::autograd::grad({y.sum() + z.sum()}, {x}), c10::Error);  // as eager
 }
 
 }  // namespace
