@@ -68,6 +68,7 @@ RuleTable make_table() {
   add_pooling_rules(table);
   add_quantization_rules(table);
   add_random_rules(table);
+  add_recurrent_rules(table);
   add_reduction_rules(table);
   return table;
 }

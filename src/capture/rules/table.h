@@ -173,6 +173,7 @@ void add_pointwise_rules(RuleTable& table);
 void add_pooling_rules(RuleTable& table);
 void add_quantization_rules(RuleTable& table);
 void add_random_rules(RuleTable& table);
+void add_recurrent_rules(RuleTable& table);
 void add_reduction_rules(RuleTable& table);
 
 }  // namespace antegrad::capture::rules

@@ -97,5 +97,47 @@ TEST_F(Recurrent, CellInALoop) {
   if (!runs_libtorch_kernels()) EXPECT_GE(count(text, "aten.clone("), 2U);  // row-major weights
 }
 
+/// Compares an LSTM at many batch sizes with eager, and returns the report.
+Report train_at_many_batch_sizes(const nn::LSTMOptions& lstm_options, const Options& options) {
+  nn::LSTM lstm(lstm_options);
+  const auto loss = [&](const Tensor& x) {
+    const auto [y, state] = lstm->forward(x.sin());
+    return y.square().sum() + std::get<0>(state).sum() + std::get<1>(state).cos().sum();
+  };
+  auto compiled = compile(loss, options);
+  auto parameters = lstm->parameters();
+  for (int64_t i = 0; i < 12; ++i) {
+    const auto batch = i == 7 ? 1 : 2 + i * 5 % 11;
+    manual_seed(static_cast<uint64_t>(i));
+    auto x =
+        (lstm_options.batch_first() ? at::randn({batch, 5, 4}) : at::randn({5, batch, 4})).requires_grad_();
+    auto leaves = parameters;
+    leaves.push_back(x);
+    Reference eager([&] {
+      const auto value = loss(x);
+      auto all = torch::autograd::grad({value}, leaves);
+      all.push_back(value.detach());
+      return all;
+    });
+    const auto value = compiled(x);
+    auto found = torch::autograd::grad({value}, leaves);
+    found.push_back(value.detach());
+    EXPECT_EQ(eager.difference(found), std::nullopt) << batch;
+  }
+  return compiled.report();
+}
+
+TEST_F(Recurrent, LstmsAreCompiledOnceForAllBatchSizes) {
+  const auto plain = nn::LSTMOptions(4, 6);
+  for (const auto& of : {plain, nn::LSTMOptions(plain).num_layers(2).bidirectional(true),
+                         nn::LSTMOptions(plain).batch_first(true).bias(false)})
+    for (const auto& policy : {Policy(MinCut{}), Policy(RecomputeAll{})}) {
+      Options options;
+      options.verify = true;
+      options.policy = policy;
+      EXPECT_LE(train_at_many_batch_sizes(of, options).captures, 3U);
+    }
+}
+
 }  // namespace
 }  // namespace antegrad::test
