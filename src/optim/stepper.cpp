@@ -313,13 +313,14 @@ void Stepper::abandon_parts() {
 }
 
 void Stepper::prepare_kernels(GradientOf which) {
-  if (!method_ || !is_elementwise(*method_) || options_.options.backend == Backend::Eager) return;
+  if (!method_ || options_.options.backend == Backend::Eager) return;
   auto updates = updates_of(optimizer_, *method_, which);
   if (options_.clip_norm) norms_.total(updates.list, options_.norm_type);
   if (options_.skip_nonfinite) norms_.all_finite(updates.list);
   scale_and_clamp(updates.list, 1);
   std::optional<Averages> averages;
   if (options_.average) averages.emplace(optimizer_, options_.average).add_to(updates.list);
+  if (!is_elementwise(*method_)) return code_->prepare(updates.list);
   for (const auto& update : updates.list) kernel(update.formula);
 }
 

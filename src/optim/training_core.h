@@ -31,6 +31,7 @@ struct TrainingCore::Impl {
   int64_t list = -1;                                         ///< the number of that of `parameters`
   std::vector<at::Tensor> accumulated;                       ///< per parameter
   std::vector<std::pair<at::Tensor, at::Tensor>> set_aside;  ///< the same of parameters that are frozen now
+  std::vector<bool> had_gradients;                           ///< per parameter: the last call gave it one
   int64_t calls = 0;                                         ///< since the last update
   bool has_updated = false;                                  ///< the last call made a step
 
@@ -47,6 +48,8 @@ struct TrainingCore::Impl {
   /// Whether this call is followed by an update.
   bool is_last_call() const { return calls + 1 >= options().accumulate; }
   const StepOptions& options() const { return stepper.options(); }
+  /// The parameters of the optimizer that require gradients, each once; and whether some are there twice.
+  std::pair<std::vector<at::Tensor>, bool> trained_now() const;
   int64_t number_of(const std::vector<at::Tensor>& now, const at::Tensor& scale);
   void replace_parameters(std::vector<at::Tensor> now);
   /// Returns what has been accumulated and these gradients.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "antegrad/error.h"
 #include "antegrad/optim.h"
@@ -120,19 +121,8 @@ int64_t TrainingCore::prepare() {
   if (inside_function())
     throw Error(ErrorCode::UnsupportedOp, "training_step",
                 "a training step is called inside a compiled function", "Call it outside");
-  std::vector<at::Tensor> now;
-  std::unordered_map<const void*, bool> seen;
-  bool repeats = false;
-  for (const auto& group : impl_->stepper.optimizer().param_groups())
-    for (const auto& parameter : group.params()) {
-      if (!parameter.requires_grad()) continue;
-      if (!seen.emplace(parameter.unsafeGetTensorImpl(), true).second) {
-        repeats = true;
-        continue;
-      }
-      optim::refuse_hooks(parameter);
-      now.push_back(parameter);
-    }
+  auto [now, repeats] = impl_->trained_now();
+  for (const auto& parameter : now) optim::refuse_hooks(parameter);
   check_training(impl_->options());
   const auto scale = impl_->options().scaler ? impl_->options().scaler->scale : at::Tensor();
   if (const auto list = impl_->number_of(now, scale); list != impl_->list) {
@@ -144,6 +134,20 @@ int64_t TrainingCore::prepare() {
   impl_->early->reset(repeats);
   if (impl_->reduction) impl_->reduction->start(impl_->is_last_call() ? &impl_->accumulated : nullptr);
   return impl_->list;
+}
+
+std::pair<std::vector<at::Tensor>, bool> TrainingCore::Impl::trained_now() const {
+  std::vector<at::Tensor> now;
+  std::unordered_set<const void*> seen;
+  bool repeats = false;
+  for (const auto& group : stepper.optimizer().param_groups())
+    for (const auto& parameter : group.params()) {
+      if (!parameter.requires_grad()) continue;
+      const bool is_new = seen.insert(parameter.unsafeGetTensorImpl()).second;
+      repeats = repeats || !is_new;
+      if (is_new) now.push_back(parameter);
+    }
+  return {std::move(now), repeats};
 }
 
 int64_t TrainingCore::Impl::number_of(const std::vector<at::Tensor>& now, const at::Tensor& scale) {
@@ -227,6 +231,8 @@ void TrainingCore::fail() {
 
 void TrainingCore::finish(const std::vector<at::Tensor>& gradients) {
   const at::NoGradGuard no_grad;
+  impl_->had_gradients.clear();
+  for (const auto& gradient : gradients) impl_->had_gradients.push_back(gradient.defined());
   impl_->has_updated = impl_->early->finish();
   if (impl_->has_updated) return;
   const bool is_last = impl_->is_last_call();

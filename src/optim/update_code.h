@@ -17,6 +17,8 @@ class UpdateCode {
   virtual std::shared_ptr<const compiler::Lowered> flat(const std::string& graph_text) = 0;
   /// Makes updates of a method that is not elementwise. When it throws, nothing has changed.
   virtual void run(const std::vector<Update>& updates) = 0;
+  /// Makes the code of such updates, which stay as they are.
+  virtual void prepare(const std::vector<Update>& updates) = 0;
   virtual uint64_t captures() const = 0;  ///< of functions that run() has compiled
 };
 
@@ -26,6 +28,7 @@ class CompiledUpdateCode final : public UpdateCode {
   explicit CompiledUpdateCode(const Options& options) : lowering_(options), functions_(options) {}
   std::shared_ptr<const compiler::Lowered> flat(const std::string& graph_text) override;
   void run(const std::vector<Update>& updates) override { functions_.run(updates); }
+  void prepare(const std::vector<Update>& updates) override { functions_.prepare(updates); }
   uint64_t captures() const override { return functions_.captures(); }
 
   // What has been compiled by now, for packages.

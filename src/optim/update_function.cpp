@@ -67,12 +67,24 @@ CompiledUpdates::Arguments::Arguments(const std::vector<Update>& updates) : numb
   }
 }
 
-void CompiledUpdates::run(const std::vector<Update>& updates) {
+const CompiledUpdates::Compiled& CompiledUpdates::function_for(const std::vector<Update>& updates) {
   UpdateFunction function{formulas_of(updates)};
   auto key = function.formulas;
-  const auto [place, is_new] = functions_.try_emplace(std::move(key), std::move(function), options_);
+  return functions_.try_emplace(std::move(key), std::move(function), options_).first->second;
+}
+
+void CompiledUpdates::run(const std::vector<Update>& updates) {
   const Arguments given(updates);
-  place->second(given.parameters, given.gradients, given.states, given.numbers);
+  function_for(updates)(given.parameters, given.gradients, given.states, given.numbers);
+}
+
+void CompiledUpdates::prepare(const std::vector<Update>& updates) {
+  const auto& function = function_for(updates);
+  if (function.report().captures > 0) return;
+  Arguments given(updates);
+  for (auto* tensors : {&given.parameters, &given.gradients, &given.states})
+    for (auto& tensor : *tensors) tensor = tensor.clone();
+  function(given.parameters, given.gradients, given.states, given.numbers);
 }
 
 uint64_t CompiledUpdates::captures() const {

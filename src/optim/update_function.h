@@ -29,6 +29,8 @@ class CompiledUpdates {
   explicit CompiledUpdates(Options options);
   /// When it throws, nothing has changed.
   void run(const std::vector<Update>& updates);
+  /// Compiles what run() would run, unless it has been compiled: runs it on copies.
+  void prepare(const std::vector<Update>& updates);
   uint64_t captures() const;
   /// The functions, by the formulas of the parameters.
   const auto& functions() const { return functions_; }
@@ -41,8 +43,11 @@ class CompiledUpdates {
   };
 
  private:
+  using Compiled = antegrad::detail::WithoutHistory<UpdateFunction>;
+  const Compiled& function_for(const std::vector<Update>& updates);
+
   Options options_;
-  std::map<std::vector<Formula>, antegrad::detail::WithoutHistory<UpdateFunction>> functions_;
+  std::map<std::vector<Formula>, Compiled> functions_;
 };
 
 }  // namespace antegrad::optim

@@ -206,6 +206,18 @@ std::string call_key(const VersionRecord& record) {
   return write_version(key);
 }
 
+/// Whether two versions are the same function of the same tensors: a training step that keeps gradients, for
+/// instance, is captured once without and once with `.grad`.
+bool is_same_function(const Version& a, const Version& b) {
+  const auto same_tensor = [](const auto& x, const auto& y) {
+    return x.tensor._unsafe_get_target() == y.tensor._unsafe_get_target();
+  };
+  if (a.is_eager() || b.is_eager() || !std::ranges::equal(a.guards().lifted, b.guards().lifted, same_tensor))
+    return false;
+  const auto &one = *a.newest_instance()->caller, &other = *b.newest_instance()->caller;
+  return a.compiled().captured() == b.compiled().captured() && one.signature() == other.signature();
+}
+
 }  // namespace
 
 void refuse_function(const std::string& what, const std::string& fact, const std::string& way_out) {
@@ -263,6 +275,7 @@ Collector::Added Collector::add_versions(const Versions& versions, const std::st
       for (const auto& base : version->guards().bases) record.bases.push_back({base.shared, base.guard});
       if (version->guards().shapes) record.shapes = version->guards().shapes->shapes();
       const auto [known, is_new] = keys.emplace(call_key(record), version.get());
+      if (!is_new && is_same_function(*known->second, *version)) continue;
       if (!is_new)
         refuse_function(what,
                         "two of its versions differ only in arguments that are neither tensors nor values",

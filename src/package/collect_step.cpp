@@ -1,3 +1,4 @@
+#include <ATen/ops/zeros_like.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,9 +26,26 @@ void check_step(const TrainingCore::Impl& core, const std::string& what) {
                     "Take an optimizer that docs/training-steps.md lists, or package the loss");
   if (core.options().data_parallel)
     refuse_function(what, "it reduces gradients over several processes", "Package the loss");
+  if (!std::ranges::equal(core.trained_now().first, core.parameters,
+                          [](const auto& a, const auto& b) { return a.is_same(b); }))
+    refuse_function(what, "its optimizer has other parameters that require gradients than at its last call",
+                    "Call it before");
   if (!core.set_aside.empty())
     refuse_function(what, "it has accumulated gradients of parameters that are frozen now",
                     "Package it after the next update");
+}
+
+/// A tensor like the gradient of a parameter; undefined for those that have none.
+at::Tensor like_gradient(const TrainingCore::Impl& core, const at::Tensor& parameter) {
+  const auto place =
+      std::ranges::find_if(core.parameters, [&](const auto& trained) { return trained.is_same(parameter); });
+  if (place == core.parameters.end()) return {};
+  const auto i = static_cast<size_t>(place - core.parameters.begin());
+  const auto values = parameter.detach();
+  if (optim::is_elementwise(*core.stepper.method())) return values;
+  // Functions that update all parameters at once are others without one of them.
+  const bool has_sum = i < core.accumulated.size() && core.accumulated[i].defined();
+  return has_sum || core.had_gradients.at(i) ? at::zeros_like(values) : at::Tensor();
 }
 
 }  // namespace
@@ -36,8 +54,8 @@ StepInfo Collector::add_step(const FunctionToPackage& step) {
   check_name(step.name);
   const auto what = fmt::format("'{}'", step.name);
   auto& core = step.training->impl();
-  check_step(core, what);
   if (step.function == nullptr) refuse_function(what, "it has not been called", "Call it before");
+  check_step(core, what);
   if (std::ranges::count(optimizers_, &core.stepper.optimizer()) > 0)
     refuse_function(what, "another step of the package has the same optimizer", "Package one of them");
   optimizers_.push_back(&core.stepper.optimizer());
@@ -51,10 +69,7 @@ StepInfo Collector::add_step(const FunctionToPackage& step) {
         return weights_.add(tensor, step.names, name);
       },
       [&](int32_t number) { return weights_.weights()[number].first; });
-  core.stepper.prepare_kernels([&](const at::Tensor& parameter) {
-    const auto is_same = [&](const at::Tensor& trained) { return trained.is_same(parameter); };
-    return std::ranges::any_of(core.parameters, is_same) ? parameter : at::Tensor();
-  });
+  core.stepper.prepare_kernels([&](const at::Tensor& parameter) { return like_gradient(core, parameter); });
   record.functions = add_update_code(core, step);
   records_[step_record(step.name)].bytes = write_step(record);
   const auto structure = structure_of_step(added.structure);

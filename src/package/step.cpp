@@ -269,8 +269,20 @@ void Step::follow_weights() {
   if (const auto& average = impl.options().average)
     for (size_t i = 0; i < record_.averages.size() && i < average->averages.size(); ++i)
       follow(record_.averages[i], average->averages[i]);
+  for (size_t i = 0; i < impl.accumulated.size(); ++i) {
+    follow(record_.trained[i], impl.parameters[i]);
+    if (i < record_.accumulated.size()) follow(record_.accumulated[i], impl.accumulated[i]);
+  }
   bound_ = now;
   generation_ = weights_->generation;
+}
+
+void Step::show_sums() {
+  const auto& sums = core_->impl().accumulated;
+  const std::unique_lock lock(weights_->mutex);
+  for (size_t i = 0; i < sums.size() && i < record_.accumulated.size(); ++i)
+    if (const auto number = record_.accumulated[i]; number >= 0)
+      bound_[number] = weights_->tensors[number] = sums[i];
 }
 
 torch::optim::Optimizer& Step::optimizer() {
@@ -323,6 +335,7 @@ c10::IValue Step::call(const std::vector<c10::IValue>& arguments) {
                   "other gradients than parameters");
   const auto border = result.tensors.begin() + static_cast<int64_t>(trained.size());
   core_->finish({result.tensors.begin(), border});
+  show_sums();
   return with_tensors(parts.result, {border, result.tensors.end()});
 }
 

@@ -22,6 +22,7 @@ class StoredUpdateCode final : public optim::UpdateCode {
                    std::map<std::string, size_t> functions, std::string what, const Options& options);
   std::shared_ptr<const compiler::Lowered> flat(const std::string& graph_text) override;
   void run(const std::vector<optim::Update>& updates) override;
+  void prepare(const std::vector<optim::Update>& updates) override { compiled_.prepare(updates); }
   uint64_t captures() const override { return compiled_.captures(); }
   void load_everything();
 
@@ -62,6 +63,8 @@ class Step {
   void make();
   /// Makes the optimizer use the weights of now.
   void follow_weights();
+  /// Makes the gradients accumulated so far the weights of their names.
+  void show_sums();
   std::vector<at::Tensor> tensors_of(const std::vector<int32_t>& weights) const;
 
   const std::shared_ptr<CodeLoader> code_;
