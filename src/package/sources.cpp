@@ -79,6 +79,10 @@ target_compile_options(kernels PRIVATE -march=${ANTEGRAD_ARCH}
 
 void write_sources(const Archive& archive, const std::string& folder) {
   const auto texts = texts_of(archive);
+  if (texts.kernels.empty())
+    throw Error(ErrorCode::InvalidArgument, "package:sources",
+                fmt::format("\"{}\" has no kernels: LibTorch runs every op", archive.path()),
+                "Use the package as it is, on any machine");
   const std::filesystem::path path(folder);
   std::error_code failed;
   std::filesystem::create_directories(path / "kernels", failed);

@@ -72,6 +72,19 @@ TEST(PackageSources, BuildTheKernelsOfThePackage) {
   for (const auto& note : loaded.notes()) EXPECT_NE(note.find(library), note.npos) << note;
 }
 
+TEST(PackageSources, NeedKernels) {
+  auto eager =
+      antegrad::compile([](const at::Tensor& x) { return torch::tanh(x) * 2; }, {.backend = Backend::Eager});
+  eager(torch::randn({7}));
+  PackageFile file;
+  package(file.path(), {{"f", eager}});
+  Folder folder;
+  const auto package = Package::load(file.path());
+  EXPECT_NE(error_of([&] { package.write_sources(folder / "sources"); }, ErrorCode::InvalidArgument)
+                .find("has no kernels"),
+            std::string::npos);
+}
+
 TEST(PackageSources, LibrariesThatDoNotFitAreNotUsed) {
   auto one = antegrad::compile([](const at::Tensor& x) { return torch::tanh(x) * 2; });
   auto other = antegrad::compile([](const at::Tensor& x) { return torch::sin(x) + 3; });
