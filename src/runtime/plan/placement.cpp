@@ -19,8 +19,10 @@ using schedule::RunNode;
 
 class Placer {
  public:
-  Placer(const Program& program, const PlacementOptions& options)
-      : program_(program),
+  /// Values of at least `own_from` bytes have memory of their own.
+  Placer(const Program& program, const PlacementOptions& options, int64_t own_from)
+      : own_from_(own_from),
+        program_(program),
         graph_(program.graph),
         options_(options),
         steps_(static_cast<int32_t>(program.steps.size())),
@@ -157,7 +159,7 @@ class Placer {
   /// So are those that steps read which run later: the arena does not wait for them.
   bool has_own_memory(ir::ValueId v) const {
     return state_[v].leaves || (options_.in_place.deferred && storage_end(v) >= first_write_) ||
-           graph_.tensor_type(v).device != out_.device || bytes_of(graph_.tensor_type(v)) >= kSmallestPooled;
+           graph_.tensor_type(v).device != out_.device || bytes_of(graph_.tensor_type(v)) >= own_from_;
   }
 
   void give_memory_to_output(int32_t s, const RunKernel& call, const std::vector<int32_t>& passed, size_t b) {
@@ -249,6 +251,7 @@ class Placer {
     }
   }
 
+  const int64_t own_from_;
   const Program& program_;
   const ir::Graph& graph_;
   const PlacementOptions options_;
@@ -277,7 +280,9 @@ std::optional<Product> product_into(const ir::Node& node, const ir::Graph& graph
 }
 
 Placement place(const Program& program, const PlacementOptions& options) {
-  return Placer(program, options).run();
+  auto placement = Placer(program, options, kSmallestPooled).run();
+  if (placement.arena_bytes < kLargeArena || placement.device.kind != ir::Device::Kind::Cpu) return placement;
+  return Placer(program, options, kSmallestInLargeArena).run();
 }
 
 std::vector<int32_t> passed_buffers(const schedule::Kernel& kernel) {
