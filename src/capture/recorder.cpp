@@ -316,7 +316,7 @@ at::Tensor Recorder::take_changed_argument(const at::Tensor& argument, const at:
     return own.twin == meta.unsafeGetTensorImpl() && own.twin_storage != now;
   });
   // Then it is as if it had been made like this: views of it lead to a tensor of the shape that it has now.
-  const bool is_new = !moved && is_rearranged_alone(*fake, meta);
+  const bool is_new = !moved && call.tensors.size() == 1 && is_rearranged_alone(*fake, meta);
   if (!is_new && base != fake->value()) reshaped_.insert(base);
   auto storage = argument.storage();
   if (moved || is_new) {
