@@ -78,12 +78,13 @@ TEST(RegionInPlace, CodeDoesNotGrowWithCalls) {
   EXPECT_EQ(sources[0], sources[1]);
 }
 
+Tensors product(const Tensors& t) { return {t[0].matmul(t[1]).tanh() + t[0]}; }
+Tensors sum(const Tensors& t) { return {t[0] + t[1]}; }
+
 TEST(RegionInPlace, ArgumentsAndResultsOfAllKinds) {
   manual_seed(2);
   const auto whole = leaf({6, 4}), w = leaf({4, 4}), row = leaf({1, 4});
   const Tensors leaves{whole, w, row};
-  const auto product = [](const Tensors& t) { return Tensors{t[0].matmul(t[1]).tanh() + t[0]}; };
-  const auto sum = [](const Tensors& t) { return Tensors{t[0] + t[1]}; };
   const std::vector<std::pair<const char*, std::function<Tensors(bool, const Tensors&)>>> all{
       {"views",
        [&](bool r, const Tensors& t) {
