@@ -35,11 +35,15 @@ struct StepTimes {
   double call = 0, step = 0;
 };
 
-/// Medians of calls, and of calls with backward passes.
+/// Medians of calls, and of calls with backward passes: of at least 15, and of those in some time, since the
+/// first steps of a process are slow.
 template <class Loss>
-StepTimes time_steps(const Loss& loss_of, const Tensors& parameters, int repeats) {
+StepTimes time_steps(const Loss& loss_of, const Tensors& parameters) {
+  constexpr double kNanoseconds = 50e6;
+  constexpr int kFewest = 15;
   std::vector<double> calls, steps;
-  for (int i = 0; i < repeats + 1; ++i) {
+  const auto begin = Clock::now();
+  for (int i = 0; i < kFewest + 1 || nanoseconds_since(begin) < kNanoseconds; ++i) {
     forget_gradients(parameters);
     const auto start = Clock::now();
     auto loss = loss_of();
@@ -63,7 +67,7 @@ void measure_package(const PackageSettings& settings) {
   print_field("first_call_s", nanoseconds_since(start) * 1e-9);
   loss.backward();
   print_field("first_step_s", nanoseconds_since(start) * 1e-9);
-  const auto times = time_steps([&] { return function(inputs).toTensor(); }, package.parameters(), 15);
+  const auto times = time_steps([&] { return function(inputs).toTensor(); }, package.parameters());
   print_field("call_s", times.call);
   print_field("step_s", times.step);
 }
@@ -81,7 +85,7 @@ void print_row_of_package(const PackageSettings& settings, const std::string& na
   const auto start = Clock::now();
   package(file, {{"loss", compiled}});
   const auto made = nanoseconds_since(start) * 1e-9;
-  const auto own = time_steps([&] { return compiled(workload.inputs); }, workload.parameters, 15);
+  const auto own = time_steps([&] { return compiled(workload.inputs); }, workload.parameters);
   std::vector<double> calls, steps, later_calls, later_steps;
   for (int i = 0; i < settings.repeats; ++i) {
     const auto fields = run_self("--measure '" + file + "' --workload " + name + " --threads " +
