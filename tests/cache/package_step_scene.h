@@ -11,11 +11,11 @@ namespace antegrad::test {
 
 namespace to = torch::optim;
 
-using MakeOptimizer = std::function<std::unique_ptr<to::Optimizer>(const std::vector<at::Tensor>&)>;
+using OptimizerMaker = std::function<std::unique_ptr<to::Optimizer>(const std::vector<at::Tensor>&)>;
 using LossFunction = std::function<at::Tensor(const at::Tensor&)>;
 
 template <class T, class Options>
-MakeOptimizer maker(Options options) {
+OptimizerMaker optimizer_maker(Options options) {
   return [options](const std::vector<at::Tensor>& parameters) {
     return std::make_unique<T>(parameters, options);
   };
@@ -35,7 +35,7 @@ struct MatrixNet : torch::nn::Module {
 
 /// A net in training, and batches.
 struct StepScene {
-  explicit StepScene(const MakeOptimizer& make, StepOptions options = {}) {
+  explicit StepScene(const OptimizerMaker& make, StepOptions options = {}) {
     torch::manual_seed(5);
     net = std::make_shared<MatrixNet>();
     optimizer = make(net->parameters());
@@ -74,7 +74,7 @@ inline void expect_same_course(StepScene& scene, const Package& package, int beg
 }
 
 /// Packages a step after three calls, continues in the package, saves that and continues again.
-inline void expect_to_continue(const MakeOptimizer& make, const StepOptions& options) {
+inline void expect_to_continue(const OptimizerMaker& make, const StepOptions& options) {
   StepScene scene(make, options);
   scene.run(0, 3);
   PackageFile file, saved("saved");
@@ -91,17 +91,19 @@ inline void expect_to_continue(const MakeOptimizer& make, const StepOptions& opt
   expect_same_course(scene, again, 7, 10);
 }
 
-inline const std::pair<const char*, MakeOptimizer> kOptimizers[] = {
-    {"SGD", maker<to::SGD>(to::SGDOptions(0.1))},
-    {"SGD, momentum", maker<to::SGD>(to::SGDOptions(0.1).momentum(0.9).nesterov(true).weight_decay(0.01))},
-    {"Adam", maker<to::Adam>(to::AdamOptions(0.01).weight_decay(0.1))},
-    {"AdamW", maker<to::AdamW>(to::AdamWOptions(0.01).amsgrad(true).betas({0.8, 0.95}))},
-    {"Adagrad", maker<to::Adagrad>(to::AdagradOptions(0.05).lr_decay(0.1).initial_accumulator_value(0.1))},
-    {"RMSprop", maker<to::RMSprop>(to::RMSpropOptions(0.01).momentum(0.5).centered(true))},
-    {"Lion", maker<Lion>(LionOptions(0.01))},
-    {"NAdam", maker<NAdam>(NAdamOptions(0.01))},
-    {"Lamb", maker<Lamb>(LambOptions(0.01))},
-    {"Adafactor", maker<Adafactor>(AdafactorOptions(0.01))},
-    {"Muon", maker<Muon>(MuonOptions(0.01).ns_steps(3))}};
+inline const std::pair<const char*, OptimizerMaker> kOptimizers[] = {
+    {"SGD", optimizer_maker<to::SGD>(to::SGDOptions(0.1))},
+    {"SGD, momentum",
+     optimizer_maker<to::SGD>(to::SGDOptions(0.1).momentum(0.9).nesterov(true).weight_decay(0.01))},
+    {"Adam", optimizer_maker<to::Adam>(to::AdamOptions(0.01).weight_decay(0.1))},
+    {"AdamW", optimizer_maker<to::AdamW>(to::AdamWOptions(0.01).amsgrad(true).betas({0.8, 0.95}))},
+    {"Adagrad",
+     optimizer_maker<to::Adagrad>(to::AdagradOptions(0.05).lr_decay(0.1).initial_accumulator_value(0.1))},
+    {"RMSprop", optimizer_maker<to::RMSprop>(to::RMSpropOptions(0.01).momentum(0.5).centered(true))},
+    {"Lion", optimizer_maker<Lion>(LionOptions(0.01))},
+    {"NAdam", optimizer_maker<NAdam>(NAdamOptions(0.01))},
+    {"Lamb", optimizer_maker<Lamb>(LambOptions(0.01))},
+    {"Adafactor", optimizer_maker<Adafactor>(AdafactorOptions(0.01))},
+    {"Muon", optimizer_maker<Muon>(MuonOptions(0.01).ns_steps(3))}};
 
 }  // namespace antegrad::test
