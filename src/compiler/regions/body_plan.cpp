@@ -113,7 +113,7 @@ std::optional<std::vector<int32_t>> read_signature(const aot::Signature& signatu
   plan.operands.assign(slots.begin(), slots.end());
   plan.gradient_of.assign(static_cast<size_t>(signature.inputs), -1);
   for (size_t g = 0; g < signature.gradients.size(); ++g)
-    plan.gradient_of[static_cast<size_t>(signature.gradients[g])] = static_cast<int32_t>(g);
+    plan.gradient_of[signature.gradients[g]] = static_cast<int32_t>(g);
   for (const auto result : results)
     plan.tangent_of.push_back(tangents.contains(result) ? tangents[result] : -1);
   return results;
@@ -122,7 +122,7 @@ std::optional<std::vector<int32_t>> read_signature(const aot::Signature& signatu
 /// Puts the results of a forward graph, its first outputs, into this order.
 void reorder(const std::vector<int32_t>& results, ir::Graph& forward, std::vector<partition::Saved>& saved) {
   const auto before = forward.outputs;
-  for (size_t k = 0; k < results.size(); ++k) forward.outputs[k] = before[static_cast<size_t>(results[k])];
+  for (size_t k = 0; k < results.size(); ++k) forward.outputs[k] = before[results[k]];
   for (auto& each : saved)
     if (const auto at = std::ranges::find(results, each.output); at != results.end())
       each.output = static_cast<int32_t>(at - results.begin());
@@ -199,9 +199,8 @@ class BodyPlanner {
     auto halves = partition::partition(joint, MinCut{}, {}, {.fuses = true, .writable_inputs = false});
     const auto classes = partition::classify(joint, partition::Inputs::Fixed);
     for (const auto& saved : halves.saved)
-      plan_.extra.push_back(
-          saved.input >= 0 &&
-          !classes.values[joint.inputs[static_cast<size_t>(saved.input)].value].eager_detects_writes);
+      plan_.extra.push_back(saved.input >= 0 &&
+                            !classes.values[joint.inputs[saved.input].value].eager_detects_writes);
     plan_.saved = std::move(halves.saved);
     plan_.backward = std::move(halves.backward);
     return std::move(halves.forward);
@@ -296,14 +295,13 @@ BackwardPlan plan_backward(const BodyPlan& body, const RegionDerivative& derivat
   const auto gradients = body.reached_by.size();
   runtime::BackwardCase which(gradients + tangents, false);
   for (const auto i : derivative.operands)
-    if (const auto gradient = body.gradient_of[static_cast<size_t>(i)]; gradient >= 0)
-      which[static_cast<size_t>(gradient)] = true;
+    if (const auto gradient = body.gradient_of[i]; gradient >= 0) which[gradient] = true;
   std::vector<int32_t> result_of(tangents, -1);
   for (const auto k : derivative.results) {
-    const auto tangent = body.tangent_of[static_cast<size_t>(k)];
+    const auto tangent = body.tangent_of[k];
     if (tangent < 0) continue;
     which[gradients + static_cast<size_t>(tangent)] = true;
-    result_of[static_cast<size_t>(tangent)] = static_cast<int32_t>(k);
+    result_of[tangent] = static_cast<int32_t>(k);
   }
   auto graph = runtime::specialize(body.backward, body.reached_by, which);
   graph.stage = ir::Stage::Functional;
@@ -318,9 +316,8 @@ BackwardPlan plan_backward(const BodyPlan& body, const RegionDerivative& derivat
   const auto computed = std::exchange(graph.outputs, {});
   Gradients outputs(graph, plan.arguments);
   for (size_t n = 0; n < derivative.operands.size(); ++n) {
-    const auto gradient = body.gradient_of[static_cast<size_t>(derivative.operands[n])];
-    plan.gradients.push_back(
-        outputs.add(gradient >= 0 ? computed[static_cast<size_t>(gradient)].value : ir::ValueId(), types[n]));
+    const auto gradient = body.gradient_of[derivative.operands[n]];
+    plan.gradients.push_back(outputs.add(gradient >= 0 ? computed[gradient].value : ir::ValueId(), types[n]));
   }
   drop_unread(graph, plan.arguments);
   graph.compact();

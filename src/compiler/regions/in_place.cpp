@@ -137,7 +137,7 @@ class Placing {
     if (!body.plan.problem.empty()) return leave(std::move(node), body.plan.problem);
     const auto operands = operands_of(node);
     std::vector<ir::ValueId> arguments;
-    for (const auto i : body.plan.operands) arguments.push_back(now(operands[static_cast<size_t>(i)]));
+    for (const auto i : body.plan.operands) arguments.push_back(now(operands[i]));
     const auto& callee = *body.plan.forward;
     auto call = ir::call_node(body.plan.forward, arguments);
     call.effects.ordered = node.effects.ordered;
@@ -148,8 +148,7 @@ class Placing {
     if (attr != nullptr) {
       Session session{&body, {}};
       for (const auto& saved : body.plan.saved)
-        session.saved.push_back(saved.input >= 0 ? arguments[static_cast<size_t>(saved.input)]
-                                                 : call.outputs[static_cast<size_t>(saved.output)]);
+        session.saved.push_back(saved.input >= 0 ? arguments[saved.input] : call.outputs[saved.output]);
       sessions_.emplace(node.outputs[results].index, std::move(session));
     }
     graph_.nodes.push_back(std::move(call));
@@ -181,7 +180,7 @@ class Placing {
     const auto& plan = backward_of(*session.body, node);
     const auto given = operands_of(node);  // the session, then tangents
     const auto value_of = [&](const BackwardPlan::Argument& argument) {
-      if (argument.saved >= 0) return session.saved[static_cast<size_t>(argument.saved)];
+      if (argument.saved >= 0) return session.saved[argument.saved];
       const auto at = std::ranges::find(derivative.results, argument.result) - derivative.results.begin();
       return now(given[static_cast<size_t>(at) + 1]);
     };
@@ -191,7 +190,7 @@ class Placing {
       std::vector<int64_t> extra;
       for (size_t i = 0; i < plan.arguments.size(); ++i) {
         const auto& argument = plan.arguments[i];
-        if (argument.saved >= 0 && session.body->plan.extra[static_cast<size_t>(argument.saved)])
+        if (argument.saved >= 0 && session.body->plan.extra[argument.saved])
           extra.push_back(static_cast<int64_t>(i));
         arguments.push_back(
             as_input(value_of(argument), plan.graph->tensor_type(plan.graph->inputs[i].value), node));
@@ -207,7 +206,7 @@ class Placing {
       const auto value = node.outputs[n];
       if (gradient.output < 0) {
         copies.emplace_back(value_of(gradient.same), value);
-      } else if (auto& output = call.outputs[static_cast<size_t>(gradient.output)]; !output.valid()) {
+      } else if (auto& output = call.outputs[gradient.output]; !output.valid()) {
         output = value;
       } else {
         replacement_[value] = output;
