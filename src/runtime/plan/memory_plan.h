@@ -8,9 +8,6 @@ constexpr int64_t kAlignment = 64;
 /// Values of at least this many bytes have memory of their own, and blocks of at least this size are kept
 /// when they are freed (memory_pool.h): allocators are fast for smaller ones.
 constexpr int64_t kSmallestPooled = 128 * 1024;
-/// An arena exists until nothing in it is needed. Where it would be this large, as with the activations of
-/// many steps of a recurrent net, values of at least so many bytes have memory of their own instead.
-constexpr int64_t kLargeArena = 1 << 20, kSmallestInLargeArena = 16 * 1024;
 
 /// Memory that is needed from step `begin` to step `end`, both included.
 struct Block {

@@ -19,10 +19,8 @@ using schedule::RunNode;
 
 class Placer {
  public:
-  /// Values of at least `own_from` bytes have memory of their own.
-  Placer(const Program& program, const PlacementOptions& options, int64_t own_from)
-      : own_from_(own_from),
-        program_(program),
+  Placer(const Program& program, const PlacementOptions& options)
+      : program_(program),
         graph_(program.graph),
         options_(options),
         steps_(static_cast<int32_t>(program.steps.size())),
@@ -159,7 +157,7 @@ class Placer {
   /// So are those that steps read which run later: the arena does not wait for them.
   bool has_own_memory(ir::ValueId v) const {
     return state_[v].leaves || (options_.in_place.deferred && storage_end(v) >= first_write_) ||
-           graph_.tensor_type(v).device != out_.device || bytes_of(graph_.tensor_type(v)) >= own_from_;
+           graph_.tensor_type(v).device != out_.device || bytes_of(graph_.tensor_type(v)) >= kSmallestPooled;
   }
 
   void give_memory_to_output(int32_t s, const RunKernel& call, const std::vector<int32_t>& passed, size_t b) {
@@ -251,7 +249,6 @@ class Placer {
     }
   }
 
-  const int64_t own_from_;
   const Program& program_;
   const ir::Graph& graph_;
   const PlacementOptions options_;
@@ -280,9 +277,7 @@ std::optional<Product> product_into(const ir::Node& node, const ir::Graph& graph
 }
 
 Placement place(const Program& program, const PlacementOptions& options) {
-  auto placement = Placer(program, options, kSmallestPooled).run();
-  if (placement.arena_bytes < kLargeArena || placement.device.kind != ir::Device::Kind::Cpu) return placement;
-  return Placer(program, options, kSmallestInLargeArena).run();
+  return Placer(program, options).run();
 }
 
 std::vector<int32_t> passed_buffers(const schedule::Kernel& kernel) {

@@ -102,22 +102,5 @@ TEST(Placement, LargeValuesHaveMemoryThatLaterOnesTakeOver) {
   EXPECT_EQ(placement.steps[1].births[0].donor, placement.steps[0].births.at(0).slot);
 }
 
-/// Values of 64 KiB, read again in the reverse order, as activations are.
-std::string reread(int count) {
-  std::string text = "graph @f functional {\n  in %0: f32[128,128] user\n";
-  for (int i = 1; i <= count; ++i) text += fmt::format("  %{}: f32[128,128] = aten.mm(%{}, %0)\n", i, i - 1);
-  for (int i = 1; i <= count; ++i)
-    text += fmt::format("  %{}: f32[128,128] = aten.mm(%{}, %{})\n", count + i, count + i - 1, count - i);
-  return text + fmt::format("  out %{} user\n}}", 2 * count);
-}
-
-TEST(Placement, ValuesOfLargeArenasHaveMemoryOfTheirOwn) {
-  const auto few = place(program_of(reread(4), false)), many = place(program_of(reread(40), false));
-  EXPECT_GE(few.arena_bytes, 4 * 65536);
-  EXPECT_EQ(many.arena_bytes, 0);
-  for (const auto& step : many.steps)
-    for (const auto& birth : step.births) EXPECT_EQ(birth.arena_offset, -1);
-}
-
 }  // namespace
 }  // namespace antegrad::runtime
