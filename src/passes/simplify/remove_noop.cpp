@@ -38,6 +38,22 @@ int copied_argument(const ir::Node& node) {
   return pins ? -1 : 0;
 }
 
+/// Ops whose result LibTorch makes by cloning the whole storage of their first operand: the result begins
+/// where that does. Writes to a copy become such ops.
+bool clones_storage(std::string_view op) {
+  return op == "aten.copy" || op == "aten.slice_scatter" || op == "aten.select_scatter" ||
+         op == "aten.diagonal_scatter";
+}
+
+/// Per value: an op reads it that clones its storage.
+ir::PerValue<bool> read_with_storage(const ir::Graph& graph) {
+  ir::PerValue<bool> reads(graph.values.size());
+  for (const auto& node : graph.nodes)
+    if (clones_storage(node.op) && !node.args.empty())
+      if (const auto* value = node.args[0].as<ir::ValueId>()) reads[*value] = true;
+  return reads;
+}
+
 class Remover {
  public:
   explicit Remover(ir::Graph& graph)
@@ -46,7 +62,8 @@ class Remover {
         rewrite_(graph),
         node_of_(definitions(graph)),
         reads_(reads_by_nodes(graph)),
-        read_by_writers_(read_by_writers(graph)) {}
+        read_by_writers_(read_by_writers(graph)),
+        read_with_storage_(read_with_storage(graph)) {}
 
   bool run() {
     for (size_t i = 0; i < graph_.nodes.size(); ++i) visit(i);
@@ -69,6 +86,8 @@ class Remover {
     }
     const auto source = argument(node, copied_argument(node));
     if (!source.valid() || !copy_is_invisible(result, source)) return;
+    // An argument may begin anywhere in a large storage, its copy at the first element of one of its own.
+    if (read_with_storage_[result] && !node_of_[sharing_.root(source)].valid()) return;
     rewrite_.replace_in_nodes(result, source);
     sharing_.merge(result, source);
     rewrite_.erase_node(i);
@@ -115,6 +134,7 @@ class Remover {
   ir::PerValue<ir::NodeId> node_of_;
   ir::PerValue<int32_t> reads_;
   ir::PerValue<bool> read_by_writers_;
+  ir::PerValue<bool> read_with_storage_;
 };
 
 }  // namespace

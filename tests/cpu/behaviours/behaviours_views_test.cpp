@@ -243,5 +243,26 @@ TEST(FreshOutputs, KeepEagersStrides) {  // ALI-01
       one_matrix);
 }
 
+TEST(FreshOutputs, HaveMemoryOfTheirOwnSize) {  // ALI-01
+  const auto x = torch::randn({50, 4}).slice(0, 20, 23);
+  const auto check = [&](auto write) {
+    const auto compiled = compile([&](const Tensor& x) {
+      auto copy = x.clone();
+      write(copy);
+      return copy;
+    });
+    const auto copy = compiled(x);
+    EXPECT_EQ(copy.storage_offset(), 0);
+    EXPECT_EQ(copy.storage().nbytes(), copy.nbytes());
+    auto expected = x.clone();
+    write(expected);
+    EXPECT_TRUE(at::equal(copy, expected));
+  };
+  check([&](Tensor& copy) { copy.copy_(x); });
+  check([](Tensor& copy) { copy.select(0, 1).mul_(2); });
+  check([](Tensor& copy) { copy.slice(0, 1, 2).mul_(2); });
+  check([](Tensor& copy) { copy.diagonal().mul_(2); });
+}
+
 }  // namespace
 }  // namespace antegrad::test
