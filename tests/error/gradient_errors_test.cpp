@@ -55,8 +55,7 @@ TEST(GradientErrors, RequiresGradOfAnArgumentThatIsAlsoCaptured) {
       },
       "capture:requires_grad_",
       "the function changes requires_grad of argument 0, and uses a captured tensor ('lifted0'), which is "
-      "the "
-      "same tensor",
+      "the same tensor",
       v, torch::ones({2}));
   // Used under one name, it works.
   auto compiled = compile([](const Tensor& x) {
@@ -77,8 +76,7 @@ TEST(GradientErrors, RequiresGradOfACapturedTensorThatIsAlsoAnArgument) {
       },
       "capture:requires_grad_",
       "the function changes requires_grad of a captured tensor ('lifted0'), and uses argument 0, which is "
-      "the "
-      "same tensor",
+      "the same tensor",
       v, torch::ones({2}));
 }
 

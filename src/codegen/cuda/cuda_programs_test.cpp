@@ -116,7 +116,8 @@ TEST(CudaPrograms, RandomGraphsComputeTheSameAsWithConstants) {
 /// With constant sizes, small kernels become one.
 TEST(CudaPrograms, KernelsOfOneBlockComputeTheSame) {
   const auto first = environment("ANTEGRAD_FUZZ_SEED", 1), count = environment("ANTEGRAD_FUZZ_GRAPHS", 40);
-  const std::vector<std::vector<int64_t>> sizes = {{7, 3}, {1, 5}, {33, 12}, {2, 1}, {64, 40}, {17, 16}, {41, 23}};
+  const std::vector<std::vector<int64_t>> sizes = {{7, 3},   {1, 5},   {33, 12}, {2, 1},
+                                                   {64, 40}, {17, 16}, {41, 23}};
   std::deque<EmulatedProgram> programs;
   std::vector<ir::Graph> graphs;
   std::vector<codegen::cuda::MappedKernel> kernels;

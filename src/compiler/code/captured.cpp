@@ -1,11 +1,11 @@
 #include "compiler/code/captured.h"
 
-#include <utility>
-
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/equal.h>
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
+
+#include <utility>
 
 #include "antegrad/error.h"
 #include "aten/generators.h"

@@ -2,9 +2,9 @@
 #include <ATen/ThreadLocalState.h>
 #include <unistd.h>
 
-#include "compiler/function/background_worker.h"
-
 #include <utility>
+
+#include "compiler/function/background_worker.h"
 #include "compiler/function/function_impl.h"
 #include "util/process_end.h"
 
