@@ -6,6 +6,7 @@
 #include "aten/convert.h"
 #include "aten/op_schema.h"
 #include "capture/rules/rules.h"
+#include "ir/restride.h"
 
 namespace antegrad::aot {
 namespace {
@@ -115,12 +116,9 @@ ir::ValueId Emitter::fit(ir::ValueId value, const ir::TensorType& wanted) {
   if (same_layout(type(value), wanted)) return value;
   if (type(value).dtype != wanted.dtype) value = op("aten._to_copy", {value}, {{"dtype", wanted.dtype}});
   if (type(value).strides == wanted.strides) return value;
-  ir::Node node;
-  node.op = "antegrad.restride";
-  node.args = {value, dims_arg(wanted.strides)};
   auto result = wanted;
   result.offset = 0;
-  return known(std::move(node), {{result, {}}})[0];
+  return known(ir::restride_node(value, wanted), {{result, {}}})[0];
 }
 
 }  // namespace antegrad::aot

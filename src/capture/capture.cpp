@@ -13,6 +13,7 @@
 #include "capture/recorder.h"
 #include "capture/recording.h"
 #include "capture/shared_flags.h"
+#include "ir/restride.h"
 
 namespace antegrad::capture {
 namespace {
@@ -67,10 +68,7 @@ void add_constant(const Outsider& outsider, ir::Graph& graph, std::vector<ir::No
   node.outputs = {stored};
   nodes.push_back(std::move(node));
   if (row_major) return;
-  const auto& wanted = graph.tensor_type(outsider.value);
-  ir::Node restride;
-  restride.op = "antegrad.restride";
-  restride.args = {stored, ir::Arg(ir::Arg::List(wanted.strides.begin(), wanted.strides.end()))};
+  auto restride = ir::restride_node(stored, graph.tensor_type(outsider.value));
   restride.outputs = {outsider.value};
   nodes.push_back(std::move(restride));
 }

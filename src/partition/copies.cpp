@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "ir/restride.h"
+
 namespace antegrad::partition {
 
 ir::TensorType copied_type(const ir::TensorType& type) {
@@ -17,8 +19,7 @@ ir::ValueId copy_node(ir::Graph& graph, ir::ValueId id, std::vector<ir::Node>& c
     node.op = "aten.clone";
     node.args = {id};
   } else {
-    node.op = "antegrad.restride";
-    node.args = {id, ir::Arg::List(type.strides.begin(), type.strides.end())};
+    node = ir::restride_node(id, type);
   }
   const auto copy = graph.add_value(copied_type(type));
   node.outputs = {copy};

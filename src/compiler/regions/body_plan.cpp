@@ -17,6 +17,7 @@
 #include "compiler/regions/code.h"
 #include "compiler/regions/in_place.h"
 #include "compiler/regions/run.h"
+#include "ir/restride.h"
 #include "ir/verify.h"
 #include "partition/classify.h"
 #include "runtime/backward.h"
@@ -57,9 +58,7 @@ at::Tensor fit(const at::Tensor& result, const ir::TensorType& type) {
 
 /// A copy with these strides, on memory of its own.
 ir::ValueId add_copy(ir::Graph& graph, ir::ValueId value, ir::TensorType type) {
-  ir::Node node;
-  node.op = "antegrad.restride";
-  node.args = {value, ir::Arg(ir::Arg::List(type.strides.begin(), type.strides.end()))};
+  auto node = ir::restride_node(value, type);
   node.outputs = {graph.add_value(std::move(type))};
   const auto copy = node.outputs[0];
   graph.add_node(std::move(node));

@@ -10,6 +10,7 @@
 #include "compiler/regions/body_plan.h"
 #include "ir/binary.h"
 #include "ir/calls.h"
+#include "ir/restride.h"
 #include "ir/text.h"
 #include "util/byte_stream.h"
 
@@ -235,10 +236,7 @@ class Placing {
   }
 
   void add_restride(ir::ValueId from, ir::ValueId to, const ir::Node& origin) {
-    const auto& strides = graph_.tensor_type(to).strides;
-    ir::Node node;
-    node.op = "antegrad.restride";
-    node.args = {from, ir::Arg(ir::Arg::List(strides.begin(), strides.end()))};
+    auto node = ir::restride_node(from, graph_.tensor_type(to));
     node.outputs = {to};
     node.provenance = origin.provenance;
     graph_.nodes.push_back(std::move(node));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/restride.h"
+
 namespace antegrad::passes {
 namespace {
 
@@ -89,9 +91,7 @@ class Specialiser {
       replacement(sum) = kept;
       return;
     }
-    ir::Node restride;
-    restride.op = "antegrad.restride";
-    restride.args = {kept, ir::Arg(ir::Arg::List(wanted.strides.begin(), wanted.strides.end()))};
+    auto restride = ir::restride_node(kept, wanted);
     restride.outputs = {sum};
     restride.provenance = node.provenance;
     graph_.nodes.push_back(std::move(restride));
