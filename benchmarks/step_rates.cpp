@@ -38,7 +38,12 @@ Limits::Limits(bool in_bf16, Scale scale) {
   const at::NoGradGuard no_grad;
   const bool small = scale == Scale::Small, large = scale == Scale::Cuda;
   for (const int64_t size : {512, 1024}) add_products(small ? size / 8 : large ? size * 8 : size, in_bf16);
-  const auto from = at::ones({small ? 1 << 16 : 1 << 24}, device()), to = at::ones_like(from);
+  // Large enough that waiting for a CUDA device does not count.
+  const auto from = at::ones({small   ? 1 << 16
+                              : large ? 1 << 28
+                                      : 1 << 24},
+                             device()),
+             to = at::ones_like(from);
   copy_.work = 2 * static_cast<double>(from.nbytes());
   copy_.run = [from, to] {
     if (device().is_cuda()) {
