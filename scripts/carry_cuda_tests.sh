@@ -9,7 +9,7 @@ build=$1 folder=$2
 cd "$(dirname "$0")/.."
 mkdir -p "$folder/bin" "$folder/lib"
 # A test is a program under another name. Links may not survive the journey: run.sh makes them.
-names=("$build"/tests/{cuda_functions,cuda_runtime,cuda_steps,workloads,fusion_fuzz,gradient_fuzz,dynamic_fuzz,optimizer_fuzz}_test "$build"/benchmarks/{bench_steps,bench_optimizers,warm_start})
+names=("$build"/tests/{cuda_functions,cuda_runtime,cuda_steps,workloads,fusion_fuzz,gradient_fuzz,dynamic_fuzz,optimizer_fuzz}_test "$build"/benchmarks/{bench_steps,bench_kernels,bench_optimizers,warm_start})
 for name in "${names[@]}"; do
   program=$(readlink -f "$name")
   [[ -e $folder/bin/$(basename "$program") ]] || strip -o "$folder/bin/$(basename "$program")" "$program"

@@ -48,6 +48,7 @@ fi
 if [[ $what == *bench* ]]; then
   bin/bench_steps --device cuda --seconds "${BENCH_SECONDS:-2}" --first-calls 1 --json steps.json || failed=1
   bin/bench_steps --device cuda --whole --seconds "${BENCH_SECONDS:-2}" --first-calls 1 --json whole_steps.json || failed=1
+  bin/bench_kernels --device cuda --seconds "${KERNEL_SECONDS:-0.3}" || failed=1
   bin/bench_optimizers --device cuda --seconds "${BENCH_SECONDS:-2}" || failed=1
   bin/warm_start --device cuda --repeats 3 --json warm.json || failed=1
 fi
