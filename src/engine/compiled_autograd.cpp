@@ -17,6 +17,7 @@
 #include "antegrad/grad.h"
 #include "aten/autograd_members.h"
 #include "engine/backward_pass.h"
+#include "engine/entry.h"
 #include "engine/hooks.h"
 #include "engine/node_functions.h"
 #include "engine/phases.h"
@@ -252,6 +253,7 @@ std::optional<BackwardPass> make_pass(const std::shared_ptr<Node>& root, const G
 
 variable_list backward(const std::shared_ptr<Node>& root, const GraphTask& task, bool,
                        const torch::autograd::edge_list& outputs) {
+  engine::leave_entry();
   if (!enabled_here || inside || detail::capturing()) return run_by_engine(root, task);
   PhaseClock::mark(Phase::Engine);
   auto& passes = Passes::instance();
@@ -277,6 +279,7 @@ void install() {
   std::call_once(once, [] {
     engine::install_node_functions();
     engine::install_hooks();
+    engine::install_entry();
     Engine::set_compiled_autograd(backward);
   });
 }

@@ -1,6 +1,5 @@
 // Backward passes that are captured when they run: gradients, accumulation, hooks, custom functions, reuse.
 #include <atomic>
-#include <thread>
 
 #include "cpu/compiled_autograd/compiled_autograd_fixture.h"
 
@@ -414,24 +413,6 @@ TEST_F(CompiledAutogradTest, Training) {
     return out;
   });
   EXPECT_EQ(stats().captures, 1u);
-}
-
-TEST_F(CompiledAutogradTest, Threads) {
-  const CompiledAutograd first;  // the engine is switched while no thread runs a backward pass
-  std::vector<std::thread> threads;
-  std::atomic<int> right = 0;
-  for (int t = 0; t < 4; ++t)
-    threads.emplace_back([&, t] {
-      const CompiledAutograd on(t != 0);
-      for (int i = 0; i < 20; ++i) {
-        const auto x = leaf({4});
-        (x.exp() * x).sum().backward();
-        const auto expected = x.detach().exp() * (x.detach() + 1);
-        right += at::allclose(x.grad(), expected, 1e-5, 1e-6) ? 1 : 0;
-      }
-    });
-  for (auto& thread : threads) thread.join();
-  EXPECT_EQ(right, 80);
 }
 
 }  // namespace
