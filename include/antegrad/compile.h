@@ -57,6 +57,26 @@ struct TakesNumber<I, TypeList<P...>> {
   }
   static constexpr bool value = at(std::is_same_v<std::remove_cvref_t<P>, Number>...);
 };
+
+/// Returns a callable without its type. (std::make_shared() would be compiled anew for each callable.)
+template <class F>
+std::shared_ptr<void> without_type(F function) {
+  void (*const destroy)(void*) = [](void* object) { delete static_cast<F*>(object); };
+  return {static_cast<void*>(new F(std::move(function))), destroy};
+}
+
+/// An argument that is passed on as an lvalue; a copy of one that is const.
+template <class T>
+struct Passed {
+  T& argument;
+  T& get() { return argument; }
+};
+template <class T>
+struct Passed<const T> {
+  T argument;
+  T& get() { return argument; }
+};
+
 /// Whether the callable takes a Number as argument number I.
 template <class F, size_t I>
 inline constexpr bool kTakesNumber = TakesNumber<I, typename Parameters<F>::Types>::value;
@@ -75,7 +95,7 @@ class Compiled {
  public:
   /// Equivalent to compile(function, options).
   Compiled(F function, Options options)
-      : function_(std::make_shared<F>(std::move(function))),
+      : function_(detail::without_type(std::move(function))),
         core_(std::make_shared<detail::Function>(std::move(options))) {}
 
   /// Returns what the callable returns (detail::Nothing for void). Assigns to the caller's variables what the
@@ -158,11 +178,17 @@ class Compiled {
   template <class... Args>
   static Result<Args...> invoke(void* object, Args&... args) {
     auto& function = *static_cast<F*>(object);
+    constexpr bool is_member = std::is_member_pointer_v<F>;
     if constexpr (std::is_void_v<std::invoke_result_t<F&, Args&...>>) {
-      std::invoke(function, args...);
+      if constexpr (is_member)
+        std::invoke(function, args...);
+      else
+        function(args...);  // std::invoke() would be compiled anew for each callable
       return {};
-    } else {
+    } else if constexpr (is_member) {
       return std::invoke(function, args...);
+    } else {
+      return function(args...);
     }
   }
   template <class... Args>
@@ -224,12 +250,10 @@ class Compiled {
     }
   }
 
-  /// Copies const arguments and temporaries.
+  /// Copies const arguments.
   template <class... Args>
   auto run_plain(Args&... args) const {
-    std::tuple<std::conditional_t<std::is_const_v<Args>, std::remove_const_t<Args>, Args&>...> arguments(
-        args...);
-    return std::apply([&](auto&... own) { return invoke(function_.get(), own...); }, arguments);
+    return invoke(function_.get(), detail::Passed<Args>{args}.get()...);
   }
 
   std::shared_ptr<void> function_;  ///< an F

@@ -22,8 +22,8 @@ struct Subject {
   TensorFunction function;
   Tensors captured;
 };
-using MakeSubject = std::function<Subject()>;
-using MakeArguments = std::function<Tensors()>;
+using MakeSubject = c10::function_ref<Subject()>;
+using MakeArguments = c10::function_ref<Tensors()>;
 
 template <size_t Count, class F>
 TensorFunction over_tensors(const F& function) {
