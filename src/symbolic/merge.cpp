@@ -184,7 +184,7 @@ class Merger {
       auto merged =
           graph(project(args, [](const Arg& a) -> const ir::Graph& { return **a.as<ir::GraphPtr>(); }));
       where_ = where;
-      merged.symbols = symbols_;
+      if (merged.symbols.size() < symbols_.size()) merged.symbols = symbols_;  // it may have others
       return std::make_shared<const ir::Graph>(std::move(merged));
     }
     if (first.as<double>() != nullptr) {

@@ -44,6 +44,7 @@ struct Outcome {
 /// The same for all ways of running a program.
 struct Call {
   int64_t rows = 2;
+  double number = 1;
   uint64_t seed = 0;
   bool needs_x = true, needs_w = true, needs_u = true, grad_mode = true;
   std::vector<size_t> used;  ///< results whose gradients are taken
@@ -55,6 +56,7 @@ Call call_of(uint64_t seed, int index) {
   Rng rng(seed * 7 + static_cast<uint64_t>(index));
   Call call;
   call.rows = index == 0 ? 2 : 4;
+  call.number = 0.75 + 0.4 * index;
   call.seed = seed + static_cast<uint64_t>(index);
   call.needs_x = rng.percent(80);
   call.needs_w = rng.percent(80);
@@ -83,7 +85,7 @@ struct Parameters {
   }
 };
 
-using Function = std::function<Tensors(const Tensor&, const Tensor&)>;
+using Function = std::function<Tensors(const Tensor&, const Tensor&, double)>;
 
 Outcome outcome_of(const Function& function, const Call& call, const Parameters& p,
                    std::vector<double>& log) {
@@ -98,7 +100,7 @@ Outcome outcome_of(const Function& function, const Call& call, const Parameters&
     Tensors results;
     {
       const at::AutoGradMode mode(call.grad_mode);
-      results = function(x, z);
+      results = function(x, z, call.number);
     }
     out.drawn = torch::rand({2});
     out.log = log;
@@ -191,7 +193,7 @@ struct Tally {
   std::map<std::string, int> refused;
 };
 
-constexpr int kCalls = 3;
+constexpr int kCalls = 5;
 
 /// Writes to what regions have returned, or to what they read: derivatives compute regions again, from all
 /// operands; all gradients are computed, and not only those that are asked for.
@@ -205,8 +207,8 @@ std::optional<std::string> check(const RegionProgram& program, Tally* tally = nu
   Parameters p(program.seed);
   static auto& log = *new std::vector<double>;
   const auto in_way = [&](bool unrolled) {
-    return [&, unrolled](const Tensor& x, const Tensor& z) {
-      return run_regions(program, {x, z, p.w, p.b, p.u}, unrolled, log);
+    return [&, unrolled](const Tensor& x, const Tensor& z, double number) {
+      return run_regions(program, {x, z, p.w, p.b, p.u, number}, unrolled, log);
     };
   };
   const auto compiled = compile(in_way(false), options_for(program.seed));

@@ -15,7 +15,7 @@ using Kind = RegionStepKind;
 
 constexpr const char* kKindNames[] = {"op",   "write", "log",         "cond",       "while",
                                       "scan", "map",   "associative", "checkpoint", "region"};
-constexpr int kOps = 26, kFirstRandomOp = 24;
+constexpr int kOps = 29, kFirstRandomOp = 27;
 
 class RegionGenerator {
  public:

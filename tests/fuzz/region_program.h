@@ -45,6 +45,7 @@ std::string to_string(const RegionProgram& program);
 struct RegionTensors {
   at::Tensor x, z;     ///< arguments, of shape [rows, 3]
   at::Tensor w, b, u;  ///< captured: [3, 3], [3], [1, 3]
+  double number = 1;   ///< an argument
 };
 
 /// `unrolled`: by branches and loops of the host, not by regions. Callbacks append to `log`, which must

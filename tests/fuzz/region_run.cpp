@@ -124,6 +124,12 @@ class RegionRunner {
       case 23:
         return {gradient_of(a, b), true};
       case 24:
+        return {a * given_.number + b, true};
+      case 25:
+        return {at::elu(a, given_.number).clamp_max(given_.number + 1), true};
+      case 26:
+        return {at::where(a > given_.number - 1, b.tanh() / given_.number, a), true};
+      case 27:
         return {at::dropout(a.contiguous(), 0.4, true), true};  // numbers are drawn in memory order
       default:
         return {a + at::rand(b.sizes(), at::kDouble), true};

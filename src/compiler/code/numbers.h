@@ -4,17 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "compiler/code/number_places.h"
 #include "ir/graph.h"
 #include "util/result.h"
 
 namespace antegrad::compiler {
-
-/// A literal of a captured graph.
-struct NumberPlace {
-  uint32_t node = 0;
-  uint32_t arg = 0;      ///< counts positional arguments, then attributes
-  int32_t element = -1;  ///< in a list, or -1
-};
 
 /// The literals of a captured graph that are not the same in all calls, because they depend on numbers that
 /// are arguments. Each is a symbol, which comes after the graph's symbols for sizes. Nobody knows how the

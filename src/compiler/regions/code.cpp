@@ -9,6 +9,7 @@
 
 #include "antegrad/function.h"
 #include "aten/convert.h"
+#include "compiler/code/number_places.h"
 #include "ir/binary.h"
 #include "util/byte_stream.h"
 #include "util/fork_mutex.h"
@@ -28,28 +29,60 @@ Piece piece_of(const ir::Graph& graph, const std::vector<int64_t>& plain) {
   return piece;
 }
 
-/// A body as a compiled function. Thread-safe.
+/// The numbers of a body, which are arguments of its code.
+struct Numbers {
+  std::vector<NumberPlace> places;
+  std::vector<Literal> values;
+
+  explicit Numbers(const ir::Graph& body) {
+    for (auto& place : number_places(body)) {
+      const auto value = literal_at(body, place);
+      if (!value) continue;
+      places.push_back(std::move(place));
+      values.push_back(*value);
+    }
+  }
+  /// The body with other numbers there.
+  ir::Graph with(ir::Graph body, const std::vector<Literal>& others) const {
+    for (size_t i = 0; i < places.size(); ++i)
+      if (others[i] != values[i]) put_literal(body, places[i], others[i]);
+    return body;
+  }
+};
+
+Options options_for(Options options, const Numbers& numbers) {
+  // A body has fixed sizes, so that only numbers become symbols.
+  if (!numbers.places.empty()) options.dynamic = Dynamic::Auto;
+  return options;
+}
+
+/// A body as a compiled function of tensors and of its numbers. Thread-safe.
 class BodyCode {
  public:
-  BodyCode(const ir::Graph& graph, const std::vector<int64_t>& plain, const Options& options)
-      : replay_(replay_of(graph, plain)), function_(options) {
+  BodyCode(const ir::Graph& graph, Numbers numbers, const std::vector<int64_t>& plain, const Options& options)
+      : graph_(graph),
+        numbers_(std::move(numbers)),
+        plain_(plain),
+        replay_(replay_of(graph, plain)),
+        function_(options_for(options, numbers_)) {
     for (const auto& input : graph.inputs) types_.push_back(graph.tensor_type(input.value));
   }
 
-  Tensors call(Tensors inputs) const {
+  Tensors call(Tensors inputs, const std::vector<Literal>& numbers) const {
     for (size_t i = 0; i < inputs.size(); ++i) inputs[i] = fit(inputs[i], types_[i]);
     Leaves leaves;
     leaves.tensors.append(inputs.begin(), inputs.end());
+    for (const auto& number : numbers) leaves.add_number(number.value, number.real);
     const auto once = [&](const Tensors& given) {
-      return detail::Outcome{(*replay_)(given, {}), nullptr, false};
+      return detail::Outcome{(*replay_with(numbers))(given, {}), nullptr, false};
     };
     const auto keep = [&]() -> detail::OwnedRun {
-      return [replay = replay_](const Tensors& given) {
+      return [replay = replay_with(numbers)](const Tensors& given) {
         return detail::Outcome{(*replay)(given, {}), nullptr, false};
       };
     };
     auto outcome = function_.call(leaves, once, keep);
-    return outcome.eager ? (*replay_)(inputs, {}) : std::move(outcome.tensors);
+    return outcome.eager ? (*replay_with(numbers))(inputs, {}) : std::move(outcome.tensors);
   }
 
  private:
@@ -60,17 +93,26 @@ class BodyCode {
     return at::empty_strided(tensor.sizes(), strides, tensor.options()).copy_(tensor);
   }
 
+  std::shared_ptr<const Replay> replay_with(const std::vector<Literal>& numbers) const {
+    if (numbers == numbers_.values) return replay_;
+    return replay_of(numbers_.with(graph_, numbers), plain_);
+  }
+
+  const ir::Graph graph_;
+  const Numbers numbers_;  ///< those of the graph
+  const std::vector<int64_t> plain_;
   std::shared_ptr<const Replay> replay_;
   std::vector<ir::TensorType> types_;
   mutable detail::Function function_;
 };
 
-/// The bodies in use, by contents.
+/// The bodies in use, by contents without numbers.
 class Bodies {
  public:
-  std::shared_ptr<const BodyCode> get(const Region& region, size_t body) {
+  std::shared_ptr<const BodyCode> get(const Region& region, size_t body, const Numbers& numbers) {
+    const auto& graph = *region.bodies[body];
     ByteWriter key;
-    ir::write(key, *region.bodies[body]);
+    ir::write(key, numbers.with(graph, zeros_like(numbers.values)));
     key.string(fmt::format("{}", fmt::join(region.plain[body], " ")));
     key.string(fmt::format("{}", fmt::join(region.settings, " ")));
     key.string(region.cache_tag);
@@ -79,7 +121,7 @@ class Bodies {
     auto& known = bodies_[key.take()];
     auto code = known.lock();
     if (!code) {
-      code = std::make_shared<const BodyCode>(*region.bodies[body], region.plain[body], options_of(region));
+      code = std::make_shared<const BodyCode>(graph, numbers, region.plain[body], options_of(region));
       known = code;
     }
     return code;
@@ -90,6 +132,11 @@ class Bodies {
   }
 
  private:
+  static std::vector<Literal> zeros_like(std::vector<Literal> numbers) {
+    for (auto& number : numbers) number.value = 0;
+    return numbers;
+  }
+
   BriefMutex mutex_;
   std::map<std::string, std::weak_ptr<const BodyCode>> bodies_;
 };
@@ -102,9 +149,13 @@ std::shared_ptr<const Replay> replay_of(const ir::Graph& body, const std::vector
 
 std::vector<RegionBody> code_of(const Region& region) {
   std::vector<RegionBody> out;
-  for (size_t body = 0; body < region.bodies.size(); ++body)
-    out.emplace_back(
-        [code = Bodies::instance().get(region, body)](const Tensors& inputs) { return code->call(inputs); });
+  for (size_t body = 0; body < region.bodies.size(); ++body) {
+    Numbers numbers(*region.bodies[body]);
+    auto code = Bodies::instance().get(region, body, numbers);
+    out.emplace_back([code = std::move(code), values = std::move(numbers.values)](const Tensors& inputs) {
+      return code->call(inputs, values);
+    });
+  }
   return out;
 }
 

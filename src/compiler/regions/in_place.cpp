@@ -38,7 +38,7 @@ bool has_order(const ir::Graph& body) {
 std::string why_apart(const Region& region, const ir::Graph& graph) {
   if (region.random) return "it draws random numbers";
   if (has_order(*region.bodies[0])) return "it has effects";
-  if (!graph.symbols.empty() || !region.bodies[0]->symbols.empty()) return "its sizes are symbols";
+  if (!graph.symbols.empty() || !region.bodies[0]->symbols.empty()) return "its sizes or numbers are symbols";
   if (!is_on_cpu(graph)) return "its tensors are not on the CPU";
   return {};
 }

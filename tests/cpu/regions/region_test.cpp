@@ -225,7 +225,7 @@ TEST(RegionInPlace, SaysWhyOthersAreStepsOfTheirOwn) {
             "region part: called in each step, since it has effects");
   EXPECT_EQ(reason([](const Tensors& t) { return Tensors{t[0] * 2}; },
                    {x, torch::ones({5, 3}), torch::ones({7, 3})}),
-            "region part: called in each step, since its sizes are symbols");
+            "region part: called in each step, since its sizes or numbers are symbols");
 }
 
 TEST(RegionInPlace, IndicesThatAreOutOfRange) {
