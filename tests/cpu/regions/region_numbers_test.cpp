@@ -84,7 +84,18 @@ TEST(RegionNumbers, InsideOfEachOther) {
   check(function, "nested", 8);
 }
 
-/// Numbers of dtypes that cannot hold them, and those that decide what a body does.
+TEST(RegionNumbers, CountsOfTurns) {
+  const auto function = [](const Tensor& x, const Tensor& w, double, int64_t n) {
+    const auto goes_on = [&](const Tensor& i, const Tensor&) { return i < n; };
+    const auto turn = [&](const Tensor& i, const Tensor& y) {
+      return std::tuple(i + 1, (y.matmul(w) + x).tanh());
+    };
+    return std::get<1>(while_loop(goes_on, turn, torch::zeros({}, torch::kI64), x));
+  };
+  check(function, "turns", 0);
+}
+
+/// Numbers that decide what a body does.
 TEST(RegionNumbers, ThatAreNoInputs) {
   manual_seed(1);
   const auto function = [](const Tensor& x, double t, int64_t n) {
