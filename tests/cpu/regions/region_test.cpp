@@ -3,6 +3,7 @@
 #include <antegrad/control.h>
 #include <antegrad/effects.h>
 
+#include <cmath>
 #include <functional>
 #include <thread>
 
@@ -226,6 +227,31 @@ TEST(RegionInPlace, SaysWhyOthersAreStepsOfTheirOwn) {
   EXPECT_EQ(reason([](const Tensors& t) { return Tensors{t[0] * 2}; },
                    {x, torch::ones({5, 3}), torch::ones({7, 3})}),
             "region part: called in each step, since its sizes or numbers are symbols");
+}
+
+/// Attention compares its arguments; the answer is checked in each call.
+TEST(Region, AssumesAnswersOfEqual) {
+  manual_seed(8);
+  torch::nn::MultiheadAttention attention(8, 2);
+  attention->to(torch::kF64);
+  const auto function = [&](bool regions) {
+    return [&, regions](const Tensor& x) {
+      const auto body = [&](const Tensors& t) {
+        return Tensors{t[0] + std::get<0>(attention->forward(t[0], t[0], t[0])).tanh()};
+      };
+      return call(regions, body, call(regions, body, {x}))[0];
+    };
+  };
+  const auto compiled = compile(function(true));
+  auto leaves = attention->parameters();
+  leaves.insert(leaves.begin(), leaf({3, 2, 8}));
+  const auto& x = leaves[0];
+  const auto expected = derivatives([&] { return Tensors{function(false)(x)}; }, leaves, 2);
+  expect_same_derivatives(expected, derivatives([&] { return Tensors{compiled(x)}; }, leaves, 2), "");
+  EXPECT_EQ(compiled.report().eager_calls, 0);
+  const auto wrong = torch::full({3, 2, 8}, std::nan(""), torch::kF64);  // unlike itself
+  EXPECT_TRUE(torch::allclose(function(false)(wrong), compiled(wrong), 0, 0, true));
+  EXPECT_EQ(compiled.report().eager_calls, 1);
 }
 
 TEST(RegionInPlace, IndicesThatAreOutOfRange) {
