@@ -149,7 +149,7 @@ bool FusionScope::try_add(FusionStep step) {
     auto value = compute(step, values_, shaker_);
     if (!comparable(value)) return false;
     values_.push_back(std::move(value));
-  } catch (const c10::Error&) {
+  } catch (const std::exception&) {  // LibTorch throws std::runtime_error for numbers that f16 cannot hold
     return false;
   }
   program_.steps.push_back(std::move(step));
