@@ -68,13 +68,22 @@ void remember_state(Outsider& outsider, const at::Tensor& real, bool leave_hooks
   }
 }
 
-void restore_base(const Outsider& outsider) {
+void set_history(torch::autograd::AutogradMeta& meta, const std::shared_ptr<torch::autograd::Node>& grad_fn,
+                 uint32_t output_nr) {
+  if (meta.grad_fn_ == grad_fn) return;
+  meta.grad_fn_ = grad_fn;
+  meta.output_nr_ = output_nr;
+}
+
+/// To be called for the outsider met last first: one that was met after an in-place op knows only what that
+/// op has made of its history, or its base's.
+void restore_histories(const Outsider& outsider) {
+  if (auto* meta = torch::autograd::impl::get_autograd_meta(outsider.tensor))
+    set_history(*meta, outsider.grad_fn, outsider.output_nr);
   if (!outsider.base.defined()) return;
   torch::autograd::impl::get_view_autograd_meta(outsider.tensor)->set_attr_version(outsider.attr_version);
-  auto* meta = torch::autograd::impl::get_autograd_meta(outsider.base);
-  if (meta == nullptr || meta->grad_fn_ == outsider.base_grad_fn) return;
-  meta->grad_fn_ = outsider.base_grad_fn;
-  meta->output_nr_ = outsider.base_output_nr;
+  if (auto* meta = torch::autograd::impl::get_autograd_meta(outsider.base))
+    set_history(*meta, outsider.base_grad_fn, outsider.base_output_nr);
 }
 
 bool has_its_data(const Outsider& outsider) {
@@ -113,11 +122,7 @@ bool restore_autograd(Outsider& outsider, bool hooks) {
   outsider.ends_requiring_grad = meta->requires_grad_ || inherited;
   const bool grad_replaced = !meta->grad_.is_same(outsider.grad);
   if (grad_replaced) meta->grad_ = outsider.grad;
-  if (meta->grad_fn_ != outsider.grad_fn) {
-    outsider.gained_grad_fn = true;
-    meta->grad_fn_ = outsider.grad_fn;
-    meta->output_nr_ = outsider.output_nr;
-  }
+  outsider.gained_grad_fn = meta->grad_fn_ != outsider.grad_fn;
   if (!outsider.grad_fn && meta->requires_grad_ != outsider.is_set_to_require_grad)
     meta->requires_grad_ = outsider.is_set_to_require_grad;
   return grad_replaced;
@@ -249,9 +254,9 @@ std::vector<const Outsider*> OutsideWorld::restore() {
   for (const auto& outsider : all_) {
     const bool data = restore_data(*outsider);
     const bool grad = restore_autograd(*outsider, !leaves_hooks_);
-    restore_base(*outsider);
     if (data || grad) changed.push_back(outsider.get());
   }
+  for (auto last = all_.rbegin(); last != all_.rend(); ++last) restore_histories(**last);
   return changed;
 }
 

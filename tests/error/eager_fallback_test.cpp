@@ -188,6 +188,31 @@ TEST(EagerFallback, PackedSequences) {
   EXPECT_EQ(compiled.report().eager_calls, 2U);
 }
 
+// The view is met after its base has been written, or the other way round. A history that stays behind counts
+// twice.
+TEST(EagerFallback, HistoriesOfCapturedViewsAreThoseOfOneCall) {
+  enum class Way { Eager, Fallback, AfterAnError };
+  const auto gradient = [](Way way, bool writes_view) {
+    const auto leaf = torch::tensor({4.0, 2.0}, torch::kDouble).requires_grad_();
+    auto base = leaf * 1;
+    auto view = base.view({2, 1});
+    const std::function<std::vector<Tensor>()> body = [&] {
+      (writes_view ? view : base).sin_();
+      return std::vector<Tensor>{view, base};
+    };
+    if (way == Way::AfterAnError) {
+      EXPECT_THROW(compile(body)(), Error);
+    }
+    const auto out = way == Way::Fallback ? compile(body, eager())() : body();
+    (out[1] * torch::tensor({1.0, 3.0}, torch::kDouble)).sum().backward();
+    return leaf.grad();
+  };
+  for (const bool writes_view : {false, true})
+    for (const auto way : {Way::Fallback, Way::AfterAnError})
+      EXPECT_TRUE(at::equal(gradient(way, writes_view), gradient(Way::Eager, writes_view)))
+          << static_cast<int>(way) << writes_view;
+}
+
 TEST(EagerFallback, IsTriedAgainWhenACapturedTensorChanges) {
   auto scale = torch::full({3}, 2.f);
   auto compiled = compile(
