@@ -33,7 +33,7 @@ std::unique_ptr<Instruction> make_own_call(const ir::Node& node, const ir::Graph
 std::unique_ptr<Instruction> make_random_call(const ir::Node& node, const ir::Graph& graph,
                                               const RegisterMap& register_of);
 
-/// Makes a call of a product_into() an existing tensor, which the register of the result holds. `as_eager`:
+/// Makes a call of an out_op() into an existing tensor, which the register of the result holds. `as_eager`:
 /// with exactly eager's bits.
 std::unique_ptr<Instruction> make_out_call(const ir::Node& node, const ir::Graph& graph,
                                            const RegisterMap& register_of, bool as_eager);

@@ -1,6 +1,7 @@
 #include <ATen/ops/addmm_cpu_dispatch.h>
 #include <ATen/ops/baddbmm_cpu_dispatch.h>
 #include <ATen/ops/bmm_cpu_dispatch.h>
+#include <ATen/ops/cat_cpu_dispatch.h>
 #include <ATen/ops/mm_cpu_dispatch.h>
 
 #include <array>
@@ -57,15 +58,42 @@ void run_baddbmm(const OutCall::Call& c, Registers& r) {
                          c.beta, c.alpha);
 }
 
-/// By Product.
+/// By OutOp.
 constexpr std::array<OutCall::Run, 4> kRuns = {run_mm, run_bmm, run_addmm, run_baddbmm};
+
+/// A concatenation that is written into existing memory.
+class CatCall final : public Instruction {
+ public:
+  CatCall(std::vector<int32_t> parts, int64_t dim, int32_t output)
+      : parts_(std::move(parts)), dim_(dim), output_(output) {}
+  void run(Registers& registers) const override {
+    c10::SmallVector<at::Tensor, 8> parts;
+    for (auto slot : parts_) parts.push_back(registers[slot]);
+    at::cpu::cat_out(at_slot(registers, output_), at::TensorList(parts), dim_);
+  }
+
+ private:
+  std::vector<int32_t> parts_;
+  int64_t dim_;
+  int32_t output_;
+};
+
+std::unique_ptr<Instruction> make_cat_call(const ir::Node& node, int64_t dim,
+                                           const RegisterMap& register_of) {
+  std::vector<int32_t> parts;
+  for (const auto& part : *node.args[0].as<ir::Arg::List>())
+    parts.push_back(register_of[*part.as<ir::ValueId>()]);
+  return std::make_unique<CatCall>(std::move(parts), dim, register_of[node.outputs[0]]);
+}
 
 }  // namespace
 
 std::unique_ptr<Instruction> make_out_call(const ir::Node& node, const ir::Graph& graph,
                                            const RegisterMap& register_of, bool as_eager) {
+  const auto op = *out_op(node, graph);
   const auto& schema = *aten::find_schema(node.op);
   const auto boxed = aten::boxed_arguments(node, schema, [](ir::ValueId) { return at::Tensor(); });
+  if (op == OutOp::Cat) return make_cat_call(node, boxed[1].toInt(), register_of);
   auto slot = [&](const ir::Arg& arg) { return register_of[*arg.as<ir::ValueId>()]; };
   const bool adds = boxed.size() > 3;
   OutCall::Call call;
@@ -80,7 +108,7 @@ std::unique_ptr<Instruction> make_out_call(const ir::Node& node, const ir::Graph
   const auto left = *node.args[adds ? 1 : 0].as<ir::ValueId>();
   call.by_onednn = !as_eager && call.beta.equal(1) && call.alpha.equal(1) &&
                    onednn::wins(graph.tensor_type(left), graph.tensor_type(node.outputs[0]));
-  return std::make_unique<OutCall>(std::move(call), kRuns[ordinal(*product_into(node, graph))]);
+  return std::make_unique<OutCall>(std::move(call), kRuns[ordinal(op)]);
 }
 
 }  // namespace antegrad::runtime

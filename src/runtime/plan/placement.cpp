@@ -145,7 +145,7 @@ class Placer {
       return;
     }
     const auto& node = node_of(s);
-    if (!product_into(node, graph_)) return;
+    if (!out_op(node, graph_)) return;
     const auto value = node.outputs[0];
     out_.steps[s].writes_out = true;
     const bool own = has_own_memory(value);
@@ -262,17 +262,31 @@ class Placer {
 
 }  // namespace
 
-std::optional<Product> product_into(const ir::Node& node, const ir::Graph& graph) {
-  constexpr std::array<std::pair<std::string_view, Product>, 4> kProducts = {
-      {{"aten.mm", Product::Mm},
-       {"aten.bmm", Product::Bmm},
-       {"aten.addmm", Product::Addmm},
-       {"aten.baddbmm", Product::Baddbmm}}};
-  const auto found = std::ranges::find(kProducts, node.op, &std::pair<std::string_view, Product>::first);
-  if (found == kProducts.end() || node.outputs.size() != 1 || node.functional) return std::nullopt;
+/// Whether the parts of a concatenation are dense CPU tensors of the result's type.
+static bool joins_alike(const ir::Node& node, const ir::Graph& graph) {
+  const auto* parts = node.args.empty() ? nullptr : node.args[0].as<ir::Arg::List>();
+  const auto& out = graph.tensor_type(node.outputs[0]);
+  return parts != nullptr && std::ranges::all_of(*parts, [&](const ir::Arg& part) {
+           const auto* value = part.as<ir::ValueId>();
+           if (value == nullptr || !value->valid()) return false;
+           const auto& type = graph.tensor_type(*value);
+           return type.dtype == out.dtype && type.device == out.device &&
+                  type.sizes.size() == out.sizes.size();
+         });
+}
+
+std::optional<OutOp> out_op(const ir::Node& node, const ir::Graph& graph) {
+  constexpr std::array<std::pair<std::string_view, OutOp>, 5> kOps = {{{"aten.mm", OutOp::Mm},
+                                                                       {"aten.bmm", OutOp::Bmm},
+                                                                       {"aten.addmm", OutOp::Addmm},
+                                                                       {"aten.baddbmm", OutOp::Baddbmm},
+                                                                       {"aten.cat", OutOp::Cat}}};
+  const auto found = std::ranges::find(kOps, node.op, &std::pair<std::string_view, OutOp>::first);
+  if (found == kOps.end() || node.outputs.size() != 1 || node.functional) return std::nullopt;
   const auto& type = graph.tensor_type(node.outputs[0]);
   if (type.device.kind != ir::Device::Kind::Cpu || !type.is_contiguous() || ir::is_complex(type.dtype))
     return std::nullopt;
+  if (found->second == OutOp::Cat && !joins_alike(node, graph)) return std::nullopt;
   return found->second;
 }
 

@@ -58,11 +58,11 @@ struct PlacementOptions {
 
 Placement place(const schedule::Program& program, const PlacementOptions& options = {});
 
-/// A matrix product that LibTorch can write into an existing tensor.
-enum class Product : uint8_t { Mm, Bmm, Addmm, Baddbmm };
-/// Returns the product that the node is; nothing for other nodes, and for results that need memory of another
+/// A call of LibTorch that can write its result into an existing tensor.
+enum class OutOp : uint8_t { Mm, Bmm, Addmm, Baddbmm, Cat };
+/// Returns which of them the node is; nothing for other nodes, and for results that need memory of another
 /// kind.
-std::optional<Product> product_into(const ir::Node& node, const ir::Graph& graph);
+std::optional<OutOp> out_op(const ir::Node& node, const ir::Graph& graph);
 
 /// Returns the buffers of a kernel for which a RunKernel has values: all but scratch.
 std::vector<int32_t> passed_buffers(const schedule::Kernel& kernel);

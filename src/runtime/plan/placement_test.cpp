@@ -82,9 +82,22 @@ TEST(Placement, ProductsThatNeedOtherMemoryAreCalledAsAnyOp) {
   out %2 user
   out %4 user
 })");
-  EXPECT_FALSE(product_into(graph.nodes[0], graph)) << "complex";
-  EXPECT_EQ(product_into(graph.nodes[1], graph), Product::Mm);
-  EXPECT_FALSE(product_into(graph.nodes[2], graph));
+  EXPECT_FALSE(out_op(graph.nodes[0], graph)) << "complex";
+  EXPECT_EQ(out_op(graph.nodes[1], graph), OutOp::Mm);
+  EXPECT_FALSE(out_op(graph.nodes[2], graph));
+}
+
+TEST(Placement, ConcatenationsOfOneTypeAreWrittenIntoPlannedMemory) {
+  auto graph = ir::parse(R"(graph @f functional {
+  in %0: f32[8,8] user
+  in %1: f64[8,8] user
+  %2: f32[16,8] = aten.cat([%0, %0], 0)
+  %3: f64[16,8] = aten.cat([%0, %1], 0)
+  out %2 user
+  out %3 user
+})");
+  EXPECT_EQ(out_op(graph.nodes[0], graph), OutOp::Cat);
+  EXPECT_FALSE(out_op(graph.nodes[1], graph)) << "LibTorch converts the parts";
 }
 
 TEST(Placement, LargeValuesHaveMemoryThatLaterOnesTakeOver) {
