@@ -30,7 +30,8 @@ std::span<const DecompositionRow> indexing_decompositions();
 std::span<const DecompositionRow> resampling_decompositions();
 
 /// The mean over some dimensions, in the type of x, and the mean of the squared deviations from it, in f64.
-/// The deviations lose no digits even if the mean is large compared with them.
+/// The deviations lose no digits even if the mean is large compared with them. Infinite numbers make both
+/// NaN.
 struct Moments {
   Value mean, variance;
 };

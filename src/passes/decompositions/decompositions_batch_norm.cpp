@@ -69,12 +69,13 @@ void define_running(Builder& b, const Call& call, const Form& form, const Batch&
 /// pay.
 Moments moments(Builder& b, const Batch& batch) {
   constexpr int64_t kLong = 1024;
+  const auto plain = b.mean(batch.x, batch.dims);
   if (b.likely(b.count(batch.x, batch.dims)) < kLong) {
     const auto [mean, variance] = moments_of(b, batch.x, batch.dims, false);
-    return {mean, b.to(variance, batch.dtype)};
+    // Infinite numbers make the corrected mean NaN, but not LibTorch's.
+    return {b.where(b.compare("eq", mean, mean), mean, plain), b.to(variance, batch.dtype)};
   }
-  const auto mean = b.mean(batch.x, batch.dims);
-  return {mean, b.mean(b.square(b.sub(batch.x, batch.channels(b, mean))), batch.dims)};
+  return {plain, b.mean(b.square(b.sub(batch.x, batch.channels(b, plain))), batch.dims)};
 }
 
 void train(Builder& b, const Call& call, const Form& form) {

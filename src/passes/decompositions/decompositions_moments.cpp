@@ -16,6 +16,9 @@ ir::Arg divisor(Builder& b, const ir::Dim& count, double correction) {
   return b.least(rest) >= 0 ? rest : max(rest, ir::Dim(0));
 }
 
+/// Returns NaN where `test` is NaN, elsewhere x.
+Value unless_nan(Builder& b, Value test, Value x) { return b.where(b.compare("eq", test, test), x, test); }
+
 /// Computed in f64 whatever the dtype, like LibTorch, so that no square underflows or overflows.
 template <bool kRoot, bool kMean>
 void variance(Builder& b, const Call& call) {
@@ -30,7 +33,9 @@ void variance(Builder& b, const Call& call) {
   const auto squares = b.sum(b.square(centered), dims, keepdim);
   const auto variance = b.div(squares, divisor(b, b.count(x, dims), call.keyword_number("correction", 1)));
   b.define(call.output(0), kRoot ? b.sqrt(variance) : variance);
-  if (kMean) b.define(call.output(1), mean);
+  if (!kMean) return;
+  // LibTorch's mean comes from the deviations: next to others, an infinite number makes it NaN.
+  b.define(call.output(1), b.count(x, dims).is(1) ? mean : unless_nan(b, squares, mean));
 }
 
 constexpr DecompositionRow kMomentsRows[] = {
@@ -47,7 +52,10 @@ Moments moments_of(Builder& b, Value x, const Dims& dims, bool keepdim) {
   const auto first = b.mean(x, dims, keepdim);
   const auto centered = b.sub(x, keepdim ? first : b.unsqueeze(first, dims));
   const auto squares = b.square(centered);
-  if (b.type(x).dtype == ir::DType::F64) return {first, b.mean(squares, dims, keepdim)};
+  if (b.type(x).dtype == ir::DType::F64) {
+    const auto variance = b.mean(squares, dims, keepdim);
+    return {unless_nan(b, variance, first), variance};
+  }
   const auto average = [&](Value terms) {
     return b.div(b.to(b.sum(terms, dims, keepdim), ir::DType::F64), count);
   };

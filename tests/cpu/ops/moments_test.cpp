@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <limits>
 
 #include "support/closeness.h"
 #include "support/seeds.h"
@@ -89,6 +90,33 @@ TEST(SumsAccuracy, OfLongColumns) {
     check("sums", sums, at::rand({rows, columns}), 1, what + "uniform");
     check("sums", sums, at::randn({rows, columns}) + 3, 1, what + "normal around 3");
   }
+}
+
+/// Where an infinite number is not the last one, which LibTorch's means beside variances depend on.
+TEST(Moments, OfInfiniteNumbersAreEagers) {
+  at::NoGradGuard no_grad;
+  const auto f = [](const at::Tensor& x) {
+    auto running = at::zeros({x.size(0)}, x.options());
+    at::batch_norm(x.t(), {}, {}, running, at::ones_like(running), true, 1.0, 1e-5, false);
+    return Results{std::get<1>(at::native_layer_norm(x, {x.size(1)}, {}, {}, 1e-5)),
+                   std::get<1>(at::native_group_norm(x, {}, {}, x.size(0), x.size(1), 1, 1, 1e-5)),
+                   std::get<1>(at::var_mean(x, {1})), std::get<1>(at::var_mean(x.slice(1, 0, 1), {1})),
+                   running};
+  };
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const auto type : {at::kFloat, at::kDouble})
+    for (const int64_t columns : {2, 40, 3000}) {
+      test::manual_seed(0);
+      const auto x = at::randn({4, columns}, type);
+      x[1][0] = infinity;
+      x[2][0] = -infinity;
+      x[3][0] = std::numeric_limits<double>::quiet_NaN();
+      const auto eager = f(x), compiled = compile(f)(x);
+      for (size_t i = 0; i < eager.size(); ++i)
+        EXPECT_TRUE(at::allclose(compiled[i], eager[i], 1e-4, 1e-5, true)) << i << "\n"
+                                                                           << eager[i] << "\n"
+                                                                           << compiled[i];
+    }
 }
 
 TEST(MomentsAccuracy, OfEqualNumbersIsZero) {
