@@ -17,9 +17,11 @@ using schedule::Op;
 using schedule::OpCode;
 using schedule::Section;
 
-/// The number of floats that one vector lane adds up before the sum continues in double. Vectors have at
-/// least four lanes.
+/// The number of floats that one vector lane adds up before the sum continues in double, and of doubles
+/// before it continues in two doubles. Vectors have at least four lanes.
 constexpr int64_t kFloatSum = 1024;
+/// Of doubles in a kernel with lanes, whose sums have a lane each.
+constexpr int64_t kDoubleLaneSum = 128;
 constexpr int64_t kFewestLanes = 4;
 /// The number of random numbers generated at once.
 constexpr int64_t kRandomTile = 1024;
@@ -111,8 +113,8 @@ class SectionPlanner {
     return target;
   }
 
-  bool is_float_sum(const Target& target) const {
-    return section_.ops[target.op].combine == Combine::Sum && target.type == DType::F32 &&
+  bool is_real_sum(const Target& target) const {
+    return section_.ops[target.op].combine == Combine::Sum && is_floating(target.type) &&
            target.form != Target::Form::Direct;
   }
 
@@ -134,14 +136,17 @@ class SectionPlanner {
       if (!fits) out_.block = {loops - 1, kRandomTile};
       if (!fits) return;
     }
-    bool sums = false, sums_lanes = false;
+    int64_t most = 0;
+    bool sums_lanes = false;
     for (const auto& target : out_.targets) {
-      sums = sums || is_float_sum(target);
-      sums_lanes = sums_lanes || (is_float_sum(target) && !target.per_lane);
+      if (!is_real_sum(target)) continue;
+      const auto own = target.type == DType::F64 && kernel_.lane >= 0 ? kDoubleLaneSum : kFloatSum;
+      most = most == 0 ? own : std::min(most, own);
+      sums_lanes = sums_lanes || !target.per_lane;
     }
-    if (!sums) return;
-    int64_t limit = kernel_.lane < 0 ? kFloatSum * kFewestLanes : kFloatSum;
-    if (kernel_.lane >= 0 && sums_lanes) limit = kFloatSum * kFewestLanes / schedule::kStrip;
+    if (most == 0) return;
+    int64_t limit = kernel_.lane < 0 ? most * kFewestLanes : most;
+    if (kernel_.lane >= 0 && sums_lanes) limit = most * kFewestLanes / schedule::kStrip;
     for (int level = loops - 1; level >= 0; --level) {
       const auto& extent = kernel_.loops[section_.loops[level]];
       if (!extent.is_constant() || extent.constant() > limit) {
@@ -162,10 +167,11 @@ class SectionPlanner {
     target.name = op.code == OpCode::Reduce ? fmt::format("v{}", op.result) : fmt::format("part{}", id);
     if (target.form == Target::Form::Direct) return;
     const bool extremum = op.combine == Combine::Max || op.combine == Combine::Min;
-    if (is_float_sum(target) && out_.block.level >= target.depth) {
-      target.form = Target::Form::Widened;
+    if (is_real_sum(target) && out_.block.level >= target.depth) {
+      target.form = Target::Form::Blocked;
       target.name = fmt::format("part{}", id);
       target.total = fmt::format("total{}", id);
+      if (target.type == DType::F64) target.rest = fmt::format("rest{}", id);
     } else if (extremum && is_floating(target.type) && !target.per_lane) {
       target.form = Target::Form::Ordered;
       target.name = fmt::format("order{}", id);
@@ -258,6 +264,7 @@ KernelPlan plan_kernel(const Kernel& kernel) {
       if (!taken.insert(target.name).second) {
         target.name += fmt::format("_{}", i);
         target.total += fmt::format("_{}", i);
+        if (!target.rest.empty()) target.rest += fmt::format("_{}", i);
       }
       if (kernel.sections[i].ops[target.op].code == OpCode::Accumulate)
         target.accumulator = fmt::format("acc{}", accumulates++);

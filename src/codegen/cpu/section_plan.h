@@ -12,7 +12,7 @@ namespace antegrad::codegen::cpu {
 struct Target {
   enum class Form : uint8_t {
     Plain,    ///< a variable of `type`, or one per lane
-    Widened,  ///< a float per block of iterations and a double over all blocks
+    Blocked,  ///< a number per block of iterations, and more digits over all blocks
     Ordered,  ///< an integer with the order of the floating-point number, whose maximum compilers vectorise
     Direct    ///< the accumulator of the chunk itself
   };
@@ -23,7 +23,8 @@ struct Target {
   bool per_lane = false;
   std::string name;         ///< the variable that the innermost loop combines into
   std::string accumulator;  ///< Accumulate: the variable or pointer for the chunk's memory
-  std::string total;        ///< Widened: the name of the double
+  std::string total;        ///< Blocked: the name of the double over all blocks
+  std::string rest;         ///< Blocked sum of doubles: the name of what rounding has taken from the total
 };
 
 /// A checked index from a tensor; one per distinct (index, size, wraps).

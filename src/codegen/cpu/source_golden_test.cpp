@@ -18,8 +18,11 @@ using schedule::Kernel;
 namespace samples = schedule::samples;
 
 std::vector<Kernel> kernels() {
+  auto doubles = samples::row_reduce(4, 5000, Combine::Sum, DType::F64);
+  doubles.name += "_f64";
   return {samples::pointwise(1000),
           samples::row_reduce(Dim::symbol(0), Dim::symbol(1) * 2, Combine::Sum),
+          doubles,
           samples::softmax(128, 1000),
           samples::layer_norm(64, 768, 768),
           samples::layer_norm_backward(64, 768, 768, 8),

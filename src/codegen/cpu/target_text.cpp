@@ -62,7 +62,7 @@ std::string value_of(LaneNames& names, const Op& op, const Target& target) {
 
 /// Whether the target has a variable per block.
 bool is_of_block(const SectionPlan& plan, const Target& target) {
-  return target.form == Form::Widened && plan.block.level >= target.depth;
+  return target.form == Form::Blocked && plan.block.level >= target.depth;
 }
 
 }  // namespace
@@ -75,15 +75,18 @@ DType accumulator_type(const LaneNames& names, const Op& op, const Target& targe
 void begin_target(Writer& writer, LaneNames& names, const SectionPlan& plan, const Target& target) {
   const auto& op = op_of(plan, target);
   if (target.form == Form::Direct) return;
-  if (is_of_block(plan, target))
+  if (is_of_block(plan, target)) {
     declare(writer, names, target, "double", target.total, "0.0");
-  else
+    if (!target.rest.empty()) declare(writer, names, target, "double", target.rest, "0.0");
+  } else
     declare(writer, names, target, variable_type(target, op.combine), target.name,
             initial_value(names, target, op.combine));
 }
 
 void begin_block(Writer& writer, LaneNames& names, const SectionPlan& plan, const Target& target) {
-  if (is_of_block(plan, target)) declare(writer, names, target, "float", target.name, "0.0f");
+  if (!is_of_block(plan, target)) return;
+  declare(writer, names, target, scalar_type(target.type), target.name,
+          neutral_text(target.type, Combine::Sum));
 }
 
 void combine_target(Writer& writer, LaneNames& names, const SectionPlan& plan, const Target& target) {
@@ -101,16 +104,22 @@ void combine_target(Writer& writer, LaneNames& names, const SectionPlan& plan, c
 
 void end_block(Writer& writer, LaneNames& names, const SectionPlan& plan, const Target& target) {
   if (!is_of_block(plan, target)) return;
-  if (target.per_lane)
-    writer.line("for (int64_t l = 0; l < n; ++l) {}[l] += {}[l];", target.total, target.name);
+  const auto at = target.per_lane ? "[l]" : "";
+  const auto loop = target.per_lane ? "for (int64_t l = 0; l < n; ++l) " : "";
+  if (target.rest.empty())
+    writer.line("{0}{1}{3} += {2}{3};", loop, target.total, target.name, at);
   else
-    writer.line("{} += {};", target.total, target.name);
+    writer.line("{0}{5}(&{1}{4}, &{2}{4}, {3}{4});", loop, target.total, target.rest, target.name, at,
+                names.function("ag_add_up_f64"));
 }
 
 void end_target(Writer& writer, LaneNames& names, const SectionPlan& plan, const Target& target) {
   const auto& op = op_of(plan, target);
   if (target.form == Form::Direct) return;
-  auto value = target.form == Form::Widened ? target.total : target.name;
+  const auto at = target.per_lane ? "[l]" : "";
+  auto value = (target.form == Form::Blocked ? target.total : target.name) + at;
+  if (!target.rest.empty())
+    value = fmt::format("{}({}, {}{})", names.function("ag_whole_sum_f64"), value, target.rest, at);
   if (target.form == Form::Ordered)
     value =
         fmt::format("{}({})", names.function(fmt::format("ag_from_order_{}", ir::name(target.type))), value);
@@ -126,7 +135,7 @@ void end_target(Writer& writer, LaneNames& names, const SectionPlan& plan, const
     return;
   }
   writer.line("{} v{}[{}];", type, op.result, lanes(names.kernel()));
-  writer.line("for (int64_t l = 0; l < n; ++l) v{}[l] = ({}){}[l];", op.result, type, value);
+  writer.line("for (int64_t l = 0; l < n; ++l) v{}[l] = ({}){};", op.result, type, value);
 }
 
 }  // namespace antegrad::codegen::cpu

@@ -18,6 +18,8 @@ constexpr std::string_view kTexts[] = {
     ,
 #include "codegen/text/prelude/select.h"
     ,
+#include "codegen/text/prelude/sum.h"
+    ,
 #include "codegen/text/prelude/exp.h"
     ,
 #include "codegen/text/prelude/log.h"

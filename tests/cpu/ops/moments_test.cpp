@@ -92,6 +92,28 @@ TEST(SumsAccuracy, OfLongColumns) {
   }
 }
 
+/// The sum of the numbers, rounded once.
+double exact_sum(const at::Tensor& x) {
+  const auto numbers = x.contiguous();
+  __float128 sum = 0;
+  for (int64_t i = 0; i < numbers.numel(); ++i) sum += numbers.const_data_ptr<double>()[i];
+  return static_cast<double>(sum);
+}
+
+TEST(SumsAccuracy, OfDoubles) {
+  at::NoGradGuard no_grad;
+  test::manual_seed(0);
+  const auto compiled = compile([](const at::Tensor& x) { return Results{x.sum().reshape(1), x.sum(-1)}; });
+  const std::vector<std::vector<int64_t>> sizes = {{1, 106'000}, {1000, 106}, {53'000, 2}, {8, 50'000}};
+  for (const auto& size : sizes)
+    for (const auto& x : {at::full(size, 0.1, at::kDouble), at::rand(size, at::kDouble)}) {
+      const auto sums = compiled(x);
+      const auto whole = exact_sum(x), row = exact_sum(x[0]);
+      EXPECT_NEAR(sums[0].item<double>() / whole, 1, 4e-15) << size;
+      EXPECT_NEAR(sums[1][0].item<double>() / row, 1, 4e-15) << size;
+    }
+}
+
 /// Where an infinite number is not the last one, which LibTorch's means beside variances depend on.
 TEST(Moments, OfInfiniteNumbersAreEagers) {
   at::NoGradGuard no_grad;
