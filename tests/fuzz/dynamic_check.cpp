@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "fuzz/compare.h"
 #include "fuzz/dynamic_op.h"
@@ -49,10 +50,20 @@ Tensors gradients_of(const Tensors& outputs, const Tensors& leaves, uint64_t sal
   return second;
 }
 
+/// Programs may multiply sizes with each other many times.
+constexpr int64_t kMostElements = 1 << 20;
+
+void check_size(const Tensors& outputs) {
+  int64_t elements = 0;
+  for (const auto& output : outputs) elements += output.defined() ? output.numel() : 0;
+  if (elements > kMostElements) throw std::length_error("its results are too large to be compared");
+}
+
 Outcome call(const Callable& function, DynamicInputs given, uint64_t salt, bool second_order) {
   Outcome out;
   try {
     out.outputs = function(given.inputs);
+    check_size(out.outputs);
     out.gradients = gradients_of(out.outputs, given.leaves, salt, second_order);
   } catch (const Error& error) {
     out.error = error.what();
