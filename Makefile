@@ -80,7 +80,7 @@ models: build
 
 # Random programs with fresh seeds, for FUZZ_SECONDS (600), or FUZZ_PROGRAMS of them. `make test` always uses the same seeds.
 fuzz: configure
-	@cmake --build $(BUILD) -j $(JOBS) --target fuzz_test gradient_fuzz_test dynamic_fuzz_test fusion_fuzz_test kernel_fuzz_test optimizer_fuzz_test script_test
+	@cmake --build $(BUILD) -j $(JOBS) --target fuzz_test gradient_fuzz_test dynamic_fuzz_test fusion_fuzz_test kernel_fuzz_test cuda_emulation_test optimizer_fuzz_test script_test
 	@BUILD=$(BUILD) scripts/fuzz.sh
 
 # The suite with AddressSanitizer and UndefinedBehaviorSanitizer, and tests with threads with ThreadSanitizer.

@@ -65,6 +65,7 @@ while true; do
   run compiled region_fuzz_test 6 'FreshRegionFuzz.*'
   run compiled fusion_fuzz_test 48 'FreshFusionFuzz.*'
   run compiled kernel_fuzz_test 80 '*'
+  run compiled cuda_emulation_test 60 '*RandomKernels'
   run eager optimizer_fuzz_test 200 'FreshOptimizerFuzz.*'
   run compiled optimizer_fuzz_test 200 'FreshOptimizerFuzz.*'
   run eager whole_step_fuzz_test 100 'FreshWholeStepFuzz.*'

@@ -6,7 +6,7 @@ set(long_tests
     packages_test harness_test package_step_test package_sources_test package_fuzz_test cuda_emulation_test dynamic_fuzz_test_compiled cache_poisoned_test gradient_sweep_test_compiled cache_remote_test
     messages_test run_cli_test gradcheck_test_compiled symbolic_programs_test fuzz_test kernel_fuzz_test gradient_sweep_test
     dynamic_fuzz_test subset_fuzz_test_compiled doctor_test workloads_test prelude_accuracy_test training_policies_test_compiled
-    symbolic_fuzz_test report_browser_test)
+    symbolic_fuzz_test report_browser_test sharded_state_test data_parallel_test data_parallel_failures_test)
 list(LENGTH long_tests cost)
 foreach(test IN LISTS long_tests)
   if(TEST ${test})

@@ -1,5 +1,5 @@
-# Process exit, fork() and memory limits: programs that pass if their processes end well. Each runs 3 times here; run
-# tests/fault/process_faults.sh PROGRAM KIND 200 by hand for more.
+# Process exit, fork() and memory limits: programs that pass if their processes end well. Each runs twice here, and
+# 200 times in `make nightly`.
 set(fault_program_sources process_faults.cpp process_faults_exit.cpp process_faults_fork.cpp process_faults_memory.cpp)
 list(TRANSFORM fault_program_sources PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 antegrad_join(${CMAKE_CURRENT_BINARY_DIR}/process_faults.cpp ${fault_program_sources})
@@ -16,6 +16,6 @@ foreach(kind exit fork memory)
     # fork(), which then wait forever if another thread was allocating.
     continue()
   endif()
-  add_test(NAME process_${kind}_test COMMAND bash ${CMAKE_CURRENT_LIST_DIR}/process_faults.sh $<TARGET_FILE:process_faults> ${kind} 3)
+  add_test(NAME process_${kind}_test COMMAND bash ${CMAKE_CURRENT_LIST_DIR}/process_faults.sh $<TARGET_FILE:process_faults> ${kind} 2)
   set_tests_properties(process_${kind}_test PROPERTIES LABELS fault TIMEOUT 600)
 endforeach()

@@ -17,7 +17,7 @@
 namespace antegrad::fuzz {
 namespace {
 
-constexpr uint64_t kPrograms = 80, kCompiledPrograms = 24;  // `make fuzz` checks more
+constexpr uint64_t kPrograms = 40, kCompiledPrograms = 14;  // `make fuzz` checks more
 /// The most captures of a program that counts as dynamic: one for the first call and a few for all other
 /// sizes.
 constexpr uint64_t kFewCaptures = 3;
