@@ -33,6 +33,14 @@ Partition min_cut_or_eager(const ir::Graph& joint, const Classes& classes, const
   return fewest_bytes.peak.peak() <= eager.peak.peak() ? std::move(fewest_bytes) : std::move(eager);
 }
 
+Partition plan(const ir::Graph& joint, const Classes& classes, const ir::PerValue<Keep>& keep,
+               const Policy& policy, const Target& target) {
+  if (const auto* budget = std::get_if<MemoryBudget>(&policy))
+    return fit_budget(joint, classes, keep, *budget);
+  if (std::holds_alternative<MinCut>(policy) && !target.fuses) return min_cut_or_eager(joint, classes, keep);
+  return apply_plan(joint, classes, {level_of(policy), {}, keep});
+}
+
 }  // namespace
 
 Partition partition(const ir::Graph& joint, const Policy& policy, const std::vector<ScopeRule>& rules,
@@ -42,10 +50,11 @@ Partition partition(const ir::Graph& joint, const Policy& policy, const std::vec
                 fmt::format("the graph @{} is {}, not joint", joint.name, ir::name(joint.stage)));
   const auto classes = classify(joint, inputs_of(policy, target));
   const auto keep = apply_rules(joint, classes, rules, std::get_if<UserPolicy>(&policy));
-  if (const auto* budget = std::get_if<MemoryBudget>(&policy))
-    return fit_budget(joint, classes, keep, *budget);
-  if (std::holds_alternative<MinCut>(policy) && !target.fuses) return min_cut_or_eager(joint, classes, keep);
-  return apply_plan(joint, classes, {level_of(policy), {}, keep});
+  auto halves = plan(joint, classes, keep, policy, target);
+  for (const auto& saved : halves.saved)
+    halves.extra.push_back(saved.input >= 0 &&
+                           !classes.values[joint.inputs[saved.input].value].eager_detects_writes);
+  return halves;
 }
 
 }  // namespace antegrad::partition

@@ -36,6 +36,7 @@ struct Partition {
                        ///< gradients, then saved values that are not outputs yet
   ir::Graph backward;  ///< Stage::Backward: saved values, then tangents; outputs: the gradients
   std::vector<Saved> saved;  ///< in the order of the backward graph's inputs
+  std::vector<bool> extra;   ///< per saved value: an input that eager's backward pass does not read
   std::vector<Decision> decisions;
   int64_t saved_bytes = 0;  ///< without inputs
   PeakEstimate peak;

@@ -10,6 +10,7 @@
 #include "ir/substitute.h"
 #include "ir/text.h"
 #include "ir/verify.h"
+#include "partition/classify.h"
 #include "partition/cost.h"
 #include "partition/partition.h"
 #include "passes/simplify/dead_code.h"
@@ -70,12 +71,17 @@ std::vector<uint64_t> run_both(const ir::Graph& joint, const Partition& parts) {
 void check_saved(const ir::Graph& joint, const Partition& parts) {
   const auto tangents = std::ranges::count(joint.inputs, ir::InputRole::Tangent, &ir::Input::role);
   ASSERT_EQ(parts.backward.inputs.size(), parts.saved.size() + tangents);
+  ASSERT_EQ(parts.extra.size(), parts.saved.size());
+  const auto classes = classify(joint);
   for (size_t i = 0; i < parts.saved.size(); ++i) {
     const auto& saved = parts.saved[i];
     const auto& type = parts.backward.type_of(parts.backward.inputs[i].value);
     ASSERT_NE(type.tensor(), nullptr);
     ASSERT_EQ(saved.input >= 0, saved.output < 0);
+    EXPECT_FALSE(parts.extra[i] && saved.input < 0);
     if (saved.input >= 0) {
+      const auto value = joint.inputs[saved.input].value;
+      EXPECT_NE(parts.extra[i], classes.values[value].eager_detects_writes);
       EXPECT_EQ(type, joint.type_of(joint.inputs[saved.input].value));
       EXPECT_FALSE(is_mutated(joint, saved.input));
       continue;

@@ -19,7 +19,7 @@
 #include "compiler/regions/run.h"
 #include "ir/restride.h"
 #include "ir/verify.h"
-#include "partition/classify.h"
+#include "partition/partition.h"
 #include "runtime/backward.h"
 
 namespace antegrad::compiler {
@@ -196,11 +196,8 @@ class BodyPlanner {
   /// What the function writes before its backward pass is for the graph to see that calls the body.
   ir::Graph divide(const ir::Graph& joint) {
     auto halves = partition::partition(joint, MinCut{}, {}, {.fuses = true, .writable_inputs = false});
-    const auto classes = partition::classify(joint, partition::Inputs::Fixed);
-    for (const auto& saved : halves.saved)
-      plan_.extra.push_back(saved.input >= 0 &&
-                            !classes.values[joint.inputs[saved.input].value].eager_detects_writes);
     plan_.saved = std::move(halves.saved);
+    plan_.extra = std::move(halves.extra);
     plan_.backward = std::move(halves.backward);
     return std::move(halves.forward);
   }
