@@ -8,60 +8,13 @@
 
 #include "antegrad/error.h"
 #include "aten/below_recording.h"
-#include "aten/convert.h"
-#include "aten/op_schema.h"
 #include "runtime/instructions.h"
+#include "runtime/prepared_view.h"
 #include "runtime/rng_state.h"
 #include "util/overloaded.h"
 
 namespace antegrad::runtime {
 namespace {
-
-/// A view op with everything prepared but its tensor.
-struct PreparedView {
-  const aten::OpSchema* schema = nullptr;  ///< null for antegrad's own ops
-  bool is_alias = false;
-  std::vector<c10::IValue> stack;
-  std::vector<int64_t> sizes, strides;
-  int64_t offset = 0;
-  int32_t output = 0;
-};
-
-PreparedView prepare(const aot::MakeView& step) {
-  PreparedView view;
-  view.output = step.result;
-  if (step.node.op == "antegrad.strided") {
-    for (const auto& a : *step.node.args[1].as<ir::Arg::List>())
-      view.sizes.push_back(a.as<ir::Dim>()->constant());
-    for (const auto& a : *step.node.args[2].as<ir::Arg::List>())
-      view.strides.push_back(a.as<ir::Dim>()->constant());
-    view.offset = step.node.args[3].as<ir::Dim>()->constant();
-    return view;
-  }
-  view.is_alias = step.node.op == "antegrad.alias";
-  if (view.is_alias) return view;
-  view.schema = aten::find_schema(step.node.op);
-  if (view.schema == nullptr)
-    throw Error(ErrorCode::Internal, "run:" + step.node.op, "the view op of an output does not exist");
-  view.stack = aten::boxed_arguments(step.node, *view.schema, [](ir::ValueId) { return at::Tensor(); });
-  return view;
-}
-
-/// Copies the tensor object as detach() does, but autograd does not see the copy as a view.
-at::Tensor as_fresh_tensor(const at::Tensor& tensor) {
-  const auto* impl = tensor.unsafeGetTensorImpl();
-  return at::Tensor(impl->shallow_copy_and_detach(impl->version_counter(), true));
-}
-
-at::Tensor apply(const PreparedView& view, const at::Tensor& tensor) {
-  if (view.is_alias) return as_fresh_tensor(tensor);
-  if (view.schema == nullptr)
-    return tensor.as_strided(view.sizes, view.strides, tensor.storage_offset() + view.offset);
-  auto stack = view.stack;
-  stack[0] = tensor;
-  view.schema->handle.callBoxed(stack);
-  return stack[0].isTensor() ? stack[0].toTensor() : stack[0].toTensorVector()[view.output];
-}
 
 /// Returns which slots are read by steps after the run of the graph.
 std::vector<bool> slots_after_run(const aot::Signature& signature) {
