@@ -4,6 +4,9 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -25,6 +28,31 @@ struct Pattern {
   std::tuple<Args...> arguments;
   std::array<bool, sizeof...(Args)> assigned{};
 };
+
+// --- Arguments that refer to the caller's memory: IntArrayRef, TensorList, std::span, std::string_view.
+
+template <class T>
+inline constexpr bool kIsReference = false;
+template <class T>
+inline constexpr bool kIsReference<c10::ArrayRef<T>> = true;
+template <class T, size_t N>
+inline constexpr bool kIsReference<std::span<const T, N>> = true;
+template <>
+inline constexpr bool kIsReference<std::string_view> = true;
+
+/// Returns a copy of what the argument refers to, since the function may be captured again after the call. It
+/// converts to the type that the function takes.
+template <class T>
+std::vector<T> owned(const c10::ArrayRef<T>& argument) {
+  return argument.vec();
+}
+template <class T, size_t N>
+std::vector<T> owned(const std::span<const T, N>& argument) {
+  return {argument.begin(), argument.end()};
+}
+inline std::string owned(const std::string_view& argument) { return std::string(argument); }
+
+// --- Calls
 
 /// A callable without its type.
 template <class Result, class... Args>
