@@ -97,6 +97,7 @@ ForwardCheck::Ends ForwardCheck::ends_of(const capture::Trace& trace) {
 ForwardCheck::ForwardCheck(const symbolic::Shapes& shapes, const ir::Graph& captured)
     : shapes_(shapes),
       uses_(uses_of_numbers(captured, static_cast<int32_t>(shapes.symbols.size()))),
+      expressions_(expressions_in(captured)),
       kinds_(captured.symbols.size() - shapes.symbols.size()),
       real_(kinds_.size()) {
   for (const auto& use : uses_) real_[use.symbol - shapes.symbols.size()] = use.real;
@@ -195,7 +196,9 @@ std::optional<ForwardCheck::Form> ForwardCheck::merge(const std::vector<const Sa
   auto places = mark_numbers({graphs, values, shapes_.symbols.size()});
   if (!places) return std::nullopt;  // more samples may tell numbers apart
   try {
-    Form form{symbolic::merge(graphs, shapes_, sizes).graph, std::nullopt, values[0], *std::move(places), {}};
+    Form form{
+        symbolic::merge(graphs, shapes_, sizes).graph, std::nullopt, values[0], *std::move(places), {}, {}};
+    form.rivals = find_rivals(expressions_, form.forward, values);
     if (differentiable_ && !keeps_numbers(form.forward, shapes_.symbols.size())) return std::nullopt;
     if (has_numbers()) return form;
     auto expected = std::make_shared<const capture::Expected>(form.forward);
@@ -237,6 +240,14 @@ bool ForwardCheck::has_frame(const Form& form, const capture::Trace& trace) {
 
 std::optional<std::vector<int64_t>> ForwardCheck::values_in(std::vector<int64_t> sizes,
                                                             capture::Trace trace) const {
+  const auto& form = *form_for(sizes);
+  auto values = values_where_alike(std::move(sizes), std::move(trace));
+  return values && agree(form.rivals, *values) ? std::move(values) : std::nullopt;
+}
+
+/// As values_in(), for code that has the same numbers as the forward pass.
+std::optional<std::vector<int64_t>> ForwardCheck::values_where_alike(std::vector<int64_t> sizes,
+                                                                     capture::Trace trace) const {
   if (trace.kept > 0 || trace.has_assumptions || ends_of(trace) != ends_) return std::nullopt;
   const auto& form = *form_for(sizes);
   if (trace.as_expected) return has_frame(form, trace) ? std::optional(std::move(sizes)) : std::nullopt;

@@ -7,6 +7,7 @@
 #include "capture/expected.h"
 #include "compiler/code/captured.h"
 #include "compiler/code/numbers.h"
+#include "compiler/code/rivals.h"
 #include "symbolic/shapes.h"
 
 namespace antegrad::compiler {
@@ -55,10 +56,13 @@ class ForwardCheck {
     /// Per symbol for a number: where it occurs; nothing where all samples have one value.
     std::vector<std::optional<NumberPlace>> places;
     std::shared_ptr<const capture::Expected> expected;  ///< null where captures have to be recorded
+    std::vector<Rivals> rivals;
   };
   static Ends ends_of(const capture::Trace& trace);
   void give_up();
   std::vector<int64_t> sizes_in(const std::vector<int64_t>& values) const;
+  std::optional<std::vector<int64_t>> values_where_alike(std::vector<int64_t> sizes,
+                                                         capture::Trace trace) const;
   static bool has_frame(const Form& form, const capture::Trace& trace);
   const Form* form_for(const std::vector<int64_t>& sizes) const;
   bool has_numbers() const { return !kinds_.empty(); }
@@ -69,6 +73,7 @@ class ForwardCheck {
 
   symbolic::Shapes shapes_;
   std::vector<NumberUse> uses_;
+  std::vector<ir::Arg> expressions_;  ///< in the version's graph
   std::vector<uint32_t> kinds_;  ///< per symbol for a number: which kinds of numbers whole captures have had
   std::vector<bool> real_;       ///< per symbol for a number
   bool usable_ = true;

@@ -404,6 +404,26 @@ TEST(NewSizes, OfTrainingStepsRunUncompiledWhereTheyDoNotRepeat) {
   }
 }
 
+// At 15, 3, 21 and 32 the last of three chunks is as long as floor((3 n + 7) / 10) says, which code is made
+// for; the forward passes of more sizes tell the two apart.
+TEST(NewSizes, ThatAgreeWithTheForwardPassAreCheckedAgainstTheCodeToo) {
+  const std::function<std::vector<Tensor>(const Tensor&, const Tensor&)> program = [](const Tensor& x,
+                                                                                      const Tensor& y) {
+    return std::vector<Tensor>{x.chunk(3)[2].log_softmax(0), y};
+  };
+  const auto compiled = compile(program);
+  for (const int64_t n : {16, 15, 3, 21, 32, 65, 78, 80, 100, 101, 102}) {
+    const auto x = torch::randn({n}, at::kDouble).requires_grad_(),
+               y = torch::randn({2, 3, n + 2}, at::kDouble);
+    const auto eager = program(x, y)[0], ours = compiled(x, y)[0];
+    ASSERT_EQ(eager.sizes(), ours.sizes()) << n;
+    EXPECT_TRUE(up_to_rounding(eager, ours)) << n;
+    EXPECT_TRUE(up_to_rounding(torch::autograd::grad({eager.square().sum()}, {x})[0],
+                               torch::autograd::grad({ours.square().sum()}, {x})[0]))
+        << n;
+  }
+}
+
 TEST(NewSizes, AreAllCompiledOnRequestAndWhereOpsAreLarge) {
   const auto weight = make_weight();
   const std::function<Tensor(const Tensor&)> program = [&](const Tensor& x) { return (x * weight).exp(); };
