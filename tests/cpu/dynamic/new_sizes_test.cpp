@@ -39,8 +39,10 @@ void expect_same(const Results& eager, const Results& compiled, int64_t n) {
   EXPECT_EQ(eager.weight_gradient.defined(), compiled.weight_gradient.defined()) << n;
   if (eager.gradient.defined() && compiled.gradient.defined())
     EXPECT_TRUE(same_values(eager.gradient, compiled.gradient)) << n;
+  // Sums of n numbers of about 1, which may cancel.
+  const auto mean = [&](const Tensor& sum) { return runs_libtorch_kernels() ? sum : sum / n; };
   if (eager.weight_gradient.defined() && compiled.weight_gradient.defined())
-    EXPECT_TRUE(same_values(eager.weight_gradient, compiled.weight_gradient)) << n;
+    EXPECT_TRUE(same_values(mean(eager.weight_gradient), mean(compiled.weight_gradient))) << n;
 }
 
 /// Compares with eager at 24 sizes and returns the report.
