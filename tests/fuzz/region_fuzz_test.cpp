@@ -175,6 +175,7 @@ std::optional<std::string> difference(const Outcome& eager, const Outcome& compi
 std::optional<std::string> fused_difference(const Function& function, Options options, const Call& call,
                                             const Parameters& p, std::vector<double>& log) {
   options.rng = antegrad::Rng::Fused;
+  options.unsupported = Unsupported::Error;  // with Break, the first call draws eager's numbers
   const auto compiled = compile(function, options);
   auto once = call;
   once.order = 1;
