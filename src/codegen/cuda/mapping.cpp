@@ -285,7 +285,7 @@ class Mapper {
   }
 
   /// One warp needs no barriers, so that it may keep more than a part of a row that several share.
-  static int64_t most_kept(int64_t threads) { return threads <= kWarp ? 2 * kKeptBytes : kKeptBytes; }
+  static int64_t most_kept(int64_t threads) { return threads <= kWarp ? 3 * kKeptBytes : kKeptBytes; }
 
   /// Returns how many threads run a row of constant length: as few as can keep what they must, without many
   /// of them being idle in the last trip.
