@@ -56,9 +56,11 @@ struct Report {
   std::vector<std::string> recapture_reasons;  ///< the guard that failed, for each capture after the first
   std::vector<std::string> fixed_sizes;        ///< sizes that could not become symbols, and why
   std::vector<std::string> regions;  ///< what became of branches and loops on data; each distinct text, once
-  std::map<std::string, uint64_t> shape_fallbacks;   ///< ops whose shape came from the real kernel on zeros
-  uint64_t nodes = 0;                                ///< nodes of the newest graph after the passes
-  uint64_t compile_failures = 0;                     ///< graphs run eagerly because of CompileFailure::Eager
+  std::map<std::string, uint64_t> shape_fallbacks;  ///< ops whose shape came from the real kernel on zeros
+  uint64_t frozen = 0;            ///< captured tensors that are constants (Options::freeze), of all versions
+  uint64_t frozen_bytes = 0;      ///< memory of what has been computed from them once
+  uint64_t nodes = 0;             ///< nodes of the newest graph after the passes
+  uint64_t compile_failures = 0;  ///< graphs run eagerly because of CompileFailure::Eager
   std::vector<std::string> compile_failure_reasons;  ///< each distinct error text, once
   CacheCounts cache;  ///< one lookup per captured version, and one per backward pass when it is first needed
   std::vector<std::string> cache_reasons;  ///< why an entry was not a hit or was not stored; each reason once
@@ -78,6 +80,7 @@ struct Explanation {
   std::vector<std::pair<std::string, std::string>> sources;  ///< name and C source of each kernel
   std::string toolchain;  ///< the compiler of the kernels; empty when there are none
   std::string isa;        ///< the instruction set of the kernels; empty when there are none
+  std::string frozen;     ///< the graph that was run once, when the function was compiled (Options::freeze)
   std::string writes;     ///< a line per input that a call writes to: in place, or why it is copied
 };
 

@@ -254,6 +254,7 @@ struct Options {
   std::vector<ScopeRule> scope_rules;            ///< take precedence over the policy
   std::optional<AllReduce> gradients;            ///< reduces gradients of parameters over processes
   bool writable_inputs = false;                  ///< allows writes to inputs before backward()
+  bool freeze = false;                           ///< captured tensors are constants, for inference
   bool backward_ahead = false;                   ///< compiles the backward pass at the first call
   Backend backend = Backend::Default;            ///< how graphs are run
   ToolchainChoice toolchain = ToolchainChoice::Auto;       ///< compiler for kernels

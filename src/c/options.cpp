@@ -76,6 +76,7 @@ const std::map<std::string, Setter>& setters() {
       {"compile_all_sizes", flag(&Options::compile_all_sizes)},
       {"check_recapture", flag(&Options::check_recapture)},
       {"verify", flag(&Options::verify)},
+      {"freeze", flag(&Options::freeze)},
       {"disabled_passes", set_passes},
       {"rng", choice(&Options::rng, kRngs)},
       {"backend", choice(&Options::backend, compiler::kBackends)},

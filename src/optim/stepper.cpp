@@ -34,6 +34,7 @@ void check_options(const StepOptions& options) {
   const auto refuse = [](const std::string& fact) {
     throw Error(ErrorCode::InvalidArgument, "options", fact, "See StepOptions in docs/training-steps.md");
   };
+  if (options.options.freeze) refuse("Options::freeze is set, which is for inference");
   if (options.clip_norm && options.clip_value) refuse("clip_norm and clip_value are both set");
   if (options.clip_norm && !(*options.clip_norm >= 0))
     refuse(fmt::format("clip_norm is {}", *options.clip_norm));

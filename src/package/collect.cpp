@@ -31,6 +31,9 @@ void check_guards(const Version& version, const std::string& what) {
     if (!guard.is_on_cpu())
       refuse_function(what, "it has tensors on another device than the CPU", "Package functions on the CPU");
   };
+  if (guards.frozen() > 0)
+    refuse_function(what, "what it captures are constants of its code (Options::freeze)",
+                    "Compile it without Options::freeze: the weights of a package can be replaced");
   for (const auto& guard : guards.arguments) check(guard);
   for (const auto& lifted : guards.lifted) check(lifted.guard);
   for (const auto& base : guards.bases) check(base.guard);

@@ -13,6 +13,7 @@
 #include "passes/decompositions/decompose.h"
 #include "passes/decompositions/small_matmul.h"
 #include "passes/evaluate/constant_folding.h"
+#include "passes/freeze/fold_batch_norm.h"
 #include "passes/products/row_major_weights.h"
 #include "passes/products/sum_products.h"
 #include "passes/random/functional_rng.h"
@@ -125,6 +126,8 @@ const std::vector<Pass>& all_passes() {
       {"merge_pads", merge_pads, "replace sums of adjacent padded tensors by one concatenation"},
       {"gather_early", gather_early, "read the few elements that are used before computing on all of them"},
       {"late_waits", late_waits, "wait for what was started just before its result is needed"},
+      {"fold_batch_norm", fold_batch_norm,
+       "make batch norms part of the weights before them, where captured tensors are constants"},
   };
   return passes;
 }

@@ -110,7 +110,7 @@ TEST(Pipeline, UnknownNamesAreErrors) {
       "[passes] there is no pass named \"dead\". "
       "The passes are unread_statistics, remove_noop, constant_folding, common_subexpressions, dead_code, "
       "keep_errors, functional_rng, decompose, sum_products, row_major_weights, small_matmul, merge_pads, "
-      "gather_early, late_waits.";
+      "gather_early, late_waits, fold_batch_norm.";
   EXPECT_EQ(error_of(ErrorCode::UnknownPass, [] { find_pass("dead"); }), expected);
   auto graph = ir::parse(kText);
   EXPECT_EQ(error_of(ErrorCode::UnknownPass,

@@ -76,9 +76,10 @@ TEST(Pipelines, EveryPassIsInOne) {
 }
 
 TEST(Pipelines, UnknownNamesAreErrors) {
-  EXPECT_EQ(error_of([] { find_pipeline("default"); }),
-            "[passes] there is no pipeline named \"default\". The pipelines are functional, before_fusion, "
-            "backward_case, kept_tensors.");
+  EXPECT_EQ(
+      error_of([] { find_pipeline("default"); }),
+      "[passes] there is no pipeline named \"default\". The pipelines are functional, frozen, before_fusion, "
+      "backward_case, kept_tensors.");
 }
 
 TEST(Pipelines, FunctionalRunsWhatTheGraphNeeds) {

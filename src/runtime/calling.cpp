@@ -73,9 +73,12 @@ struct Caller::State {
 Caller::~Caller() = default;
 
 Caller::Caller(aot::Signature signature, std::shared_ptr<const Executable> executable,
-               std::shared_ptr<const Backward> backward)
-    : signature_(std::move(signature)), executable_(std::move(executable)), backward_(std::move(backward)) {
-  plain_ = signature_.slots == signature_.inputs;
+               std::shared_ptr<const Backward> backward, std::vector<at::Tensor> constants)
+    : signature_(std::move(signature)),
+      executable_(std::move(executable)),
+      backward_(std::move(backward)),
+      constants_(std::move(constants)) {
+  plain_ = signature_.slots == signature_.inputs && constants_.empty();
   fates_.resize(signature_.slots);
   for (auto i : signature_.written)
     fates_[i] = i < signature_.user_inputs ? InputEffect::Written : InputEffect::Lost;
@@ -163,6 +166,7 @@ static void check_retained(const aot::Signature& signature, c10::ArrayRef<at::Te
 void Caller::run_graph(State& state) const {
   c10::SmallVector<at::Tensor, 12> inputs;
   for (auto i : signature_.graph_inputs) inputs.push_back(state.slots[i]);
+  inputs.append(constants_.begin(), constants_.end());
   if (backward_) {
     check_retained(signature_, state.slots);
     state.node = std::shared_ptr<CompiledBackward>(new CompiledBackward(backward_, state.slots),

@@ -24,9 +24,10 @@ class EarlyResults : public EarlyTaker {
 /// Runs the steps of a signature: the only interpreter of the calling convention.
 class Caller {
  public:
-  /// `backward`: null when no result is differentiable.
+  /// `backward`: null when no result is differentiable. `constants`: the last inputs of the graph, after
+  /// those that the signature names.
   Caller(aot::Signature signature, std::shared_ptr<const Executable> executable,
-         std::shared_ptr<const Backward> backward = nullptr);
+         std::shared_ptr<const Backward> backward = nullptr, std::vector<at::Tensor> constants = {});
   ~Caller();
 
   /// `inputs`: the user's tensors, then the lifted ones. Returns the user's outputs; those that `early` has
@@ -57,6 +58,7 @@ class Caller {
   aot::Signature signature_;
   std::shared_ptr<const Executable> executable_;
   std::shared_ptr<const Backward> backward_;
+  std::vector<at::Tensor> constants_;
   std::vector<InputEffect> fates_;       ///< per input
   std::vector<int32_t> reshaped_;        ///< inputs that change their shape and get a history
   std::vector<Prepared> prepared_;       ///< per step

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 
 #include <algorithm>
 #include <atomic>
@@ -61,6 +62,52 @@ bool wins(const ir::TensorType& left, const ir::TensorType& out) {
              depth = left.sizes[rank - 1].constant();
   return std::min({rows, columns, depth}) >= kShortestSide &&
          rows * columns * depth >= kFewestMultiplications;
+}
+
+namespace {
+
+using Reorder = at::Tensor(const at::Tensor&, std::optional<int64_t>);
+using Linear = at::Tensor(const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&,
+                          std::string_view, c10::List<std::optional<at::Scalar>>,
+                          std::optional<std::string_view>);
+
+/// Ops of LibTorch's that other versions may lack.
+struct PackedOps {
+  std::optional<c10::TypedOperatorHandle<Reorder>> reorder;
+  std::optional<c10::TypedOperatorHandle<Linear>> linear;
+};
+
+const PackedOps& packed_ops() {
+  static const auto& ops = *new const PackedOps([] {
+    PackedOps found;
+    auto& dispatcher = c10::Dispatcher::singleton();
+    const auto reorder = dispatcher.findSchema({"mkldnn::_reorder_linear_weight", ""});
+    const auto linear = dispatcher.findSchema({"mkldnn::_linear_pointwise", ""});
+    if (!reorder || !linear || reorder->schema().arguments().size() != 2 ||
+        linear->schema().arguments().size() != 6)
+      return found;
+    found.reorder = reorder->typed<Reorder>();
+    found.linear = linear->typed<Linear>();
+    return found;
+  }());
+  return ops;
+}
+
+}  // namespace
+
+bool packs() { return is_in_use() && packed_ops().linear.has_value(); }
+
+at::Tensor pack(const at::Tensor& matrix) {
+  const auto rows = matrix.t().contiguous();
+  return packs() && in_use_now() ? packed_ops().reorder->call(rows, std::nullopt) : rows;
+}
+
+at::Tensor multiply_packed(const at::Tensor& left, const at::Tensor& packed, const at::Tensor& bias) {
+  if (packed.is_mkldnn() && in_use_now())
+    return packed_ops().linear->call(left, packed, bias.defined() ? std::optional(bias) : std::nullopt,
+                                     "none", c10::List<std::optional<at::Scalar>>(), std::nullopt);
+  const auto matrix = (packed.is_mkldnn() ? packed.to_dense() : packed).t();
+  return bias.defined() ? at::addmm(bias, left, matrix) : at::mm(left, matrix);
 }
 
 bool in_use_now() { return at::globalContext().userEnabledMkldnn(); }

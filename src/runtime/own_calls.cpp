@@ -8,6 +8,7 @@
 #include "aten/below_recording.h"
 #include "aten/convert.h"
 #include "runtime/instructions.h"
+#include "runtime/onednn.h"
 #include "runtime/regions.h"
 
 namespace antegrad::runtime {
@@ -89,6 +90,16 @@ at::Tensor run_resize(const Layout::Call& call, Registers& registers) {
   return result;
 }
 
+at::Tensor run_pack(const Layout::Call& call, Registers& registers) {
+  return onednn::pack(registers[call.inputs[0]]);
+}
+
+at::Tensor run_packed_mm(const Layout::Call& call, Registers& registers) {
+  const auto& inputs = call.inputs;
+  return onednn::multiply_packed(registers[inputs[0]], registers[inputs[1]],
+                                 inputs.size() > 2 ? registers[inputs[2]] : at::Tensor());
+}
+
 MakeRegionCall make_region_call = nullptr;
 
 }  // namespace
@@ -157,6 +168,8 @@ std::unique_ptr<Instruction> make_own_call(const ir::Node& node, const ir::Graph
   size_t next = 0;
   while (next < node.args.size() && node.args[next].as<ir::ValueId>())
     call.inputs.push_back(slot(*node.args[next++].as<ir::ValueId>()));
+  if (node.op == "antegrad.pack") return std::make_unique<Layout>(std::move(call), run_pack);
+  if (node.op == "antegrad.packed_mm") return std::make_unique<Layout>(std::move(call), run_packed_mm);
   if (node.op == "antegrad.restride") {
     call.strides = integers(node.args.at(next));
     return std::make_unique<Layout>(std::move(call), run_restride);

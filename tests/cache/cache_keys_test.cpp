@@ -84,6 +84,7 @@ TEST_F(CacheKeys, DependOnOptionsThatChangeCode) {
   with([](Options& options) { options.policy = MemoryBudget::fraction(0.25); });
   with([](Options& options) { options.policy = MemoryBudget::fraction(0.5); });
   with([](Options& options) { options.writable_inputs = true; });
+  with([](Options& options) { options.freeze = true; });
   with([](Options& options) { options.disabled_passes = {"dead_code"}; });
   with([](Options& options) { options.scope_rules = {{"a", Keep::Save}}; });
   with([](Options& options) { options.isa = Isa::Baseline; });

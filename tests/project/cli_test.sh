@@ -88,7 +88,7 @@ run 0 verify "$work/in.graph"; quiet out; quiet err
 run 0 passes; quiet err
 for pass in remove_noop constant_folding common_subexpressions dead_code; do out_has "$pass "; done
 run 0 passes --pipelines; quiet err
-for pipeline in functional before_fusion backward_case kept_tensors; do out_has "$pipeline "; done
+for pipeline in functional frozen before_fusion backward_case kept_tensors; do out_has "$pipeline "; done
 run 0 --version; out_like '^antegrad [0-9]+\.[0-9]+\.[0-9]+ for LibTorch [0-9]+\.[0-9]+\.[0-9]+$'
 run 0 --help; for text in print opt verify passes run bench doctor cache "Examples:" "Exit codes:"; do out_has "$text"; done
 for command in print opt verify run bench doctor cache; do run 0 $command --help; quiet err; out_like "^Examples?:"; done
@@ -118,7 +118,7 @@ run 2 print; quiet out; err_has "antegrad: [usage:print] FILE is required. See a
 run 2 print --nonsense "$work/in.graph"; quiet out
 run 2 opt "$work/in.graph"; quiet out; err_has "--pass or --pipeline"
 run 2 opt --pipeline=nonsense "$work/in.graph"; quiet out
-err_has 'antegrad: [passes] there is no pipeline named "nonsense". The pipelines are functional, before_fusion, backward_case, kept_tensors.'
+err_has 'antegrad: [passes] there is no pipeline named "nonsense". The pipelines are functional, frozen, before_fusion, backward_case, kept_tensors.'
 run 2 opt --pipeline=backward_case --undefined-tangents=2 "$work/backward.graph"; quiet out
 err_has "antegrad: [usage:opt] there is no tangent 2: the graph has 2. Count from 0."
 run 2 opt --pipeline=backward_case --unwanted-gradients=9 "$work/backward.graph"; quiet out; err_has "there is no output 9"

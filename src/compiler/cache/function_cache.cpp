@@ -8,6 +8,7 @@
 #include "antegrad/error.h"
 #include "cache/directory/explain.h"
 #include "cache/format/label.h"
+#include "ir/binary.h"
 #include "ir/text.h"
 #include "schedule/binary.h"
 #include "trace/trace.h"
@@ -192,6 +193,7 @@ std::optional<FunctionCache::Stored> FunctionCache::load() {
       const auto* bytes = part.entry.find("plan");
       ByteReader in(bytes != nullptr ? std::string_view(*bytes) : std::string_view());
       stored.plan = read_plan(in);
+      if (in.flag()) stored.plan.frozen = ir::read_graph(in);
       if (!in.at_end()) throw Error(ErrorCode::Io, "cache", "a plan does not end where it should");
       stored.forward = part.code;
     } catch (const Error& error) {
@@ -243,6 +245,8 @@ void FunctionCache::store(const ir::Graph& graph, const Plan& plan, const Lowere
   if (!caches_) return;
   ByteWriter out;
   write(out, plan);
+  out.flag(plan.frozen.has_value());
+  if (plan.frozen) ir::write(out, *plan.frozen);
   put("function", kForward, {{cache::kGraphText, ir::print(graph)}, {"plan", out.take()}}, forward, seconds);
 }
 

@@ -31,6 +31,7 @@ std::string options_text(const Options& options) {
                           static_cast<int>(options.backend), static_cast<int>(options.rng),
                           std::visit(PolicyText(), options.policy), options.writable_inputs,
                           fmt::join(disabled, " "));
+  if (options.freeze) text += "frozen\n";
   for (const auto& rule : options.scope_rules)
     text += fmt::format("scope {}: {}\n", rule.scope, static_cast<int>(rule.keep));
   if (const auto& how = options.gradients)

@@ -10,6 +10,7 @@
 #include <chrono>
 
 #include "antegrad/error.h"
+#include "aten/below_recording.h"
 #include "compiler/code/key_facts.h"
 #include "compiler/code/tracing.h"
 #include "compiler/function/gradient_function.h"
@@ -17,6 +18,10 @@
 #include "compiler/regions/in_place.h"
 #include "passes/communication/agree.h"
 #include "passes/communication/reduce_gradients.h"
+#include "passes/rewrite/rewrite.h"
+#include "runtime/executable.h"
+#include "runtime/onednn.h"
+#include "runtime/tensor_memory.h"
 
 namespace antegrad::compiler {
 namespace {
@@ -45,6 +50,55 @@ bool makes_leaves_of_arguments(const capture::Trace& trace) {
   return std::any_of(trace.inputs.begin(), trace.inputs.end(), [](const capture::TracedInput& input) {
     return input.end.requires_grad && !input.end.required_grad && !input.end.history_changed;
   });
+}
+
+/// Refuses a frozen function whose results would need gradients of what it captures.
+void check_frozen_gradients(const ir::Graph& graph) {
+  for (const auto& output : graph.outputs)
+    if (output.role == ir::OutputRole::Grad && output.target >= 0 &&
+        graph.inputs[output.target].role == ir::InputRole::Param)
+      throw Error(ErrorCode::NeedsGrad, "compile",
+                  fmt::format("Options::freeze makes captured tensors constants, and the results have a "
+                              "gradient with respect to '{}'",
+                              graph.inputs[output.target].name),
+                  "Call the function under torch::NoGradGuard, or call requires_grad_(false) on what it "
+                  "captures");
+}
+
+/// Runs what is computed from captured tensors alone. The guards, which are from before, watch what it reads,
+/// and nothing else.
+void compute_constants(const Captured& captured, VersionGuards& guards, TemplateParts& parts) {
+  std::vector<std::optional<FrozenContents>> contents;
+  for (auto& lifted : guards.lifted) contents.push_back(std::exchange(lifted.contents, std::nullopt));
+  if (!parts.plan.frozen) return;
+  const auto& frozen = *parts.plan.frozen;
+  const auto reads = passes::reads_by_nodes(frozen);
+  const auto& slots = captured.functional.signature.graph_inputs;
+  std::vector<at::Tensor> inputs(frozen.inputs.size());
+  for (size_t i = 0; i < frozen.inputs.size(); ++i) {
+    if (reads[frozen.inputs[i].value] == 0) continue;
+    const auto k = static_cast<size_t>(slots.at(i)) - captured.trace.user_inputs;
+    if (!contents.at(k))
+      throw Error(
+          ErrorCode::UnsupportedTensor, "compile",
+          fmt::format("writes to captured tensor '{}' could not be noticed: it is an inference tensor, "
+                      "or has no memory of its own",
+                      frozen.inputs[i].name),
+          "Make it outside of c10::InferenceMode, or do not set Options::freeze");
+    inputs[i] = contents[k]->take_tensor();
+    guards.lifted[k].contents = std::move(contents[k]);
+  }
+  const trace::Span span("compute constants");
+  runtime::Executable(frozen).run(inputs, parts.constants);
+  const aten::BelowRecording below;
+  for (size_t i = 0; i < parts.constants.size(); ++i) {
+    const runtime::TensorShape shape(frozen.tensor_type(frozen.outputs[i].value));
+    auto& tensor = parts.constants[i];
+    if (tensor.is_mkldnn() || tensor.strides() == at::IntArrayRef(shape.strides)) continue;
+    auto copy = runtime::empty_tensor(shape);  // kernels read memory by the strides of the graph
+    copy.copy_(tensor);
+    tensor = std::move(copy);
+  }
 }
 
 std::shared_ptr<const Lowered> lower(const TemplateParts& parts, ir::Graph graph) {
@@ -91,6 +145,8 @@ TemplateParts compile_program(const CaptureSettings& settings, GeneralProgram pr
   auto optimised = optimise(settings, parts.captured, facts);  // passes/
   optimised.before_fusion = with_bodies_in_place(settings, std::move(optimised.before_fusion), facts);
   parts.plan = divide(settings, std::move(optimised), facts);  // partition/
+  if (settings.options.freeze)
+    freeze(parts.plan, runtime::onednn::packs() && !settings.options.debug_compare);  // passes/freeze/
   tell_progress(settings.options, "plan", 1, 1);
   trace_plan(parts.plan);
   parts.forward = lower(parts, parts.plan.forward_graph());  // schedule/, codegen/, toolchain/
@@ -198,11 +254,13 @@ std::shared_ptr<Version> Driver::compile(const Call& call, Recorded& recorded) c
   const auto& captured = *recorded.captured;
   const auto& trace = captured.trace;
   check_changed_inputs(captured, call.leaves);
+  if (options.freeze) check_frozen_gradients(recorded.program->found.graph);
   std::shared_ptr<detail::Function> gradients;
   if (trace.differentiable && trace.views.empty() && !makes_leaves_of_arguments(trace) && !options.gradients)
     gradients = GradientFunction::make_function(options);
   auto parts =
       compile_program(settings_, std::move(*recorded.program), facts_of(trace), call.ambient.deterministic);
+  if (options.freeze) compute_constants(captured, *recorded.guards, parts);
   const auto version = std::make_shared<Version>(
       std::move(*recorded.guards), std::make_shared<const Template>(std::move(parts), options.backward_ahead),
       std::move(gradients), trace.counts.real_kernels);

@@ -136,7 +136,8 @@ std::unique_ptr<runtime::Caller> Template::instantiate(std::vector<int64_t> symb
   if (trace::on()) trace::Event("sizes").with("symbols", symbols).send();
   auto forward = make_executable(*parts_.forward, symbols, writes_of(signature, parts_.plan));
   if (!parts_.plan.partition)
-    return std::make_unique<runtime::Caller>(std::move(signature), std::move(forward));
+    return std::make_unique<runtime::Caller>(std::move(signature), std::move(forward), nullptr,
+                                             parts_.constants);
   const auto self = shared_from_this();
   runtime::BackwardMaker make{
       [self, symbols, traces_memory](const runtime::BackwardCase& which) {
@@ -153,7 +154,8 @@ std::unique_ptr<runtime::Caller> Template::instantiate(std::vector<int64_t> symb
   auto backward = std::make_shared<runtime::Backward>(*parts_.plan.partition, signature, std::move(facts),
                                                       std::move(make));
   if (backward_ahead_) backward->compile();
-  return std::make_unique<runtime::Caller>(std::move(signature), std::move(forward), std::move(backward));
+  return std::make_unique<runtime::Caller>(std::move(signature), std::move(forward), std::move(backward),
+                                           parts_.constants);
 }
 
 }  // namespace antegrad::compiler

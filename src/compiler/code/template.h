@@ -28,6 +28,7 @@ struct TemplateParts {
   std::shared_ptr<const Lowering> lowering;
   bool deterministic = false;  ///< the flag of the call; also holds for the backward pass, made later
   trace::Context traced;       ///< the trace context of events of this version
+  std::vector<at::Tensor> constants = {};  ///< the results of Plan::frozen
   /// Returns code that was compiled elsewhere for a case of the backward pass, and may compute gradients that
   /// are not wanted; null when there is none and it may be compiled. Unset when there is no such code at all.
   std::function<std::shared_ptr<const Lowered>(const std::vector<bool>& which)> ready_backward = {};

@@ -53,6 +53,7 @@ Explanation explain(const Version& version, const Instance& instance, const Lowe
   out.guards = version.guards_text();
   for (const auto& region : version.regions) out.decisions += region + "\n";
   out.graph = ir::print(plan.graph);
+  if (plan.frozen) out.frozen = ir::print(*plan.frozen);
   const auto& forward = plan.forward_graph();
   out.forward = ir::print(forward);
   if (plan.partition) out.backward = ir::print(plan.partition->backward);

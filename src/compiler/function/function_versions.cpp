@@ -55,6 +55,9 @@ void Function::Impl::add(std::shared_ptr<Version> version, const std::string& re
   if (!reason.empty()) keep_newest(report.recapture_reasons, reason);
   if (!eager_reason.empty()) append_unique(report.eager_reasons, eager_reason);
   if (!version->is_eager()) report.nodes = version->compiled().plan().graph.nodes.size();
+  report.frozen += version->guards().frozen();
+  if (!version->is_eager())
+    for (const auto& tensor : version->compiled().parts().constants) report.frozen_bytes += tensor.nbytes();
   for (const auto& [op, count] : version->shape_fallbacks()) report.shape_fallbacks[op] += count;
   for (const auto& region : version->regions) append_unique(report.regions, region);
   version->made_for = calls.load(std::memory_order_relaxed);
@@ -92,7 +95,7 @@ std::optional<Match> Function::Impl::reuse_by_forward(const std::shared_ptr<Vers
 /// not, `recorded` gets the reason.
 std::optional<Match> Function::Impl::reuse(const Call& call, Recorded& recorded) {
   for (const auto& version : versions) {  // capture_mutex is held, so nobody else changes them
-    if (!version->is_dynamic() || !version->allows(call)) continue;
+    if (!version->is_dynamic() || !version->allows(call) || version->dead()) continue;
     if (auto match = reuse_by_forward(version, call, recorded)) return match;
     const auto& captured = driver->capture(call, recorded);
     if (recorded.keeps()) return std::nullopt;
@@ -107,7 +110,7 @@ std::optional<Match> Function::Impl::reuse(const Call& call, Recorded& recorded)
 /// Finds a version that serves the call after all, although a watched module seemed to have been replaced.
 std::optional<Match> Function::Impl::confirm(const Call& call, Recorded& recorded) {
   for (const auto& version : versions) {  // capture_mutex is held, so nobody else changes them
-    if (!version->may_be_confirmed(call)) continue;
+    if (!version->may_be_confirmed(call) || version->dead()) continue;
     const auto& captured = driver->capture(call, recorded);
     if (recorded.keeps()) return std::nullopt;
     version->check_not_replaced(options, call, captured.trace);

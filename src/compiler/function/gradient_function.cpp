@@ -25,6 +25,7 @@ Options options_for(const Options& options) {
   own.compile = Compile::Blocking;  // nothing could run instead …
   own.compile_all_sizes = true;     // … at new sizes either
   own.dynamic_sizes.clear();        // they refer to the function's own arguments
+  own.freeze = false;
   own.watch.clear();  // each version has its own gradient function, valid for the state of its modules
   return own;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 
 namespace antegrad::compiler {
@@ -88,7 +89,11 @@ VersionGuards guards_of_capture(const Options& options, const Call& call, const 
     guards.bases.push_back({shared, runtime::TensorGuard(captured.inputs[shared.base])});
     guards.bases.back().guard.ignore_grad();
   }
-  for (const auto& lifted : captured.trace.lifted) guards.lifted.push_back(guard_lifted(lifted.tensor));
+  for (const auto& lifted : captured.trace.lifted) {
+    guards.lifted.push_back(guard_lifted(lifted.tensor));
+    if (options.freeze && FrozenContents::can_watch(lifted.tensor))
+      guards.lifted.back().contents.emplace(lifted.tensor);
+  }
   ignore_unread_grads(guards, call.leaves, captured.trace);
   return guards;
 }
@@ -165,17 +170,26 @@ bool VersionGuards::add_bases(Inputs& inputs, const std::vector<int64_t>& offset
 }
 
 bool VersionGuards::add_lifted(Inputs& inputs) const {
-  for (const auto& [tensor, guard] : lifted) {
-    inputs.emplace_back(tensor.lock());
-    if (!inputs.back().defined() || !guard.holds(inputs.back())) return false;
+  for (const auto& one : lifted) {
+    inputs.emplace_back(one.tensor.lock());
+    if (!inputs.back().defined() || !one.holds(inputs.back())) return false;
   }
   return true;
 }
 
 bool VersionGuards::dead() const {
-  for (const auto& [tensor, guard] : lifted)
-    if (tensor.expired()) return true;
+  for (const auto& one : lifted) {
+    if (one.tensor.expired()) return true;
+    if (!one.contents) continue;
+    const at::Tensor tensor(one.tensor.lock());
+    if (!tensor.defined() || !one.holds(tensor)) return true;
+  }
   return modules != nullptr && modules->dead();
+}
+
+size_t VersionGuards::frozen() const {
+  return static_cast<size_t>(
+      std::ranges::count_if(lifted, [](const Lifted& one) { return one.contents.has_value(); }));
 }
 
 std::string VersionGuards::lifted_mismatch() const {
@@ -184,6 +198,8 @@ std::string VersionGuards::lifted_mismatch() const {
     if (!tensor.defined()) return fmt::format("captured tensor {} no longer exists", k);
     if (!lifted[k].guard.holds(tensor))
       return fmt::format("captured tensor {} {}", k, lifted[k].guard.failure(tensor));
+    if (lifted[k].contents && !lifted[k].contents->hold(tensor))
+      return fmt::format("captured tensor {}, which is a constant (Options::freeze), was written to", k);
   }
   return {};
 }

@@ -7,6 +7,7 @@
 #include "compiler/code/captured.h"
 #include "compiler/code/watch.h"
 #include "compiler/function/call.h"
+#include "compiler/function/frozen_contents.h"
 #include "runtime/guards.h"
 #include "symbolic/shape_guard.h"
 
@@ -20,6 +21,8 @@ struct VersionGuards {
   struct Lifted {
     c10::weak_intrusive_ptr<c10::TensorImpl> tensor;
     runtime::TensorGuard guard;
+    std::optional<FrozenContents> contents = {};  ///< set if they are constants (Options::freeze)
+    bool holds(const at::Tensor& now) const { return guard.holds(now) && (!contents || contents->hold(now)); }
   };
   struct Base {
     SharedBase shared;
@@ -53,7 +56,8 @@ struct VersionGuards {
   /// Append the tensors that a call needs besides its arguments. Return false when these have changed.
   bool add_bases(Inputs& inputs, const std::vector<int64_t>& offsets) const;
   bool add_lifted(Inputs& inputs) const;
-  bool dead() const;  ///< whether they can never hold again
+  bool dead() const;      ///< whether they can never hold again
+  size_t frozen() const;  ///< how many captured tensors are constants
 
   /// Returns every check of key, ambient state, arguments (without shapes over symbols) and modules that
   /// fails, with the value that it expects and the one it found, for people.

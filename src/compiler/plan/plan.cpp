@@ -5,6 +5,8 @@
 #include "ir/binary.h"
 #include "ir/verify.h"
 #include "partition/binary.h"
+#include "passes/freeze/constants.h"
+#include "passes/freeze/pack_weights.h"
 #include "passes/pipelines.h"
 #include "trace/trace.h"
 
@@ -18,14 +20,17 @@ bool is_on_cuda(const ir::Graph& graph) {
   });
 }
 
+passes::PipelineOptions pipeline_options(const Options& options) {
+  // Verifying takes about a microsecond for ten nodes.
+  return {.disabled = options.disabled_passes, .verify = true, .keep_texts = false};
+}
+
 }  // namespace
 
 void run_passes(const Options& options, bool effects, bool lazy_bits, Rng rng, ir::Graph& graph) {
   const trace::Span span("passes");
-  passes::PipelineOptions pipeline;
-  pipeline.disabled = options.disabled_passes;
-  pipeline.verify = true;  // takes about a microsecond for ten nodes
-  passes::run_pipeline(graph, passes::functional_passes({rng == Rng::Fused, effects, lazy_bits}), pipeline);
+  passes::run_pipeline(graph, passes::functional_passes({rng == Rng::Fused, effects, lazy_bits}),
+                       pipeline_options(options));
 }
 
 Optimised optimise(const PlanSettings& settings, const ir::Graph& graph, const CaptureFacts& facts) {
@@ -38,6 +43,8 @@ Optimised optimise(const PlanSettings& settings, const ir::Graph& graph, const C
   // Kernels read memory as it is and would ignore lazy conjugation and negation.
   out.has_kernels = settings.lowering->makes_kernels(out.graph) && !facts.lazy_bits;
   out.before_fusion = out.graph;
+  if (settings.options.freeze && out.has_kernels)
+    passes::run_pipeline(out.before_fusion, passes::passes_of("frozen"), pipeline_options(settings.options));
   if (out.has_kernels) settings.lowering->prepare(out.before_fusion);
   return out;
 }
@@ -57,6 +64,15 @@ Plan divide(const PlanSettings& settings, Optimised optimised, const CaptureFact
   ir::verify(plan.forward_graph());
   if (plan.partition) ir::verify(plan.partition->backward);
   return plan;
+}
+
+void freeze(Plan& plan, bool packs) {
+  auto& forward = plan.partition ? plan.partition->forward : plan.forward;
+  if (packs && plan.has_kernels) passes::pack_weights(forward);
+  plan.frozen = passes::take_out_constants(forward);
+  if (!plan.frozen) return;
+  ir::verify(forward);
+  ir::verify(*plan.frozen);
 }
 
 Plan make_plan(const PlanSettings& settings, const ir::Graph& graph, const CaptureFacts& facts) {

@@ -30,6 +30,9 @@ struct Plan {
   ir::Graph forward;                              ///< what a call runs when there is no partition
   std::optional<partition::Partition> partition;  ///< nothing when there is no backward pass
   bool has_kernels = false;                       ///< false when LibTorch runs every op
+  /// With Options::freeze: what is run once. Its outputs are the last inputs of forward_graph(). Not part of
+  /// packages.
+  std::optional<ir::Graph> frozen;
 
   const ir::Graph& forward_graph() const { return partition ? partition->forward : forward; }
 };
@@ -49,9 +52,13 @@ void run_passes(const Options& options, bool effects, bool lazy_bits, Rng rng, i
 Optimised optimise(const PlanSettings& settings, const ir::Graph& graph, const CaptureFacts& facts);
 /// Splits the graph into what a call runs and what its backward pass runs.
 Plan divide(const PlanSettings& settings, Optimised optimised, const CaptureFacts& facts);
+/// Takes out of the forward graph what depends on captured tensors alone, for Options::freeze. `packs`:
+/// whether weights of products get the layout of a library.
+void freeze(Plan& plan, bool packs);
 /// optimise() and divide().
 Plan make_plan(const PlanSettings& settings, const ir::Graph& graph, const CaptureFacts& facts);
 
+/// Without what is frozen.
 void write(ByteWriter& out, const Plan& plan);
 Plan read_plan(ByteReader& in);  ///< throws Error(Io) for bytes that do not encode a plan
 
