@@ -182,7 +182,8 @@ std::string text(const at::Scalar& s) {
   return s.isIntegral(true) ? c10::str(s.toLong()) : c10::str(s.toDouble());
 }
 
-/// All ops with all numbers take minutes (`make nightly`): takes one call in `every`, which differ from dtype to dtype.
+/// All ops with all numbers take minutes (`make nightly`): takes one call in `every`, which differ from dtype
+/// to dtype.
 class Some {
  public:
   explicit Some(size_t every) : every_(every) {}
