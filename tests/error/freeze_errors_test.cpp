@@ -4,17 +4,12 @@
 
 #include "cache/package_scene.h"
 #include "error/expect_error.h"
+#include "support/frozen.h"
 
 namespace antegrad::test {
 namespace {
 
 using at::Tensor;
-
-Options frozen() {
-  Options options;
-  options.freeze = true;
-  return options;
-}
 
 TEST(FreezeErrors, GradientsOfConstants) {
   const auto weight = torch::randn({3}).requires_grad_();

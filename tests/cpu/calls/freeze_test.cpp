@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "runtime/onednn.h"
+#include "support/frozen.h"
 #include "support/same_as_eager.h"
 #include "support/seeds.h"
 
@@ -14,12 +15,6 @@ namespace antegrad::test {
 namespace {
 
 using at::Tensor;
-
-Options frozen() {
-  Options options;
-  options.freeze = true;
-  return options;
-}
 
 bool generates_kernels() {
   const char* backend = std::getenv("ANTEGRAD_BACKEND");

@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "support/frozen.h"
 #include "support/same_as_eager.h"
 #include "support/seeds.h"
 
@@ -13,12 +14,6 @@ namespace {
 
 using at::Tensor;
 using Forward = std::function<Tensor(const Tensor&)>;
-
-Options frozen() {
-  Options options;
-  options.freeze = true;
-  return options;
-}
 
 class FreezeWrites : public ::testing::Test {
  protected:
