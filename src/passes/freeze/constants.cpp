@@ -40,9 +40,7 @@ bool is_repeatable(const ir::Graph& graph, const ir::Node& node) {
 }
 
 int64_t bytes_of(const ir::TensorType& type) {
-  auto bytes = static_cast<int64_t>(ir::size_in_bytes(type.dtype));
-  for (const auto& size : type.sizes) bytes *= size.constant();
-  return bytes;
+  return type.numel().constant() * ir::size_in_bytes(type.dtype);
 }
 
 class Taker {

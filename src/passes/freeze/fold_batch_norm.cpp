@@ -105,8 +105,8 @@ class Folder {
     const bool never_trains = norm.node().op == "aten._native_batch_norm_legit_no_training";
     auto scale = b.rsqrt(b.add(norm.tensor(4), norm.number(never_trains ? 6 : 7)));
     if (const auto weight = norm.optional_tensor(1); weight.valid()) scale = b.mul(scale, weight);
-    auto shift = bias.valid() && b.rank(bias) == 1 ? b.sub(bias, norm.tensor(3)) : b.neg(norm.tensor(3));
     if (bias.valid() && b.rank(bias) != 1) throw NotHandled();
+    auto shift = bias.valid() ? b.sub(bias, norm.tensor(3)) : b.neg(norm.tensor(3));
     shift = b.mul(shift, scale);
     if (const auto of_norm = norm.optional_tensor(2); of_norm.valid()) shift = b.add(shift, of_norm);
     const auto weight = of_layer.tensor(layer.weight);
