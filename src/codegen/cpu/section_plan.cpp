@@ -113,9 +113,17 @@ class SectionPlanner {
     return target;
   }
 
-  bool is_real_sum(const Target& target) const {
-    return section_.ops[target.op].combine == Combine::Sum && is_floating(target.type) &&
-           target.form != Target::Form::Direct;
+  /// Whether a sum needs more digits than its type has. Doubles that were floats leave enough of theirs.
+  bool needs_blocks(const Target& target) const {
+    const auto& op = section_.ops[target.op];
+    return op.combine == Combine::Sum && is_floating(target.type) && target.form != Target::Form::Direct &&
+           !(target.type == DType::F64 && was_float(op.args[0]));
+  }
+
+  bool was_float(int32_t scalar) const {
+    const auto definition = std::ranges::find(section_.ops, scalar, &Op::result);
+    return definition != section_.ops.end() && definition->code == OpCode::Cast &&
+           plan_.types[definition->args[0]] == DType::F32;
   }
 
   void find_tiles() {
@@ -139,7 +147,7 @@ class SectionPlanner {
     int64_t most = 0;
     bool sums_lanes = false;
     for (const auto& target : out_.targets) {
-      if (!is_real_sum(target)) continue;
+      if (!needs_blocks(target)) continue;
       const auto own = target.type == DType::F64 && kernel_.lane >= 0 ? kDoubleLaneSum : kFloatSum;
       most = most == 0 ? own : std::min(most, own);
       sums_lanes = sums_lanes || !target.per_lane;
@@ -167,7 +175,7 @@ class SectionPlanner {
     target.name = op.code == OpCode::Reduce ? fmt::format("v{}", op.result) : fmt::format("part{}", id);
     if (target.form == Target::Form::Direct) return;
     const bool extremum = op.combine == Combine::Max || op.combine == Combine::Min;
-    if (is_real_sum(target) && out_.block.level >= target.depth) {
+    if (needs_blocks(target) && out_.block.level >= target.depth) {
       target.form = Target::Form::Blocked;
       target.name = fmt::format("part{}", id);
       target.total = fmt::format("total{}", id);

@@ -487,28 +487,18 @@ int64_t k4_sum(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
 static inline __attribute__((always_inline)) int64_t k5_sum_strip(void* const* buffers, const int64_t* dims, int64_t first, int64_t n) {
   const float* b0 = (const float*)buffers[0];
   float* b1 = (float*)buffers[1];
-  double total2[64];
-  for (int64_t l = 0; l < n; ++l) total2[l] = 0.0;
-  double rest2[64];
-  for (int64_t l = 0; l < n; ++l) rest2[l] = 0.0;
-  for (int64_t t1 = 0; t1 < 625; t1 += 128) {
-    const int64_t e1 = AG_MIN(t1 + 128, 625);
-    double part2[64];
-    for (int64_t l = 0; l < n; ++l) part2[l] = 0.0;
-    for (int64_t i1 = t1; i1 < e1; ++i1) {
-#pragma omp simd
-      for (int64_t l = 0; l < n; ++l) {
-        const int64_t i0 = first + l;
-        // aten.sum.dim_IntList -> f32[1,64]
-        const float v0 = b0[i0 + i1 * 64];
-        const double v1 = (double)v0;
-        part2[l] += v1;
-      }
-    }
-    for (int64_t l = 0; l < n; ++l) ag_add_up_f64(&total2[l], &rest2[l], part2[l]);
-  }
   double v2[64];
-  for (int64_t l = 0; l < n; ++l) v2[l] = (double)ag_whole_sum_f64(total2[l], rest2[l]);
+  for (int64_t l = 0; l < n; ++l) v2[l] = 0.0;
+  for (int64_t i1 = 0; i1 < 625; ++i1) {
+#pragma omp simd
+    for (int64_t l = 0; l < n; ++l) {
+      const int64_t i0 = first + l;
+      // aten.sum.dim_IntList -> f32[1,64]
+      const float v0 = b0[i0 + i1 * 64];
+      const double v1 = (double)v0;
+      v2[l] += v1;
+    }
+  }
 #pragma omp simd
   for (int64_t l = 0; l < n; ++l) {
     const int64_t i0 = first + l;
@@ -657,28 +647,18 @@ int64_t k6_div(void* const* buffers, const int64_t* dims, int64_t begin, int64_t
 static inline __attribute__((always_inline)) int64_t k7_sum_strip(void* const* buffers, const int64_t* dims, int64_t first, int64_t n) {
   const float* b0 = (const float*)buffers[0];
   float* b1 = (float*)buffers[1];
-  double total2[32];
-  for (int64_t l = 0; l < n; ++l) total2[l] = 0.0;
-  double rest2[32];
-  for (int64_t l = 0; l < n; ++l) rest2[l] = 0.0;
-  for (int64_t t1 = 0; t1 < 625; t1 += 128) {
-    const int64_t e1 = AG_MIN(t1 + 128, 625);
-    double part2[32];
-    for (int64_t l = 0; l < n; ++l) part2[l] = 0.0;
-    for (int64_t i1 = t1; i1 < e1; ++i1) {
-#pragma omp simd
-      for (int64_t l = 0; l < n; ++l) {
-        const int64_t i0 = first + l;
-        // aten.sum.dim_IntList -> f32[1,32]
-        const float v0 = b0[i0 + i1 * 32];
-        const double v1 = (double)v0;
-        part2[l] += v1;
-      }
-    }
-    for (int64_t l = 0; l < n; ++l) ag_add_up_f64(&total2[l], &rest2[l], part2[l]);
-  }
   double v2[32];
-  for (int64_t l = 0; l < n; ++l) v2[l] = (double)ag_whole_sum_f64(total2[l], rest2[l]);
+  for (int64_t l = 0; l < n; ++l) v2[l] = 0.0;
+  for (int64_t i1 = 0; i1 < 625; ++i1) {
+#pragma omp simd
+    for (int64_t l = 0; l < n; ++l) {
+      const int64_t i0 = first + l;
+      // aten.sum.dim_IntList -> f32[1,32]
+      const float v0 = b0[i0 + i1 * 32];
+      const double v1 = (double)v0;
+      v2[l] += v1;
+    }
+  }
 #pragma omp simd
   for (int64_t l = 0; l < n; ++l) {
     const int64_t i0 = first + l;
